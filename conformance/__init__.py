@@ -1,0 +1,1 @@
+"""What Kafka promises, and the checks that hold it to that."""

@@ -1,0 +1,59 @@
+"""Whether a row can be tried on a column, decided from what the column declares, never from a failed call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+_NEED = re.compile(r"^(?P<name>[A-Za-z][\w.]*) (?P<sign>>=|<) (?P<level>\d+)$")
+_RANGE = re.compile(r"^(?P<low>\d+\.\d+(\.\d+)?)?\.\.(?P<high>\d+\.\d+(\.\d+)?)?$")
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a column declares: its version, and ranges as in `history.shards.Column`."""
+
+    version: str
+    ranges: dict[str, int] = {}
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """`4.3.1` and `4.3.1-SNAPSHOT` as (4, 3, 1)."""
+    return tuple(int(part) for part in re.findall(r"\d+", version.split("-")[0])[:3])
+
+
+def in_range(version: str, text: str) -> bool:
+    """Is the version inside `3.3..4.2`? Ends are inclusive; an end given as a minor holds all of its patches."""
+    match = _RANGE.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no version range; write '3.3..4.2', '4.3..' or '..3.9.1'")
+    low, high = match["low"], match["high"]
+    have = numbers(version)
+    return (low is None or have >= numbers(low)) and (high is None or have[: high.count(".") + 1] <= numbers(high))
+
+
+def need(text: str) -> tuple[str, str, int]:
+    """`Fetch >= 9` as (name, sign, level)."""
+    match = _NEED.match(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is no need; write 'Fetch >= 9', 'controller.Vote >= 1' or 'transaction.version < 2'"
+        )
+    return match["name"], match["sign"], int(match["level"])
+
+
+def meets(facts: Facts, needs: Sequence[str]) -> bool:
+    """Do the declared levels meet all needs? What a column that never came up would declare is unknown: then yes."""
+    return not facts.ranges or all(_meets_one(facts, *need(text)) for text in needs)
+
+
+def _meets_one(facts: Facts, name: str, sign: str, level: int) -> bool:
+    have = facts.ranges.get(name, -1)
+    return have >= level if sign == ">=" else have < level
+
+
+def applies(facts: Facts, ranges: Sequence[str], needs: Sequence[str]) -> bool:
+    """Empty `ranges` put no bound on the version."""
+    inside = not ranges or any(in_range(facts.version, text) for text in ranges)
+    return inside and meets(facts, needs)

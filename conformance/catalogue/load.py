@@ -1,0 +1,102 @@
+"""Loading the catalogue."""
+
+from __future__ import annotations
+
+import fnmatch
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.catalogue.applicability import in_range, need
+from conformance.catalogue.rows import CatalogueError, Requirement
+
+HERE = Path(__file__).parent
+
+
+class Catalogue:
+    """All rows by id, in the order of their files."""
+
+    def __init__(self, rows: Iterable[Requirement]) -> None:
+        self._rows = {row.id: row for row in rows}
+
+    def __getitem__(self, id: str) -> Requirement:
+        try:
+            return self._rows[id]
+        except KeyError:
+            raise CatalogueError(
+                f"{id!r} is no row of the catalogue; look for it in conformance/catalogue/*.toml"
+            ) from None
+
+    def __iter__(self) -> Iterator[Requirement]:
+        return iter(self._rows.values())
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def matching(self, patterns: Iterable[str]) -> list[Requirement]:
+        """Rows whose id matches one of the globs; all of them when there is no glob."""
+        globs = list(patterns) or ["*"]
+        return [row for row in self if any(fnmatch.fnmatchcase(row.id, glob) for glob in globs)]
+
+
+def load(files: Iterable[Path]) -> Catalogue:
+    """Read rows from TOML files; raises CatalogueError naming file and row."""
+    rows: dict[str, Requirement] = {}
+    for path in files:
+        for row in _rows_of(path):
+            if row.id in rows:
+                raise CatalogueError(f"{path.name}: row {row.id} is there twice; ids are unique and never change")
+            rows[row.id] = row
+    return Catalogue(rows.values())
+
+
+@cache
+def shipped() -> Catalogue:
+    """The catalogue in this folder."""
+    return load(sorted(HERE.glob("*.toml")))
+
+
+def _rows_of(path: Path) -> Iterator[Requirement]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("requirement", [])
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(f"{path.name}: not TOML: {error}") from error
+    for number, table in enumerate(tables, start=1):
+        yield _row(path, table, number)
+
+
+def _row(path: Path, table: dict[str, Any], number: int) -> Requirement:
+    where = f"{path.name}: row {table.get('id', f'number {number}')}"
+    try:
+        row = msgspec.convert(table, Requirement)
+        _check(row)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise CatalogueError(f"{where}: {error}") from error
+    return row
+
+
+def _check(row: Requirement) -> None:
+    if not row.cases:
+        raise ValueError("a row has at least one case; add [[requirement.cases]]")
+    ids = [case.id for case in row.cases]
+    if len(set(ids)) != len(ids):
+        raise ValueError(f"case ids must differ, they are {ids}")
+    _check_ranges(row.applies, row.needs)
+    for case in row.cases:
+        _check_ranges(case.applies, case.needs)
+    for expectation in row.expectations:
+        _check_ranges(expectation.versions, expectation.needs)
+
+
+def _check_ranges(ranges: list[str], needs: list[str]) -> None:
+    for text in ranges:
+        in_range("3.3.0", text)
+    for text in needs:
+        need(text)

@@ -1,0 +1,78 @@
+"""The shape of a row."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+from conformance.catalogue.applicability import Facts, applies
+
+Level = Literal["must", "should", "landed", "gap", "informational"]
+Kind = Literal["probe", "property", "scenario"]
+
+
+class CatalogueError(Exception):
+    """A row that cannot be used; the text names file, row, value and rule."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A clause of a row that needs observations of its own."""
+
+    id: str
+    about: str
+    applies: list[str] = []
+    needs: list[str] = []
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a row expects in a range of versions or levels; `expect` is the token a check switches on."""
+
+    versions: list[str] = []
+    needs: list[str] = []
+    expect: str
+    about: str
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One testable sentence, with an id that never changes."""
+
+    id: str
+    title: str
+    statement: str
+    kip: int
+    section: str
+    level: Level
+    priority: Literal["P1", "P2", "P3"]
+    kind: Kind
+    applies: list[str]
+    cases: list[Case]
+    needs: list[str] = []
+    inputs: int = 3
+    expectations: list[Expectation] = []
+    mutants: list[str] = []
+    note: str = ""
+    seen: str = ""
+    tickets: list[str] = []
+
+    @property
+    def hash(self) -> str:
+        """Identity of what is judged: statement, applicability, cases and expectations."""
+        judged = (self.statement, self.applies, self.needs, self.inputs, self.cases, self.expectations)
+        return hashlib.sha256(msgspec.json.encode(judged)).hexdigest()[:16]
+
+    def applicable_cases(self, facts: Facts) -> list[Case]:
+        """The cases that this column must show; none when the row as a whole does not apply."""
+        if not applies(facts, self.applies, self.needs):
+            return []
+        return [case for case in self.cases if applies(facts, case.applies, case.needs)]
+
+    def expected(self, facts: Facts) -> str:
+        """The token of the one expectation in force on this column."""
+        found = [e.expect for e in self.expectations if applies(facts, e.versions, e.needs)]
+        if len(found) != 1:
+            raise CatalogueError(
+                f"{self.id}: {len(found)} expectations are in force on {facts.version}: {found}; there must be one"
+            )
+        return found[0]

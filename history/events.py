@@ -1,0 +1,108 @@
+"""The events of one example, in the order in which the recorder saw them.
+
+A history is a list of groups; a group is an `Example`, its events, and an `End`. Events are numbered from 0
+within their example; `t` is seconds since the example began. Everything in them is plain data, so that a stored
+history can be judged again without a cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Outcome = Literal["ok", "fail", "info"]
+"""ok: it happened; fail: it certainly did not; info: it may or may not have happened."""
+
+Phase = Literal["inject", "witness", "heal"]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """What all events share: number, time (seconds since the example began), and who acted."""
+
+    n: int
+    t: float
+    process: str = "client"
+
+
+class Call(Event, frozen=True, kw_only=True, tag="call"):
+    """A request on its way to a node (`broker-1`, `controller-2`), or an action on the cluster (`cluster`)."""
+
+    op: str
+    node: str
+    request: dict[str, Any]
+
+
+class Answer(Event, frozen=True, kw_only=True, tag="answer"):
+    """How a call ended. `value` is the answer when `outcome` is ok; otherwise `error` says what was seen."""
+
+    call: int
+    outcome: Outcome
+    value: Any = None
+    error: str = ""
+    kind: str = ""
+
+
+class Fault(Event, frozen=True, kw_only=True, tag="fault"):
+    """One phase of a fault on the node that held `role` at that time; `detail` holds what was measured."""
+
+    fault: str
+    phase: Phase
+    role: str
+    node: str
+    detail: dict[str, Any] = {}
+
+
+class Premise(Event, frozen=True, kw_only=True, tag="premise"):
+    """A condition that was read back from the cluster; when it is not met the example proves nothing."""
+
+    what: str
+    met: bool
+
+
+class Note(Event, frozen=True, kw_only=True, tag="note"):
+    """A free remark with data, for readers of the evidence; judges do not look at it."""
+
+    text: str
+    data: dict[str, Any] = {}
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_field="type"):
+    """Opens a group: which check ran on which column, with which case, drawn inputs and schedule."""
+
+    example: str
+    check: str
+    column: str
+    case: str = ""
+    inputs: dict[str, Any] = {}
+    schedule: list[dict[str, Any]] = []
+    context: dict[str, Any] = {}
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"):
+    """Closes a group. `outcome` is `judged`, `premise lost` or `error` (trouble of the kit)."""
+
+    example: str
+    outcome: Literal["judged", "premise lost", "error"]
+    detail: str = ""
+
+
+AnyEvent = Call | Answer | Fault | Premise | Note
+Line = AnyEvent | Example | End
+
+
+class History(msgspec.Struct, kw_only=True):
+    """One example as judges see it. `complete` is false when the worker died before the group was closed."""
+
+    example: Example
+    events: list[AnyEvent]
+    end: End | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.end is not None
+
+    def answered(self) -> list[tuple[Call, Answer]]:
+        """Calls with their answers, in the order of the answers."""
+        calls = {event.n: event for event in self.events if isinstance(event, Call)}
+        return [(calls[event.call], event) for event in self.events if isinstance(event, Answer)]

@@ -1,0 +1,161 @@
+"""Shards: JSON lines that one worker appends to for one column.
+
+Every line carries the shard's id and its own number, so that a merged, split or repeated file can be told apart from
+a damaged one. A shard opens with a `Header` and closes with a `Footer`; a shard without a footer was cut short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from history.observations import Result
+
+SCHEMA = 1
+"""Version of the shard's schema; readers refuse others."""
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """What was judged: a label, the image behind it and what the cluster itself declared.
+
+    `ranges` maps an API (`Fetch`, `controller.Vote`) to its highest version, a finalized feature
+    (`transaction.version`) to its level and a supported one (`supported.metadata.version`) to its highest.
+    """
+
+    label: str
+    version: str
+    image: str
+    image_id: str
+    ranges: dict[str, int] = {}
+
+
+class ShardLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    shard: str
+    n: int
+
+
+class Header(ShardLine, frozen=True, kw_only=True, tag="header"):
+    """`rows` holds the hash of each row that was in force; `checks` names the checks there are for each row."""
+
+    schema: int
+    kit: str
+    run: str
+    worker: str
+    column: Column
+    topology: str
+    profile: str
+    seed: int
+    rows: dict[str, str]
+    checks: dict[str, list[str]]
+
+
+class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
+    """One observation; `history` is the path of its history relative to the output directory."""
+
+    requirement: str
+    case: str
+    result: Result
+    check: str
+    example: str
+    inputs: str = ""
+    events: list[int] = []
+    detail: str = ""
+    label: str = ""
+    variant: str = ""
+    history: str = ""
+    evidence: str = ""
+
+
+class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
+    injected: int = 0
+    witnessed: int = 0
+    healed: int = 0
+
+
+class ExampleLine(ShardLine, frozen=True, kw_only=True, tag="example"):
+    """One example that ended: for which rows it yielded observations, and which faults it brought."""
+
+    example: str
+    check: str
+    outcome: Literal["judged", "premise lost", "error"]
+    rows: list[str] = []
+    faults: dict[str, FaultCount] = {}
+    seconds: float = 0.0
+    detail: str = ""
+
+
+class CheckLine(ShardLine, frozen=True, kw_only=True, tag="check"):
+    """One check that ended on this column.
+
+    `done`: it ran as far as it wanted; `error`: trouble of the kit kept it from its floors; `cut-off`: its time was up
+    before it began or before it reached its floors.
+    """
+
+    check: str
+    rows: list[str]
+    outcome: Literal["done", "error", "cut-off"]
+    examples: int = 0
+    seconds: float = 0.0
+    detail: str = ""
+
+
+class ReplayLine(ShardLine, frozen=True, kw_only=True, tag="replay"):
+    """A violation replayed: seen again in `seen` of `tries` runs of the schedule at `evidence`."""
+
+    requirement: str
+    evidence: str
+    seen: int
+    tries: int
+
+
+class Footer(ShardLine, frozen=True, kw_only=True, tag="footer"):
+    counts: dict[str, int]
+
+
+AnyShardLine = Header | ObservationLine | ExampleLine | CheckLine | ReplayLine | Footer
+
+_encoder = msgspec.json.Encoder(order="sorted")
+_decoder = msgspec.json.Decoder(AnyShardLine)
+
+
+class Shard(msgspec.Struct, kw_only=True):
+    """A shard as read back; `torn` counts lines that are not whole, `complete` tells whether it has its footer."""
+
+    path: str
+    header: Header | None
+    lines: list[AnyShardLine]
+    torn: int
+
+    @property
+    def complete(self) -> bool:
+        return any(isinstance(line, Footer) for line in self.lines)
+
+
+def encode_line(line: AnyShardLine) -> bytes:
+    return _encoder.encode(line) + b"\n"
+
+
+def read_shard(path: Path) -> Shard:
+    """Read one shard file; a torn line is counted, never fatal."""
+    lines: list[AnyShardLine] = []
+    torn = 0
+    for raw in path.read_bytes().splitlines():
+        try:
+            lines.append(_decoder.decode(raw))
+        except msgspec.DecodeError:
+            torn += 1
+    header = next((line for line in lines if isinstance(line, Header)), None)
+    return Shard(path=str(path), header=header, lines=lines, torn=torn)
+
+
+def read_shards(folder: Path) -> Iterator[Shard]:
+    """All shards below `folder`, in the order of their names."""
+    return (read_shard(path) for path in sorted(folder.rglob("*.jsonl")))
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a shard's line, as shipped in `history/shard.schema.json`."""
+    return msgspec.json.schema(AnyShardLine)
