@@ -1,1 +1,58 @@
-"""Brokers with one planted bug each, to show that the kit has teeth: a Java agent and a table of what must turn red."""
+"""Brokers with one planted bug each, to show that the kit has teeth: a Java agent and a table of what must turn red.
+
+A further mutant is one class in agent/src/main/java/mutants/planted/ and one entry in table.toml, whose rows are
+committed before the mutant runs for the first time.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from fixtures.errors import KitError
+
+TABLE = Path(__file__).with_name("table.toml")
+
+
+class UnknownMutant(KitError):
+    """A name that is not in the table."""
+
+
+class Red(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row that must turn `violated`; `kind` says which checks have to run before it can."""
+
+    id: str
+    kind: Literal["probe", "property", "scenario"]
+    why: str
+
+
+class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A planted bug: `target` is Class#method, `applies` the Kafka versions that have it, as in the catalogue."""
+
+    name: str
+    target: str
+    applies: tuple[str, ...]
+    about: str
+    red: tuple[Red, ...]
+
+    @property
+    def installed(self) -> str:
+        """How the line begins that a JVM with this mutant writes to stderr before it runs anything of Kafka's."""
+        return f"Mutant {self.name} is installed in {self.target} of "
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    mutant: tuple[Mutant, ...]
+
+
+def all_mutants() -> tuple[Mutant, ...]:
+    """The table, in its order."""
+    return msgspec.toml.decode(TABLE.read_bytes(), type=_Table).mutant
+
+
+def mutant(name: str) -> Mutant:
+    """Raises UnknownMutant with the names there are."""
+    known = {each.name: each for each in all_mutants()}
+    if name not in known:
+        raise UnknownMutant(f"no mutant is named '{name}': take one from {TABLE.name}: {', '.join(sorted(known))}.")
+    return known[name]

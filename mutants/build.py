@@ -1,0 +1,94 @@
+"""The agent's jar, and images of Kafka with a mutant in them."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from filelock import FileLock
+
+from fixtures.engine import connect
+from fixtures.errors import KitError
+from fixtures.images import Image, from_image, layers
+from fixtures.paths import cache_dir
+from fixtures.runs import Progress, quiet
+from mutants import mutant
+
+SOURCES = Path(__file__).with_name("agent")
+AGENT_INSIDE = "/opt/mutants/agent.jar"
+
+_SECONDS = 600
+
+
+class AgentNotBuilt(KitError):
+    """Maven is missing, or could not make the agent's jar."""
+
+
+def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
+    """The agent's jar, built by Maven and kept under the hash of its sources.
+
+    Equal sources give equal bytes. An interrupted build leaves nothing that a later one would take for a jar.
+    """
+    kept = cache_dir() / "mutants" / f"agent-{_hash(sources)}.jar"
+    if kept.exists():
+        return kept
+    kept.parent.mkdir(exist_ok=True)
+    progress("mutants: building the agent with Maven")
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=kept.parent) as scratch:
+        os.replace(_packaged(sources, Path(scratch) / "agent"), kept)
+    return kept
+
+
+def mutant_image(name: str, base: Image, progress: Progress = quiet) -> Image:
+    """`base` with the agent in it and KAFKA_OPTS that load the mutant after whatever the base's own options load.
+
+    The image is kept, so that one base and one mutant are one image id, and so one column. A broker whose code the
+    mutant does not fit writes why and does not start. Raises UnknownMutant, AgentNotBuilt, EngineTrouble.
+    """
+    planted = mutant(name)
+    agent = build_agent(progress)
+    options = " ".join([*base.kafka_opts, f"-javaagent:{AGENT_INSIDE}={planted.name}"])
+    recipe = hashlib.sha256(f"{base.id} {agent.name} {options}".encode()).hexdigest()[:8]
+    tag = f"kafka-conformance/mutant:{planted.name}-{base.version}-{recipe}"
+    client = connect()
+    with FileLock(cache_dir() / "mutants.lock"):
+        if layers.present(client, tag) is None:
+            with layers.workbench(client, base.id, [], f"planting {planted.name} in {base.reference}") as bench:
+                layers.put(bench, {AGENT_INSIDE: agent})
+                layers.commit(bench, tag, layers.KEPT, {"KAFKA_OPTS": options})
+    return from_image(tag, client=client)
+
+
+def _hash(sources: Path) -> str:
+    files = [sources / "pom.xml", *sorted((sources / "src" / "main").rglob("*.java"))]
+    summary = hashlib.sha256()
+    for file in files:
+        summary.update(f"{file.relative_to(sources)}\n{file.stat().st_size}\n".encode())
+        summary.update(file.read_bytes())
+    return summary.hexdigest()[:16]
+
+
+def _packaged(sources: Path, project: Path) -> Path:
+    """Builds a copy, so that the checkout stays as it is and two builds at once do not meet."""
+    shutil.copytree(sources / "src" / "main", project / "src" / "main")
+    shutil.copy(sources / "pom.xml", project)
+    command = ["mvn", "-B", "-ntp", "-f", str(project / "pom.xml"), "package"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS)
+    except FileNotFoundError:
+        raise AgentNotBuilt(
+            "There is no `mvn` on this machine, so the mutants' agent can't be built: "
+            "install Maven (`apt-get install -y maven`)."
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise AgentNotBuilt(
+            f"Maven did not build the mutants' agent within {_SECONDS} s: see what it waits for, "
+            f"with `mvn -f {sources} package`."
+        ) from None
+    if done.returncode:
+        errors = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")]
+        said = "\n".join(errors[:8]) or (done.stdout + done.stderr)[-2000:]
+        raise AgentNotBuilt(f"The mutants' agent can't be built. Try `mvn -f {sources} package`. Maven said:\n{said}")
+    return project / "target" / "agent.jar"

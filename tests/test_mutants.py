@@ -1,0 +1,141 @@
+"""The mutants' agent on real jars, without a broker, and the table that says what a mutant must turn red."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from fixtures.images import maven
+from fixtures.paths import cache_dir
+from fixtures.runs import quiet
+from mutants import Mutant, UnknownMutant, all_mutants, mutant
+from mutants.build import SOURCES, AgentNotBuilt, build_agent
+
+CATALOGUE = Path(__file__).parents[1] / "conformance" / "catalogue"
+FENCE = SOURCES / "src" / "test" / "java" / "LeaderEpochFence.java"
+
+MUTANTS = pytest.mark.parametrize("planted", all_mutants(), ids=lambda planted: planted.name)
+
+
+@pytest.fixture(scope="session")
+def agent() -> Path:
+    return build_agent()
+
+
+def java(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["java", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def with_fake_partition(body: str, directory: Path) -> Path:
+    """A class path on which kafka.cluster.Partition is a class with this body, and a main class that does nothing."""
+    sources = directory / "sources"
+    sources.mkdir()
+    (sources / "Partition.java").write_text(f"package kafka.cluster; public class Partition {{ {body} }}")
+    (sources / "Idle.java").write_text("public class Idle { public static void main(String[] a) {} }")
+    subprocess.run(["javac", "-d", directory, *sources.iterdir()], check=True, timeout=60)
+    return directory
+
+
+def class_path(version: str) -> str:
+    with FileLock(cache_dir() / f"{version}.lock"):
+        return f"{maven.jars(version, quiet)}/*"
+
+
+class TestTable:
+    def test_every_row_is_in_the_catalogue_with_that_kind(self) -> None:
+        rows = [row for file in CATALOGUE.glob("*.toml") for row in tomllib.loads(file.read_text())["requirement"]]
+        kinds = {row["id"]: row["kind"] for row in rows}
+        listed = {red.id: red.kind for planted in all_mutants() for red in planted.red}
+        assert listed == {id_: kinds.get(id_) for id_ in listed}
+
+    @MUTANTS
+    def test_no_row_twice(self, planted: Mutant) -> None:
+        ids = [red.id for red in planted.red]
+        assert len(ids) == len(set(ids))
+
+    def test_unknown_name_says_which_there_are(self) -> None:
+        with pytest.raises(UnknownMutant, match=r"'nonsense'.*unfenced-leader-epoch"):
+            mutant("nonsense")
+
+
+class TestAgent:
+    def test_is_built_once(self, agent: Path) -> None:
+        told: list[str] = []
+        assert build_agent(told.append) == agent
+        assert not told
+
+    def test_equal_sources_give_equal_bytes(self, agent: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path))
+        again = build_agent()
+        assert again.parent == tmp_path / "mutants"
+        assert again.read_bytes() == agent.read_bytes()
+        assert list(again.parent.iterdir()) == [again]
+
+    def test_runs_on_java_11(self, agent: Path, tmp_path: Path) -> None:
+        """Class file version 55: the images of Kafka 3.x bring Java 11."""
+        subprocess.run(["unzip", "-qq", agent, "mutants/*", "-d", tmp_path], check=True)
+        versions = {int.from_bytes(file.read_bytes()[6:8]) for file in tmp_path.rglob("*.class")}
+        assert versions == {55}
+
+    @MUTANTS
+    def test_has_what_the_table_has(self, agent: Path, planted: Mutant, tmp_path: Path) -> None:
+        """A class path without Kafka gets as far as the mutant's own target, in the words of the table."""
+        ran = java(f"-javaagent:{agent}={planted.name}", "-cp", tmp_path, "Idle")
+        assert ran.returncode == 1
+        assert f"There is no class {planted.target.partition('#')[0]} on the class path" in ran.stderr
+
+    @pytest.mark.parametrize("argument", ["", "=", "=nonsense", "=../planted/X", "=UnfencedLeaderEpoch"])
+    def test_unknown_name_stops_the_start(self, agent: Path, argument: str, tmp_path: Path) -> None:
+        ran = java(f"-javaagent:{agent}{argument}", "-cp", with_fake_partition("", tmp_path), "Idle")
+        assert ran.returncode == 1
+        assert f"No mutant is named '{argument[1:]}'" in ran.stderr
+        assert "one of: " + ", ".join(sorted(planted.name for planted in all_mutants())) in ran.stderr
+
+    def test_missing_method_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
+        fake = with_fake_partition("void checkCurrentLeaderEpochs() {}", tmp_path)
+        ran = java(f"-javaagent:{agent}=unfenced-leader-epoch", "-cp", fake, "Idle")
+        assert ran.returncode == 1
+        assert "no method checkCurrentLeaderEpoch in kafka.cluster.Partition" in ran.stderr
+        assert "does not fit this version of Kafka" in ran.stderr
+
+    def test_method_of_another_shape_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
+        fake = with_fake_partition("int checkCurrentLeaderEpoch() { return 0; }", tmp_path)
+        ran = java(f"-javaagent:{agent}=unfenced-leader-epoch", "-cp", fake, "Idle")
+        assert ran.returncode == 1
+        assert "Mutant unfenced-leader-epoch could not be installed" in ran.stderr
+        assert "is installed in" not in ran.stderr
+
+    def test_broken_sources_are_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path / "cache"))
+        planted = tmp_path / "src" / "main" / "java" / "Broken.java"
+        planted.parent.mkdir(parents=True)
+        planted.write_text("class Broken {")
+        (tmp_path / "pom.xml").write_bytes((SOURCES / "pom.xml").read_bytes())
+        with pytest.raises(AgentNotBuilt, match=re.escape("Broken.java")):
+            build_agent(sources=tmp_path)
+        assert not list((tmp_path / "cache" / "mutants").iterdir())
+
+    def test_no_maven_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path))
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(AgentNotBuilt, match="install Maven"):
+            build_agent()
+
+
+class TestUnfencedLeaderEpoch:
+    """A Partition at epoch 3 asked at 2, 3, 4 and without an epoch, in both ends of the range and in the README's two."""
+
+    @pytest.mark.parametrize("version", ["3.3.2", "3.9.2", "4.3.1", "4.4.0"])
+    def test_only_the_older_epoch_passes(self, agent: Path, version: str) -> None:
+        libs = class_path(version)
+        original = java("-cp", libs, FENCE)
+        mutated = java(f"-javaagent:{agent}=unfenced-leader-epoch", "-cp", libs, FENCE)
+        assert original.stdout.split() == ["FENCED_LEADER_EPOCH", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
+        assert mutated.stdout.split() == ["NONE", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
+        installed = mutant("unfenced-leader-epoch").installed
+        assert [f"kafka_2.13-{version}.jar" in line for line in mutated.stderr.splitlines() if installed in line] == [
+            True
+        ]
