@@ -117,7 +117,8 @@ class Footer(ShardLine, frozen=True, kw_only=True, tag="footer"):
 
 AnyShardLine = Header | ObservationLine | ExampleLine | CheckLine | ReplayLine | Footer
 
-_encoder = msgspec.json.Encoder(order="sorted")
+# Type, shard and number come first in every line, so that a torn one still tells whose it was.
+_encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(AnyShardLine)
 
 

@@ -6,7 +6,8 @@ import fnmatch
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
@@ -14,7 +15,8 @@ import msgspec
 from conformance.catalogue.applicability import in_range, need
 from conformance.catalogue.rows import CatalogueError, Requirement
 
-HERE = Path(__file__).parent
+SHIPPED = files(__package__)
+"""This folder, which lies in an archive when Spark was given the code as a zip."""
 
 
 class Catalogue:
@@ -46,10 +48,10 @@ class Catalogue:
         return [row for row in self if any(fnmatch.fnmatchcase(row.id, glob) for glob in globs)]
 
 
-def load(files: Iterable[Path]) -> Catalogue:
+def load(sources: Iterable[Traversable]) -> Catalogue:
     """Read rows from TOML files; raises CatalogueError naming file and row."""
     rows: dict[str, Requirement] = {}
-    for path in files:
+    for path in sources:
         for row in _rows_of(path):
             if row.id in rows:
                 raise CatalogueError(f"{path.name}: row {row.id} is there twice; ids are unique and never change")
@@ -60,10 +62,10 @@ def load(files: Iterable[Path]) -> Catalogue:
 @cache
 def shipped() -> Catalogue:
     """The catalogue in this folder."""
-    return load(sorted(HERE.glob("*.toml")))
+    return load(sorted((file for file in SHIPPED.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name))
 
 
-def _rows_of(path: Path) -> Iterator[Requirement]:
+def _rows_of(path: Traversable) -> Iterator[Requirement]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("requirement", [])
     except tomllib.TOMLDecodeError as error:
@@ -72,7 +74,7 @@ def _rows_of(path: Path) -> Iterator[Requirement]:
         yield _row(path, table, number)
 
 
-def _row(path: Path, table: dict[str, Any], number: int) -> Requirement:
+def _row(path: Traversable, table: dict[str, Any], number: int) -> Requirement:
     where = f"{path.name}: row {table.get('id', f'number {number}')}"
     try:
         row = msgspec.convert(table, Requirement)

@@ -66,7 +66,8 @@ class CellEvidence(msgspec.Struct, kw_only=True):
     """All that is known about one row on one column.
 
     `checks` is how many checks the kit has for the row, `ran` how many ran, `errors` how many ended in trouble of
-    the kit. `changed` tells that the row was changed since, so that its observations count no longer.
+    the kit. `changed` tells that the row was changed since, so that its observations count no longer. `lost` says what
+    is known to be missing from the column's shards: it may have been a violation, so nothing is satisfied.
     """
 
     cases: dict[str, CaseTally] = {}
@@ -74,6 +75,7 @@ class CellEvidence(msgspec.Struct, kw_only=True):
     ran: int = 0
     errors: int = 0
     changed: bool = False
+    lost: str = ""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +128,8 @@ def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str,
     short = [text for case, tally in tallies.items() if (text := below_floor(row, case, tally))]
     if short:
         return Judgement(verdict="inconclusive", reason="; ".join(short))
+    if evidence.lost:
+        return Judgement(verdict="inconclusive", reason=f"the floors are met, but {evidence.lost}")
     return Judgement(verdict="satisfied", reason="")
 
 
