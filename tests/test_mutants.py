@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from fixtures.images import maven
+from fixtures.cluster import KRaftCluster, Topology
+from fixtures.images import maven, obtain
 from fixtures.paths import cache_dir
-from fixtures.runs import quiet
+from fixtures.runs import Run, quiet
+from fixtures.wire import Error
+from fixtures.wire.topics import NewTopic
 from mutants import Mutant, UnknownMutant, all_mutants, mutant
-from mutants.build import SOURCES, AgentNotBuilt, build_agent
+from mutants.build import SOURCES, AgentNotBuilt, build_agent, mutant_image
 
 CATALOGUE = Path(__file__).parents[1] / "conformance" / "catalogue"
+PLANTED = "unfenced-leader-epoch"
 FENCE = SOURCES / "src" / "test" / "java" / "LeaderEpochFence.java"
 
 MUTANTS = pytest.mark.parametrize("planted", all_mutants(), ids=lambda planted: planted.name)
@@ -42,6 +46,11 @@ def with_fake_partition(body: str, directory: Path) -> Path:
 def class_path(version: str) -> str:
     with FileLock(cache_dir() / f"{version}.lock"):
         return f"{maven.jars(version, quiet)}/*"
+
+
+def install_line(output: str) -> str:
+    (line,) = {line for line in output.splitlines() if mutant(PLANTED).installed in line}
+    return line
 
 
 class TestTable:
@@ -96,16 +105,16 @@ class TestAgent:
 
     def test_missing_method_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
         fake = with_fake_partition("void checkCurrentLeaderEpochs() {}", tmp_path)
-        ran = java(f"-javaagent:{agent}=unfenced-leader-epoch", "-cp", fake, "Idle")
+        ran = java(f"-javaagent:{agent}={PLANTED}", "-cp", fake, "Idle")
         assert ran.returncode == 1
         assert "no method checkCurrentLeaderEpoch in kafka.cluster.Partition" in ran.stderr
         assert "does not fit this version of Kafka" in ran.stderr
 
     def test_method_of_another_shape_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
         fake = with_fake_partition("int checkCurrentLeaderEpoch() { return 0; }", tmp_path)
-        ran = java(f"-javaagent:{agent}=unfenced-leader-epoch", "-cp", fake, "Idle")
+        ran = java(f"-javaagent:{agent}={PLANTED}", "-cp", fake, "Idle")
         assert ran.returncode == 1
-        assert "Mutant unfenced-leader-epoch could not be installed" in ran.stderr
+        assert f"Mutant {PLANTED} could not be installed" in ran.stderr
         assert "is installed in" not in ran.stderr
 
     def test_broken_sources_are_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,16 +135,37 @@ class TestAgent:
 
 
 class TestUnfencedLeaderEpoch:
-    """A Partition at epoch 3 asked at 2, 3, 4 and without an epoch, in both ends of the range and in the README's two."""
-
     @pytest.mark.parametrize("version", ["3.3.2", "3.9.2", "4.3.1", "4.4.0"])
     def test_only_the_older_epoch_passes(self, agent: Path, version: str) -> None:
+        """A Partition at epoch 3 is asked at 2, 3, 4 and without an epoch; first and last version and README's."""
         libs = class_path(version)
         original = java("-cp", libs, FENCE)
-        mutated = java(f"-javaagent:{agent}=unfenced-leader-epoch", "-cp", libs, FENCE)
+        mutated = java(f"-javaagent:{agent}={PLANTED}", "-cp", libs, FENCE)
         assert original.stdout.split() == ["FENCED_LEADER_EPOCH", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
         assert mutated.stdout.split() == ["NONE", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
-        installed = mutant("unfenced-leader-epoch").installed
-        assert [f"kafka_2.13-{version}.jar" in line for line in mutated.stderr.splitlines() if installed in line] == [
-            True
-        ]
+        line = install_line(mutated.stderr)
+        assert line.endswith(f"kafka_2.13-{version}.jar")
+
+    @pytest.mark.docker
+    def test_broker_serves_an_older_epoch(self) -> None:
+        """Restarting the only replica raises its epoch, from 4.0 on also on a node that is its own controller."""
+        base = obtain("4.3.1")
+        image = mutant_image(PLANTED, base)
+        assert mutant_image(PLANTED, base).id == image.id != base.id
+        topology = Topology(name="mutant", brokers=1, combined=True)
+        with Run.begin() as run, KRaftCluster(topology, image, run).boot() as cluster:
+            (node,) = cluster.nodes.values()
+            with cluster.client(node.name) as client:
+                client.create_topics([NewTopic("t", ((node.member.id,),))])
+            node.kill()
+            node.start()
+            cluster.wait_ready()
+            with cluster.client(node.name) as client:
+                epoch = client.metadata(["t"]).topic("t").partition(0).leader_epoch
+                asked = {
+                    back: client.offset_for_leader_epoch("t", 0, epoch, current_leader_epoch=epoch - back).error
+                    for back in (1, 0, -1)
+                }
+            assert epoch > 0
+            assert asked == {1: Error.NONE, 0: Error.NONE, -1: Error.UNKNOWN_LEADER_EPOCH}
+            assert install_line(node.logs()).endswith(f"/opt/kafka/libs/kafka_2.13-{base.version}.jar")
