@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from fixtures.errors import KitError
+from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import from_image, obtain
 from mutants import all_mutants
 from mutants.build import mutant_image
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(mutant_image(options.name, base, _tell).reference)
     except KitError as trouble:
         _tell(str(trouble))
-        return 3
+        return 2 if isinstance(trouble, UnknownVersion) else 3
     return 0
 
 
