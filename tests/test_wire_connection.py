@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from scripted_node import Asked, respond, scripted_node
-from wire_jar import tiny_schemas
 
 from fixtures.waiting import eventually
 from fixtures.wire import ConnectionClosed, Error, NodeClient, NotSent, PassThrough, Transcript, Unanswered
@@ -18,6 +16,8 @@ from fixtures.wire.calls import Answer, Parked, typed
 from fixtures.wire.client import NotOffered
 from fixtures.wire.connection import Connection
 from fixtures.wire.schemas import SchemaError
+from tests.scripted_node import Asked, respond, scripted_node
+from tests.wire_jar import tiny_schemas
 
 SCHEMAS = tiny_schemas()
 PING = SCHEMAS.api("Ping")

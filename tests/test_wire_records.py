@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from kafka.record.util import calc_crc32c
-from wire_jar import tiny_schemas
 
 from fixtures.wire.records import (
     AFTER_CRC,
@@ -25,6 +24,7 @@ from fixtures.wire.records import (
     batches,
     control_message,
 )
+from tests.wire_jar import tiny_schemas
 
 OPTIONAL_BYTES = st.none() | st.binary(max_size=200)
 HEADERS = st.lists(st.builds(Header, st.text(max_size=5), OPTIONAL_BYTES), max_size=2).map(tuple)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from wire_jar import tiny_jar, tiny_schemas
 
 from fixtures.images.image import version_of
 from fixtures.paths import cache_dir
 from fixtures.wire.schemas import Message, SchemaError, Schemas, Versions
+from tests.wire_jar import tiny_jar, tiny_schemas
 
 PING = {
     "text": "hé",

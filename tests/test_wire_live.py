@@ -1,0 +1,340 @@
+"""Every typed call against real brokers, at every version that schema and broker share."""
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from fixtures.cluster import KRaftCluster, Topology
+from fixtures.images import obtain
+from fixtures.runs import Run
+from fixtures.waiting import eventually
+from fixtures.wire import ConnectionClosed, Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.client import NotOffered
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.log import (
+    EARLIEST,
+    EpochQuery,
+    FetchOptions,
+    FetchPartition,
+    OffsetQuery,
+    ProducePartition,
+)
+from fixtures.wire.records import Codec, Header, NewBatch, NewRecord, batch
+from fixtures.wire.schemas import SchemaError
+from fixtures.wire.topics import NewTopic, Reassignment
+
+pytestmark = pytest.mark.docker
+T = TypeVar("T")
+
+
+class Checking:
+    """A tap that holds each answer to what a tap may expect of it."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def call(self, node: str, op: str, request: dict[str, Any], answer: type[T], do: Callable[[], T]) -> T:
+        json.dumps(request)
+        given = do()
+        assert type(given) is answer
+        assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(given))), answer) == given
+        self.seen.add(op)
+        return given
+
+
+TAP = Checking()
+
+
+@pytest.fixture(scope="module", params=["3.3.2", "4.3.1"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[KRaftCluster]:
+    topology = Topology(name="wire", brokers=1, combined=True)
+    with Run.begin() as run, KRaftCluster(topology, obtain(request.param), run).boot() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: KRaftCluster) -> Iterator[NodeClient]:
+    with cluster.client(cluster.brokers[0], TAP) as client:
+        yield client
+
+
+@pytest.fixture
+def topic(client: NodeClient, request: pytest.FixtureRequest) -> Topic:
+    """A topic of two partitions of this test's own, ready for use."""
+    return made(client, "".join(filter(str.isalnum, request.node.name)), 2)
+
+
+def made(client: NodeClient, name: str, partitions: int, *, version: int | None = None) -> Topic:
+    [created] = client.create_topics([NewTopic(name, ((1,),) * partitions)], version=version).topics
+    assert created.error is Error.NONE
+
+    def ids() -> UUID | None:
+        found = client.metadata([name]).topic(name)
+        return found.topic_id if len(found.partitions) == partitions else None
+
+    topic = Topic(name, eventually(ids, within=20, what=f"metadata of {name}"))
+
+    def led() -> bool:
+        return all(client.list_offsets(name, index).error is Error.NONE for index in range(partitions))
+
+    eventually(led, within=20, what=f"leaders of {name}")
+    return topic
+
+
+def versions(client: NodeClient, api: str, start: int = 0) -> range:
+    highest = client.choose(api)
+    offered, known = client.api_versions().ranges[api], client.schemas.api(api).request.versions
+    assert known is not None
+    return range(max(start, offered.low, known.low), highest + 1)
+
+
+class TestLog:
+    def test_produce(self, client: NodeClient, topic: Topic) -> None:
+        for offset, version in enumerate(versions(client, "Produce", start=3)):
+            named: Topic | str = topic if version >= 13 else topic.name
+            answer = client.produce(named, 0, batch(b"%d" % version), version=version)
+            assert (answer.version, answer.error, answer.base_offset) == (version, Error.NONE, offset)
+        corrupt = bytearray(batch(b"value").encoded())
+        corrupt[-1] ^= 1
+        assert client.produce(topic, 0, bytes(corrupt)).error is Error.CORRUPT_MESSAGE
+        both = client.produce_many([ProducePartition(topic, p, batch(b"m")) for p in (0, 1)])
+        assert {p.partition: p.error for p in both.partitions} == {0: Error.NONE, 1: Error.NONE}
+
+    def test_produce_without_acks(self, client: NodeClient, topic: Topic) -> None:
+        assert client.produce(topic, 0, batch(b"a"), acks=0).base_offset == -1
+        assert client.produce(topic, 0, batch(b"b")).base_offset == 1
+
+    @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.ZSTD])
+    def test_records_come_back(self, client: NodeClient, topic: Topic, codec: Codec) -> None:
+        new = (NewRecord(b"v" * 200, b"k", (Header("h", b"1"), Header("n")), 5), NewRecord(None, timestamp=7))
+        client.produce(topic, 0, NewBatch(new, codec=codec))
+        [read] = client.fetch(topic, 0, 0).batches
+        assert [NewRecord(r.value, r.key, r.headers, r.timestamp) for r in read.records] == list(new)
+        assert (read.crc_valid, read.codec, read.leader_epoch, read.last_offset) == (True, codec, 0, 1)
+
+    def test_fetch(self, client: NodeClient, topic: Topic) -> None:
+        client.produce(topic, 0, batch(b"a"))
+        for version in versions(client, "Fetch"):
+            named: Topic | str = topic if version >= 13 else topic.name
+            answer = client.fetch(
+                named, 0, 0, current_leader_epoch=0 if version >= 9 else -1, version=version
+            )
+            assert (answer.version, answer.error, answer.high_watermark) == (version, Error.NONE, 1)
+            assert [r.value for b in answer.batches for r in b.records] == [b"a"]
+            as_follower = client.fetch(named, 0, 0, replica_id=7, version=version)
+            assert as_follower.error is Error.NOT_LEADER_OR_FOLLOWER, version
+        assert client.fetch(topic, 0, 0, current_leader_epoch=3).error is Error.UNKNOWN_LEADER_EPOCH
+        assert client.fetch(topic, 0, 9).error is Error.OFFSET_OUT_OF_RANGE
+        assert client.fetch(Topic("no", UUID(int=9)), 0, 0).error is Error.UNKNOWN_TOPIC_ID
+        assert client.fetch(topic.name, 0, 0).version == 12
+        with pytest.raises(SchemaError, match="names topics by id"):
+            client.fetch(topic.name, 0, 0, version=13)
+
+    def test_a_follower_that_diverged_is_told_where(self, client: NodeClient, topic: Topic) -> None:
+        client.produce(topic, 0, batch(b"a"))
+        answer = client.fetch(topic, 0, 1, last_fetched_epoch=0, current_leader_epoch=0)
+        assert (answer.error, answer.diverging_epoch) == (Error.NONE, None)
+
+    def test_fetch_session(self, client: NodeClient, topic: Topic) -> None:
+        wanted = [FetchPartition(topic=topic, partition=p, fetch_offset=0) for p in (0, 1)]
+        full = client.fetch_many(wanted, FetchOptions(session_epoch=0))
+        assert len(full.partitions) == 2
+        client.produce(topic, 1, batch(b"new"))
+        news = client.fetch_many(
+            [], FetchOptions(session_id=full.session_id, session_epoch=1, forgotten=((topic, 0),))
+        )
+        assert [p.partition for p in news.partitions] == [1]
+        wrong = client.fetch_many([], FetchOptions(session_id=full.session_id, session_epoch=9))
+        assert wrong.error is Error.INVALID_FETCH_SESSION_EPOCH
+
+    def test_a_parked_fetch_wakes(self, client: NodeClient, topic: Topic) -> None:
+        waiting = [FetchPartition(topic=topic, partition=0, fetch_offset=0)]
+        parked = client.park_fetch(waiting, FetchOptions(max_wait_ms=20_000, min_bytes=1))
+        client.produce(topic, 0, batch(b"wake"))
+        [answer] = client.parked_fetch(parked, within=10).partitions
+        assert answer.batches[0].records[0].value == b"wake"
+
+    def test_list_offsets(self, client: NodeClient, topic: Topic) -> None:
+        client.produce(topic, 0, batch(b"a"))
+        for version in versions(client, "ListOffsets"):
+            answer = client.list_offsets(topic.name, 0, version=version)
+            assert (answer.version, answer.error) == (version, Error.NONE)
+            assert (answer.offset, answer.old_style_offsets) in [(1, ()), (-1, (1,))]
+        many = client.list_offsets_many(
+            [OffsetQuery(topic.name, 0, EARLIEST), OffsetQuery(topic.name, 1, -1, 9)]
+        )
+        found = {p.partition: (p.error, p.offset) for p in many.partitions}
+        assert found == {0: (Error.NONE, 0), 1: (Error.UNKNOWN_LEADER_EPOCH, -1)}
+
+    def test_offset_for_leader_epoch(self, client: NodeClient, topic: Topic) -> None:
+        client.produce(topic, 0, batch(b"a"))
+        for version in versions(client, "OffsetForLeaderEpoch"):
+            answer = client.offset_for_leader_epoch(topic.name, 0, 0, version=version)
+            assert (answer.version, answer.error, answer.end_offset) == (version, Error.NONE, 1)
+        many = client.offset_for_leader_epoch_many(
+            [EpochQuery(topic.name, 0, 0), EpochQuery(topic.name, 0, 5), EpochQuery(topic.name, 1, 0, 3)],
+            replica_id=-1,
+        )
+        assert [(p.error, p.leader_epoch, p.end_offset) for p in many.partitions] == [
+            (Error.NONE, 0, 1),
+            (Error.NONE, -1, -1),
+            (Error.UNKNOWN_LEADER_EPOCH, -1, -1),
+        ]
+
+    def test_delete_records(self, client: NodeClient, topic: Topic) -> None:
+        client.produce(topic, 0, batch(*[b"a"] * 5))
+        for offset, version in enumerate(versions(client, "DeleteRecords"), 1):
+            answer = client.delete_records(topic.name, 0, offset, version=version)
+            assert (answer.error, answer.low_watermark) == (Error.NONE, offset)
+        assert client.delete_records(topic.name, 0, 99).error is Error.OFFSET_OUT_OF_RANGE
+
+
+class TestTopics:
+    def test_create_and_delete(self, client: NodeClient) -> None:
+        for version in versions(client, "CreateTopics"):
+            made(client, f"created-{version}", 1, version=version)
+        assert (
+            client.create_topics([NewTopic("created-3", ((1,),))]).topics[0].error
+            is Error.TOPIC_ALREADY_EXISTS
+        )
+        for version in versions(client, "DeleteTopics", start=2):
+            [deleted] = client.delete_topics([f"created-{version}"], version=version).topics
+            assert (deleted.name, deleted.error) == (f"created-{version}", Error.NONE)
+
+    def test_delete_by_id(self, client: NodeClient, topic: Topic) -> None:
+        [deleted] = client.delete_topics([topic]).topics
+        assert (deleted.error, deleted.topic_id) == (Error.NONE, topic.id)
+
+    def test_create_partitions(self, client: NodeClient, topic: Topic) -> None:
+        for count, version in enumerate(versions(client, "CreatePartitions"), 3):
+            [grown] = client.create_partitions(topic.name, count, assignment=((1,),), version=version).topics
+            assert grown.error is Error.NONE
+
+    def test_elect_leaders(self, client: NodeClient, topic: Topic) -> None:
+        for version in versions(client, "ElectLeaders"):
+            results = client.elect_leaders([(topic.name, 0), (topic.name, 9)], version=version).partitions
+            assert {p.partition: p.error for p in results} == {
+                0: Error.ELECTION_NOT_NEEDED,
+                9: Error.UNKNOWN_TOPIC_OR_PARTITION,
+            }
+
+    def test_reassign(self, client: NodeClient, topic: Topic) -> None:
+        wanted = [Reassignment(topic.name, 0, (1,)), Reassignment(topic.name, 1, None)]
+        for version in versions(client, "AlterPartitionReassignments"):
+            results = client.alter_partition_reassignments(wanted, version=version).partitions
+            assert [p.error for p in results] == [Error.NONE, Error.NO_REASSIGNMENT_IN_PROGRESS]
+        assert client.list_partition_reassignments().partitions == ()
+
+
+class TestCluster:
+    def test_api_versions(self, client: NodeClient) -> None:
+        for version in versions(client, "ApiVersions"):
+            answer = client.api_versions(version=version)
+            assert answer.ranges["Fetch"].high >= 13
+            assert ("metadata.version" in answer.finalized) == (version >= 3)
+            assert ("metadata.version" in answer.supported) == (version >= 3)
+
+    def test_metadata(self, client: NodeClient, topic: Topic) -> None:
+        for version in versions(client, "Metadata"):
+            answer = client.metadata([topic.name], version=version)
+            partition = answer.topic(topic.name).partition(1)
+            assert (partition.leader, partition.replicas, partition.isr) == (1, (1,), (1,))
+            assert answer.brokers[0].node_id == 1
+        by_id = client.metadata([Topic("", topic.id)]).topics[0]
+        assert by_id.name == topic.name
+        [unknown] = client.metadata(["nobody-made-it"]).topics
+        assert unknown.error is Error.UNKNOWN_TOPIC_OR_PARTITION
+        assert topic.name in [each.name for each in client.metadata().topics]
+
+    def test_describe_topic_partitions(self, client: NodeClient, topic: Topic) -> None:
+        if "DescribeTopicPartitions" not in client.api_versions().ranges:
+            with pytest.raises(NotOffered):
+                client.describe_topic_partitions([topic.name])
+            return
+        first = client.describe_topic_partitions([topic.name], response_partition_limit=1)
+        assert first.next_cursor is not None
+        rest = client.describe_topic_partitions([topic.name], cursor=first.next_cursor)
+        assert [t.partitions[0].partition for t in first.topics + rest.topics] == [0, 1]
+
+    def test_describe_cluster(self, client: NodeClient) -> None:
+        for version in versions(client, "DescribeCluster"):
+            answer = client.describe_cluster(include_fenced=version >= 2, version=version)
+            assert (answer.error, [node.node_id for node in answer.brokers]) == (Error.NONE, [1])
+
+    def test_find_coordinator(self, client: NodeClient) -> None:
+        for version in versions(client, "FindCoordinator"):
+            assert client.find_coordinator("group", version=version).error in (
+                Error.NONE,
+                Error.COORDINATOR_NOT_AVAILABLE,
+            )
+        eventually(
+            lambda: client.find_coordinator("t", CoordinatorType.TRANSACTION).node_id == 1,
+            within=20,
+            what="a transaction coordinator",
+        )
+
+    def test_describe_quorum(self, client: NodeClient) -> None:
+        for version in versions(client, "DescribeQuorum"):
+            answer = client.describe_quorum(version=version)
+            assert (answer.error, answer.leader_id) == (Error.NONE, 1)
+            assert [voter.replica_id for voter in answer.current_voters] == [1]
+            assert [node.node_id for node in answer.nodes] == ([1] if version >= 2 else [])
+        assert client.describe_quorum("not-a-quorum").error is Error.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_describe_log_dirs(self, client: NodeClient, topic: Topic) -> None:
+        for version in versions(client, "DescribeLogDirs"):
+            [log_dir] = client.describe_log_dirs([(topic.name, 0)], version=version).log_dirs
+            [replica] = log_dir.replicas
+            assert (log_dir.error, replica.topic, replica.partition) == (Error.NONE, topic.name, 0)
+        assert {r.topic for d in client.describe_log_dirs().log_dirs for r in d.replicas} >= {topic.name}
+
+    def test_configs(self, client: NodeClient, topic: Topic) -> None:
+        for version in versions(client, "IncrementalAlterConfigs"):
+            changes = {"retention.ms": f"{10**9 + version}", "segment.bytes": None}
+            altered = client.incremental_alter_configs(
+                ResourceType.TOPIC, topic.name, changes, version=version
+            )
+            assert altered.error is Error.NONE
+        for version in versions(client, "DescribeConfigs"):
+            described = client.describe_configs(
+                ResourceType.TOPIC, topic.name, ["retention.ms"], version=version
+            )
+            assert described.value("retention.ms") == f"{10**9 + 1}"
+
+    def test_a_controller_listener(self, cluster: KRaftCluster) -> None:
+        with cluster.client(cluster.controllers[0], TAP, controller=True) as controller:
+            assert controller.describe_quorum().leader_id == 1
+            assert "Vote" in controller.api_versions().ranges
+            with pytest.raises(NotOffered):
+                controller.produce("t", 0, batch(b"a"))
+
+
+def test_a_version_that_the_node_does_not_offer(client: NodeClient) -> None:
+    """It is sent when asked for; the node hangs up."""
+    api = client.schemas.api("Fetch")
+    offered = client.api_versions().ranges["Fetch"]
+    connection = client.connect()
+    request = connection.send(api, offered.high, {}, 5)
+    connection.receive(request, 5)
+    beyond = struct.pack(">hhih", api.key, offered.high + 1, 77, -1) + b"\x00"
+    connection._socket.sendall(struct.pack(">i", len(beyond)) + beyond)
+    with pytest.raises(ConnectionClosed):
+        connection.receive(request._replace(correlation_id=77), 5)
+
+
+def test_every_typed_call_was_tried() -> None:
+    typed = {
+        name
+        for base in NodeClient.__mro__
+        if base.__module__.startswith("fixtures.wire.")
+        for name, function in vars(base).items()
+        if hasattr(function, "__wrapped__")
+    }
+    assert typed - {"__init_subclass__", "__class_getitem__"} <= TAP.seen
