@@ -2,3 +2,5 @@
 
 The bottom of the kit: it imports nothing of ours and talks to nothing.
 """
+
+__version__ = "0.1.0"

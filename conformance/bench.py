@@ -1,0 +1,196 @@
+"""The bench: what a check works with. Its clients, its waits and its faults all pass through one tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import msgspec
+
+from fixtures.cluster import KRaftCluster, NodeState
+from fixtures.cluster.topology import Member
+from fixtures.errors import KitError
+from fixtures.tape import Tape
+from fixtures.waiting import eventually
+from fixtures.wire import NodeClient
+from history.shards import Column
+
+T = TypeVar("T")
+
+WITHIN = 30.0
+"""Seconds that a wait of a check may take before it is trouble of the kit."""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What came of an action on a node: the state it was then in, as the engine says."""
+
+    state: NodeState
+    started_at: str = ""
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file read from a node's data directory; `content` is None when it is not there."""
+
+    content: bytes | None
+
+    @property
+    def text(self) -> str:
+        if self.content is None:
+            raise KitError("the file was not there when it was read")
+        return self.content.decode()
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Seconds on the kit's monotonic clock, and milliseconds since 1970 on its wall clock."""
+
+    seconds: float
+    unix_ms: int
+
+
+class Bench:
+    """Access to one cluster for one example.
+
+    On a stored tape there is no cluster: every answer comes from the tape.
+    """
+
+    def __init__(self, tape: Tape, column: Column, members: list[Member], cluster: KRaftCluster | None) -> None:
+        self.tape = tape
+        self.column = column
+        self.members = {member.name: member for member in members}
+        self._cluster = cluster
+        self._clients: dict[tuple[str, bool, str], NodeClient] = {}
+        self._names = 0
+
+    # --- nodes and clients
+
+    @property
+    def brokers(self) -> list[str]:
+        return [name for name, member in self.members.items() if member.is_broker]
+
+    @property
+    def controllers(self) -> list[str]:
+        return [name for name, member in self.members.items() if member.is_controller]
+
+    def name_of(self, id: int) -> str:
+        """The name of the node with this id; KitError for an id that the cluster does not have."""
+        for member in self.members.values():
+            if member.id == id:
+                return member.name
+        raise KitError(f"no node has id {id}; the cluster has {sorted(m.id for m in self.members.values())}")
+
+    def id_of(self, name: str) -> int:
+        return self.members[name].id
+
+    def node(self, name: str | int, *, controller: bool = False, purpose: str = "") -> NodeClient:
+        """The client of a node's broker listener (`controller`: of its controller listener), by name or id.
+
+        `purpose` gives a client, and so a connection, of its own.
+        """
+        name = self.name_of(name) if isinstance(name, int) else name
+        controller = controller or not self.members[name].is_broker
+        key = (name, controller, purpose)
+        if key not in self._clients:
+            self._clients[key] = self._client(name, controller)
+        return self._clients[key]
+
+    def _client(self, name: str, controller: bool) -> NodeClient:
+        # Both listeners of a combined node answer to one name, so the tape tells them apart by the client's.
+        known_as = f"{name}/controller" if controller and self.members[name].is_broker else name
+        if self._cluster is None:
+            return NodeClient(known_as, "", 0, None, self.tape)  # type: ignore[arg-type]
+        client = self._cluster.client(name, self.tape, controller=controller)
+        client.node = known_as
+        return client
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+
+    # --- names, time, waiting
+
+    def fresh(self, prefix: str) -> str:
+        """A name for a topic, group or transactional id that nobody used before."""
+        self._names += 1
+        return f"{prefix}-{self.tape.example.example}-{self._names}"
+
+    def now(self) -> Moment:
+        def read() -> Moment:
+            import time
+
+            return Moment(time.monotonic(), time.time_ns() // 1_000_000)
+
+        return self.tape.call("kit", "now", {}, Moment, read)
+
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float = WITHIN, every: float = 0.02) -> T:
+        """As `fixtures.waiting.eventually`; its tries are recorded. Overdue is trouble of the kit, not a verdict."""
+        if self._cluster is None:
+            every = 0.0
+        return eventually(probe, within=within, what=what, every=every)
+
+    # --- actions on nodes
+
+    def kill(self, name: str, role: str = "") -> Done:
+        """SIGKILL, with the engine's word that the process is gone as the witness."""
+        return self._fault("kill", name, role, "exited")
+
+    def stop(self, name: str, role: str = "") -> Done:
+        return self._fault("stop", name, role, "exited")
+
+    def pause(self, name: str, role: str = "") -> Done:
+        return self._fault("pause", name, role, "paused")
+
+    def resume(self, name: str) -> Done:
+        return self._heal("pause", "resume", name)
+
+    def start(self, name: str, fault: str = "kill") -> Done:
+        """Start a node that was killed or stopped; it is running then, not yet ready."""
+        return self._heal(fault, "start", name)
+
+    def _fault(self, fault: str, name: str, role: str, expected: NodeState) -> Done:
+        self.tape.fault(fault, "inject", role=role or name, node=name)
+        done = self._act(fault, name)
+        if done.state != expected:
+            raise KitError(f"{fault} of {name} shows no effect: the engine says it is {done.state}, not {expected}")
+        self.tape.fault(fault, "witness", role=role or name, node=name, detail={"state": done.state})
+        return done
+
+    def _heal(self, fault: str, action: str, name: str) -> Done:
+        done = self._act(action, name)
+        if done.state != "running":
+            raise KitError(f"{action} of {name} did not bring it back: the engine says it is {done.state}")
+        self.tape.fault(fault, "heal", role=name, node=name, detail={"started_at": done.started_at})
+        return done
+
+    def _act(self, action: str, name: str) -> Done:
+        def act() -> Done:
+            node = self._live().node(name)
+            getattr(node, action)()
+            return Done(node.state(), node.started_at())
+
+        return self.tape.call(name, action, {}, Done, act)
+
+    @contextmanager
+    def down(self, name: str, role: str = "") -> Iterator[Done]:
+        """The node is killed for as long as the block lasts, and started again whatever happens inside."""
+        done = self.kill(name, role)
+        try:
+            yield done
+        finally:
+            self.start(name)
+
+    def read_file(self, name: str, path: str) -> File:
+        """A file below the node's data directory."""
+
+        def read() -> File:
+            try:
+                return File(self._live().node(name).read_file(path))
+            except FileNotFoundError:
+                return File(None)
+
+        return self.tape.call(name, "read_file", {"path": path}, File, read)
+
+    def _live(self) -> KRaftCluster:
+        if self._cluster is None:
+            raise KitError("a stored history has no cluster")
+        return self._cluster

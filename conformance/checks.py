@@ -1,0 +1,159 @@
+"""Checks: code that exercises rows. A probe is a generator over a rig's handle; it yields premises and observations.
+
+A check is a pure function of its tape and its drawn inputs, so that a stored history is judged again by running it on the
+stored tape.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from hypothesis.strategies import SearchStrategy
+
+from conformance.bench import Bench
+from fixtures.cluster import Topology
+from history.observations import Result
+
+S = TypeVar("S", bound=msgspec.Struct)
+H = TypeVar("H")
+
+
+class Rig(Generic[S, H]):
+    """What a probe needs to stand on.
+
+    `prepare` makes it and returns plain data about it; `handle` turns that into what the probe receives. A `shared` rig is
+    prepared once for a cluster and must survive what its probes do; any other is prepared afresh in each example.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        prepare: Callable[[Bench], S],
+        handle: Callable[[Bench, S], H],
+        *,
+        shared: bool = False,
+    ) -> None:
+        self.topology = topology
+        self.prepare = prepare
+        self.handle = handle
+        self.shared = shared
+        self.data: type[S] = inspect.signature(prepare, eval_str=True).return_annotation
+
+    @property
+    def name(self) -> str:
+        return self.prepare.__qualname__
+
+
+class Said:
+    """What a probe yields."""
+
+
+class PremiseSaid(Said):
+    def __init__(self, met: bool, what: str) -> None:
+        self.met = met
+        self.what = what
+
+
+class ObservationSaid(Said):
+    def __init__(
+        self, result: Result, by: Sequence[object], row: str, case: str, detail: str, label: str, variant: str
+    ) -> None:
+        self.result = result
+        self.by = by
+        self.row = row
+        self.case = case
+        self.detail = detail
+        self.label = label
+        self.variant = variant
+
+
+def premise(met: bool, what: str = "the premise") -> PremiseSaid:
+    """The example goes on only when `met`; else it is premise lost and proves nothing. Say what was read back."""
+    return PremiseSaid(bool(met), what)
+
+
+def held_if(
+    held: bool, *by: object, row: str = "", case: str = "", detail: str = "", label: str = "", variant: str = ""
+) -> ObservationSaid:
+    """One observation: the row held, or it was violated. `by` are the answers that show it.
+
+    `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of several
+    legal answers was seen.
+    """
+    return ObservationSaid("held" if held else "violated", by, row, case, detail or _shown(by), label, variant)
+
+
+def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationSaid:
+    """An observation that is never judged (level informational)."""
+    return ObservationSaid("recorded", by, row, case, detail or _shown(by), "", variant)
+
+
+def _shown(by: Sequence[object]) -> str:
+    return "; ".join(repr(answer) for answer in by)[:2000]
+
+
+Body = Callable[..., Generator[Said, None, None]]
+
+
+class Check:
+    """A probe: rows, rig, cases, strategies and body."""
+
+    def __init__(
+        self,
+        rows: tuple[str, ...],
+        rig: Rig[Any, Any],
+        cases: tuple[str, ...] | None,
+        strategies: Mapping[str, Any],
+        body: Body,
+    ) -> None:
+        self.rows = rows
+        self.rig = rig
+        self.cases = cases
+        self.strategies: Mapping[str, SearchStrategy[Any]] = dict(strategies)
+        self.body = body
+        self.takes = frozenset(inspect.signature(body).parameters)
+        self.module = body.__module__
+        self.id = f"{body.__module__.removeprefix('conformance.')}.{body.__name__}"
+
+    @property
+    def title(self) -> str:
+        return (self.body.__doc__ or self.body.__name__).strip().splitlines()[0]
+
+
+REGISTRY: dict[str, Check] = {}
+
+
+def probe(
+    *rows: str, rig: Rig[Any, Any], cases: Sequence[str] | None = None, **strategies: Any
+) -> Callable[[Body], Check]:
+    """Declare a probe of `rows`.
+
+    The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is then
+    run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
+    expectation on this column).
+    """
+
+    def declare(body: Body) -> Check:
+        check = Check(rows, rig, tuple(cases) if cases is not None else None, strategies, body)
+        if check.id in REGISTRY:
+            raise ValueError(f"check {check.id} is there twice; give one of them another name")
+        REGISTRY[check.id] = check
+        return check
+
+    return declare
+
+
+def all_checks() -> dict[str, Check]:
+    """Import every module below the KIP folders; their checks by id."""
+    import conformance
+
+    for package in pkgutil.iter_modules(conformance.__path__, "conformance."):
+        if package.ispkg and package.name.removeprefix("conformance.").startswith("kip"):
+            for module in pkgutil.iter_modules(importlib.import_module(package.name).__path__, f"{package.name}."):
+                importlib.import_module(module.name)
+    return dict(sorted(REGISTRY.items()))

@@ -1,0 +1,124 @@
+"""The pytest plugin: each probe becomes an item for each column; the controller sums up and sets the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.checks import Check, all_checks
+from conformance.running.session import ConformanceSession, violation_of
+from conformance.running.settings import add_options
+from fixtures.errors import KitError
+
+HERE = Path(__file__).parent
+SESSION = pytest.StashKey[ConformanceSession]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not _wants_checks(config):
+        return
+    workerinput = getattr(config, "workerinput", None)
+    config.stash[SESSION] = (
+        ConformanceSession.of_worker(workerinput) if workerinput else ConformanceSession.begin(config)
+    )
+
+
+def _wants_checks(config: pytest.Config) -> bool:
+    """Only a session that may collect checks needs an engine, images and a run."""
+    if config.option.collectonly or config.option.help:
+        return False
+    places = [Path(arg.split("::")[0]).resolve() for arg in config.args]
+    return any(place.is_relative_to(HERE) or HERE.is_relative_to(place) for place in places)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    if SESSION in node.config.stash:
+        node.workerinput["conformance"] = node.config.stash[SESSION].for_worker()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    return config.stash[SESSION].workers() if SESSION in config.stash else None
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return config.stash[SESSION].header() if SESSION in config.stash else []
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    folder = file_path.parent
+    if (
+        folder.parent == HERE
+        and folder.name.startswith("kip")
+        and file_path.suffix == ".py"
+        and SESSION in parent.config.stash
+    ):
+        return CheckFile.from_parent(parent, path=file_path)
+    return None
+
+
+class CheckFile(pytest.File):
+    """A module of checks."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        session = self.config.stash[SESSION]
+        module = f"conformance.{self.path.parent.name}.{self.path.stem}"
+        for check in all_checks().values():
+            if check.module == module and session.selects(check):
+                for label in session.labels:
+                    name = f"{check.body.__name__}[{label}]"
+                    yield CheckItem.from_parent(self, name=name, check=check, label=label)
+
+
+class CheckItem(pytest.Item):
+    """One check on one column."""
+
+    def __init__(self, *, check: Check, label: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.check = check
+        self.label = label
+        self.add_marker(pytest.mark.xdist_group(f"{label}-{check.rig.topology.name}"))
+
+    @property
+    def order(self) -> tuple[str, str, str]:
+        """Checks of one cluster stand together: changing the cluster costs a boot."""
+        return self.label, self.check.rig.topology.name, self.check.id
+
+    def runtest(self) -> None:
+        run = self.config.stash[SESSION].run_check(self.check, self.label)
+        self.user_properties.append(("requirements", " ".join(self.check.rows)))
+        if run.violations:
+            raise violation_of(run.violations)
+        if run.trouble:
+            raise KitError("\n".join(run.trouble))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"{' '.join(self.check.rows)} {self.name}"
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        return str(excinfo.value)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if items and all(isinstance(item, CheckItem) for item in items):
+        items.sort(key=lambda item: item.order if isinstance(item, CheckItem) else ("", "", ""))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if SESSION in session.config.stash:
+        session.exitstatus = session.config.stash[SESSION].finish(exitstatus)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if SESSION in config.stash:
+        for line in config.stash[SESSION].summary():
+            terminalreporter.write_line(line)

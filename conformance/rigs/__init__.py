@@ -1,0 +1,1 @@
+"""Rigs: what probes stand on."""

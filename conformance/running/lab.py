@@ -1,0 +1,194 @@
+"""The lab of one worker: its cluster of the moment, its history file and its shards."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+import history
+from conformance.bench import Bench
+from conformance.catalogue import shipped
+from conformance.checks import Check, Rig, all_checks
+from conformance.running.settings import BUDGET, Settings
+from conformance.running.shard_writer import ShardWriter
+from fixtures.cluster import KRaftCluster, Topology
+from fixtures.errors import KitError
+from fixtures.images import Image
+from fixtures.runs import Run
+from fixtures.tape import LiveTape
+from history.events import End, Example
+from history.shards import SCHEMA, Column
+from history.store import HistoryWriter
+
+
+class Standing(msgspec.Struct, kw_only=True):
+    """A cluster that is up, the column it belongs to, and the data of the shared rigs made on it."""
+
+    cluster: Any
+    column: Column
+    rigs: dict[str, dict[str, Any]] = {}
+
+
+class Lab:
+    """Holds at most one cluster; asking for another topology or image closes it first."""
+
+    def __init__(self, settings: Settings, run: Run, worker: str, images: dict[str, Image]) -> None:
+        self.settings = settings
+        self.run = run
+        self.worker = worker
+        self.images = images
+        self.kept: list[KRaftCluster] = []
+        self._standing: tuple[tuple[str, str], Standing] | None = None
+        self._failed: dict[tuple[str, str], str] = {}
+        self._writer = HistoryWriter(settings.out_dir / self.history_path)
+        self._shards: dict[str, ShardWriter] = {}
+        self._spent: dict[str, float] = {}
+        self._examples = 0
+
+    # --- clusters
+
+    def standing(self, label: str, topology: Topology) -> Standing:
+        """The cluster for a column and topology, booted if needed. A boot that failed once is not tried again."""
+        key = (label, topology.name)
+        if key in self._failed:
+            raise KitError(self._failed[key])
+        if self._standing is None or self._standing[0] != key:
+            self.drop_cluster()
+            self._standing = (key, self._boot(key, topology))
+        return self._standing[1]
+
+    def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
+        image = self.images[key[0]]
+        cluster = KRaftCluster(fitted(topology, image.version, self.settings.features), image, self.run)
+        try:
+            cluster.boot()
+        except KitError as error:
+            self._failed[key] = f"the {topology.name} cluster never came up: {error}"
+            raise
+        return Standing(cluster=cluster, column=column_of(key[0], image, cluster.ranges()))
+
+    def check_health(self) -> None:
+        """After a check that broke something: a cluster that is not whole again is given up."""
+        if self._standing is None:
+            return
+        try:
+            self._standing[1].cluster.wait_ready(within=30.0)
+        except KitError:
+            self.drop_cluster()
+            raise
+
+    def keep(self) -> None:
+        """Leave the cluster of the moment up for the user to look at."""
+        if self._standing is not None and self._standing[1].cluster not in self.kept:
+            self.kept.append(self._standing[1].cluster)
+
+    def drop_cluster(self) -> None:
+        if self._standing is not None and self._standing[1].cluster not in self.kept:
+            self._standing[1].cluster.close()
+        self._standing = None
+
+    # --- examples
+
+    @property
+    def history_path(self) -> str:
+        """Relative to the output directory."""
+        return f"histories/{self.run.id}/{self.worker}.jsonl.zst"
+
+    def tape(self, check: str, column: Column, **fields: Any) -> LiveTape:
+        """A tape for a new example."""
+        self._examples += 1
+        example = f"{self.run.id}-{self.worker}-{self._examples}"
+        return LiveTape(self._writer, Example(example=example, check=check, column=column.label, **fields))
+
+    def bench(self, tape: LiveTape, standing: Standing) -> Bench:
+        return Bench(tape, standing.column, standing.cluster.topology.members(), standing.cluster)
+
+    def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
+        """The data of a shared rig, prepared on a tape of its own when first asked for. Raises KitError."""
+        if rig.name not in standing.rigs:
+            tape = self.tape(f"rig:{rig.name}", standing.column)
+            bench = self.bench(tape, standing)
+            try:
+                data = rig.prepare(bench)
+            except Exception as error:
+                tape.end(End(example=tape.example.example, outcome="error", detail=str(error)))
+                raise
+            finally:
+                bench.close()
+            tape.end(End(example=tape.example.example, outcome="judged"))
+            standing.rigs[rig.name] = msgspec.to_builtins(data)
+        return standing.rigs[rig.name]
+
+    # --- shards and time
+
+    def shard(self, column: Column) -> ShardWriter:
+        if column.label not in self._shards:
+            self._shards[column.label] = self._open_shard(column)
+        return self._shards[column.label]
+
+    def _open_shard(self, column: Column) -> ShardWriter:
+        standing = self._standing
+        return ShardWriter(
+            self.settings.out_dir / "shards",
+            f"{self.run.id}-{self.worker}-{slug(column.label)}",
+            column,
+            schema=SCHEMA,
+            kit=history.__version__,
+            run=self.run.id,
+            worker=self.worker,
+            topology=standing[0][1] if standing else "",
+            profile=self.settings.profile,
+            seed=self.settings.seed,
+            rows={row.id: row.hash for row in shipped()},
+            checks=checks_by_row(all_checks()),
+        )
+
+    def bare_column(self, label: str) -> Column:
+        """A column whose cluster never came up: what its image says, and nothing that it would have declared."""
+        return column_of(label, self.images[label], {})
+
+    def time_left(self, label: str) -> float:
+        return BUDGET[self.settings.profile] - self._spent.get(label, 0.0)
+
+    def timed(self, label: str, do: Callable[[], None]) -> None:
+        began = time.monotonic()
+        try:
+            do()
+        finally:
+            self._spent[label] = self._spent.get(label, 0.0) + time.monotonic() - began
+
+    def close(self) -> None:
+        self.drop_cluster()
+        for shard in self._shards.values():
+            shard.close()
+        self._writer.close()
+
+
+def column_of(label: str, image: Image, ranges: dict[str, int]) -> Column:
+    return Column(label=label, version=image.version, image=image.reference, image_id=image.id, ranges=ranges)
+
+
+def fitted(topology: Topology, version: str, features: dict[str, str]) -> Topology:
+    """The topology with what this version needs switched on, and the user's feature levels."""
+    config = dict(topology.config)
+    if re.match(r"3\.[789]\.", version) and topology.combined:
+        # KIP-848 is opt-in there; its rows are run with it (D-CGP).
+        config["group.coordinator.rebalance.protocols"] = "classic,consumer"
+    return msgspec.structs.replace(topology, config=config, features={**topology.features, **features})
+
+
+def checks_by_row(checks: dict[str, Check]) -> dict[str, list[str]]:
+    """Which checks there are for each row that has one."""
+    rows: dict[str, list[str]] = {}
+    for check in checks.values():
+        for row in check.rows:
+            rows.setdefault(row, []).append(check.id)
+    return dict(sorted(rows.items()))
+
+
+def slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text)

@@ -1,0 +1,168 @@
+"""A session of checks, in the controller and in its workers."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.catalogue import shipped
+from conformance.checks import Check, all_checks
+from conformance.judges.tally import Matrix, judge_shards
+from conformance.running.lab import Lab
+from conformance.running.probes import ProbeRun
+from conformance.running.settings import Settings, read
+from fixtures.engine import ensure
+from fixtures.errors import KitError
+from fixtures.images import Image, from_home, from_image, newest, obtain, select
+from fixtures.runs import Run, sweep
+from history.observations import Observation
+from history.shards import read_shards
+
+MEMORY_A_WORKER = 3 * 1024**3
+"""Bytes: the largest cluster, its clients and room for the page cache."""
+
+EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class RequirementViolated(AssertionError):
+    """Base of one class for each row, so that two rows broken in one place stay two failures."""
+
+
+@cache
+def violation_class(row: str) -> type[RequirementViolated]:
+    return type(row.replace("-", "_"), (RequirementViolated,), {})
+
+
+def violation_of(violations: list[Observation]) -> BaseException:
+    """The exception of the broken row, or a group of them when several rows are broken."""
+    by_row = {o.requirement: o for o in reversed(violations)}
+    errors = [violation_class(row)(f"{row} violated, case {o.case}: {o.detail}") for row, o in sorted(by_row.items())]
+    return errors[0] if len(errors) == 1 else ExceptionGroup("several rows are violated", errors)
+
+
+class ConformanceSession:
+    """Settings, run and images. The controller begins and ends it, workers join."""
+
+    def __init__(self, settings: Settings, run: Run, images: dict[str, Image], worker: str) -> None:
+        self.settings = settings
+        self.run = run
+        self.images = images
+        self.worker = worker
+        self._lab: Lab | None = None
+        self._matrix: Matrix | None = None
+
+    @classmethod
+    def begin(cls, config: pytest.Config) -> ConformanceSession:
+        """Read the settings, sweep what dead runs left, and get the images. Ends pytest with 2 or 3 when that fails."""
+        try:
+            settings = read(config)
+            _matched(settings)
+            versions = select(settings.versions or [newest()]) if not (settings.image or settings.home) else ()
+        except (ValueError, KitError) as error:
+            raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
+        try:
+            return cls._begin(settings, versions)
+        except KitError as error:
+            raise pytest.exit.Exception(str(error), returncode=EXIT_TROUBLE) from error
+
+    @classmethod
+    def _begin(cls, settings: Settings, versions: tuple[str, ...]) -> ConformanceSession:
+        client = ensure(install=False)
+        sweep(client, _say)
+        images = [obtain(version, progress=_say) for version in versions]
+        images += [from_image(settings.image, progress=_say)] if settings.image else []
+        images += [from_home(Path(settings.home), progress=_say)] if settings.home else []
+        run = Run.begin()
+        settings = msgspec.structs.replace(settings, run=run.id)
+        suffix = "".join(f"+{name}={level}" for name, level in sorted(settings.features.items()))
+        return cls(settings, run, {image.label + suffix: image for image in images}, "master")
+
+    @classmethod
+    def of_worker(cls, workerinput: dict[str, Any]) -> ConformanceSession:
+        given = workerinput["conformance"]
+        settings = msgspec.convert(given["settings"], Settings)
+        images = {label: msgspec.convert(image, Image) for label, image in given["images"].items()}
+        return cls(settings, Run.join(settings.run), images, workerinput["workerid"])
+
+    def for_worker(self) -> dict[str, Any]:
+        images = {label: msgspec.to_builtins(image, enc_hook=str) for label, image in self.images.items()}
+        return {"settings": msgspec.to_builtins(self.settings), "images": images}
+
+    # --- what is asked for
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.images)
+
+    def selects(self, check: Check) -> bool:
+        wanted = {row.id for row in shipped().matching(self.settings.requirements)}
+        return bool(wanted & set(check.rows))
+
+    def workers(self) -> int:
+        """As many as cores and memory carry."""
+        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return max(1, min(len(os.sched_getaffinity(0)), pages // MEMORY_A_WORKER))
+
+    def header(self) -> list[str]:
+        lines = [f"kafka: {label} ({image.reference}, {image.id[:19]})" for label, image in self.images.items()]
+        return [*lines, f"conformance: profile {self.settings.profile}, seed {self.settings.seed}, run {self.run.id}"]
+
+    # --- running
+
+    @property
+    def lab(self) -> Lab:
+        if self._lab is None:
+            self._lab = Lab(self.settings, self.run, self.worker, self.images)
+        return self._lab
+
+    def run_check(self, check: Check, label: str) -> ProbeRun:
+        probe = ProbeRun(check, self.lab, label)
+        self.lab.timed(label, probe.run)
+        return probe
+
+    # --- the end
+
+    def finish(self, exitstatus: int) -> int:
+        """Take everything down; in the controller also sweep the run and judge. Returns the exit code."""
+        kept = bool(self._lab and self._lab.kept)
+        if self._lab is not None:
+            self._lab.close()
+        if self.worker != "master":
+            return exitstatus
+        if not (kept or self.settings.keep_cluster):
+            self.run.end(ensure(install=False))
+        if exitstatus == pytest.ExitCode.INTERRUPTED:
+            return EXIT_INTERRUPTED
+        if exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
+            return EXIT_WRONG_USE
+        self._matrix = judge_shards(read_shards(self.settings.out_dir / "shards"), run=self.run.id)
+        return self._exit_code(self._matrix)
+
+    def _exit_code(self, matrix: Matrix) -> int:
+        verdicts = [cell.verdict for cell in matrix.cells]
+        if "violated" in verdicts:
+            return EXIT_VIOLATED
+        return EXIT_TROUBLE if "error" in verdicts or "satisfied" not in verdicts else EXIT_SATISFIED
+
+    def summary(self) -> list[str]:
+        return self._matrix.lines() if self._matrix else []
+
+
+def _matched(settings: Settings) -> None:
+    """A glob that matches no row, or only rows without a check, must never look green."""
+    rows = {row.id for row in shipped().matching(settings.requirements)}
+    checked = {row for check in all_checks().values() for row in check.rows}
+    if not rows & checked:
+        raise ValueError(
+            f"--requirement {' '.join(settings.requirements)!r} matches no row that has a check. Rows are written as in "
+            "conformance/catalogue/*.toml, globs as KIP320-FETCH-*; there are checks for: " + ", ".join(sorted(checked))
+        )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

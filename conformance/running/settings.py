@@ -1,0 +1,124 @@
+"""What the user asked for: each option is also an ini value and an environment variable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+Profile = Literal["smoke", "quick", "nightly"]
+
+BUDGET: dict[str, float] = {"smoke": 120.0, "quick": 720.0, "nightly": 3600.0}
+"""Seconds that the checks of one column may take, by profile."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Plain data, so that a worker gets it from its controller unchanged."""
+
+    versions: list[str]
+    image: str = ""
+    home: str = ""
+    features: dict[str, str] = {}
+    profile: Profile = "smoke"
+    requirements: list[str] = []
+    out: str = "out"
+    replay: str = ""
+    keep_cluster: bool = False
+    baseline: str = ""
+    seed: int = 0
+    run: str = ""
+
+    @property
+    def out_dir(self) -> Path:
+        return Path(self.out)
+
+
+class Option(msgspec.Struct, frozen=True):
+    flag: str
+    help: str
+    action: str = "store"
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.flag.removeprefix("--").replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        return f"KAFKA_CONFORMANCE_{self.name.upper()}"
+
+
+OPTIONS = (
+    Option("--kafka-version", "a version, a range such as 3.9..4.3, or all; repeatable", "append", "V"),
+    Option("--kafka-image", "an image of your own with a Kafka in /opt/kafka/libs", metavar="IMAGE"),
+    Option("--kafka-home", "a built or unpacked Kafka of your own", metavar="DIR|TGZ"),
+    Option("--feature", "a feature level to format with, NAME=LEVEL; repeatable", "append", "NAME=LEVEL"),
+    Option("--conformance-profile", "how much time to take", choices=("smoke", "quick", "nightly")),
+    Option("--requirement", "rows to run, as a glob over their ids; repeatable", "append", "GLOB"),
+    Option("--conformance-out", "where shards, histories and evidence go", metavar="DIR"),
+    Option("--replay", "run one recorded schedule (schedule.json of an evidence folder)", metavar="FILE"),
+    Option("--keep-cluster", "on a violation leave the cluster up", "store_true"),
+    Option("--baseline", "a matrix.json whose violations are known", metavar="MATRIX"),
+    Option("--conformance-seed", "the seed of all drawn inputs", metavar="N"),
+)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "Kafka conformance")
+    for option in OPTIONS:
+        extra: dict[str, Any] = {"choices": option.choices} if option.choices else {}
+        if option.metavar:
+            extra["metavar"] = option.metavar
+        group.addoption(option.flag, action=option.action, default=None, dest=option.name, help=option.help, **extra)
+        kind: Literal["linelist", "string"] = "linelist" if option.action == "append" else "string"
+        parser.addini(option.name, option.help, type=kind, default=None)
+
+
+def read(config: pytest.Config) -> Settings:
+    """The settings in force: command line, then environment, then ini. Raises ValueError for what cannot be read."""
+    value = {option.name: _value(config, option) for option in OPTIONS}
+    return Settings(
+        versions=_list(value["kafka_version"]),
+        image=value["kafka_image"] or "",
+        home=value["kafka_home"] or "",
+        features=dict(_feature(text) for text in _list(value["feature"])),
+        profile=_profile(value["conformance_profile"]),
+        requirements=_list(value["requirement"]),
+        out=value["conformance_out"] or "out",
+        replay=value["replay"] or "",
+        keep_cluster=str(value["keep_cluster"] or "").lower() in ("true", "1", "yes", "on"),
+        baseline=value["baseline"] or "",
+        seed=int(value["conformance_seed"] or int.from_bytes(os.urandom(4), "big")),
+    )
+
+
+def _value(config: pytest.Config, option: Option) -> Any:
+    given = config.getoption(option.name)
+    if given not in (None, []):
+        return given
+    return os.environ.get(option.variable) or config.getini(option.name)
+
+
+def _list(value: str | Sequence[str] | None) -> list[str]:
+    if value is None:
+        return []
+    return value.replace(",", " ").split() if isinstance(value, str) else list(value)
+
+
+def _profile(value: str | None) -> Profile:
+    profile = value or "smoke"
+    if profile not in BUDGET:
+        raise ValueError(f"conformance-profile {profile!r}: there are {', '.join(BUDGET)}")
+    return profile  # type: ignore[return-value]
+
+
+def _feature(text: str) -> tuple[str, str]:
+    name, sign, level = text.partition("=")
+    if not (name and sign and level):
+        raise ValueError(f"--feature {text!r}: write NAME=LEVEL, e.g. transaction.version=1")
+    return name, level

@@ -1,0 +1,57 @@
+"""Writing a shard: every line is flushed, so that a worker that is killed loses nothing that it had observed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from history.shards import (
+    AnyShardLine,
+    CheckLine,
+    Column,
+    ExampleLine,
+    Footer,
+    Header,
+    ObservationLine,
+    ReplayLine,
+    encode_line,
+)
+
+
+class ShardWriter:
+    """Appends the lines of one worker and column to `shards/<shard>.jsonl`."""
+
+    def __init__(self, folder: Path, shard: str, column: Column, **header: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.shard = shard
+        self.column = column
+        self._file = (folder / f"{shard}.jsonl").open("ab")
+        self._next = 0
+        self._counts: Counter[str] = Counter()
+        self._write(Header(**self._base(), column=column, **header), "header")
+
+    def observation(self, **fields: Any) -> None:
+        self._write(ObservationLine(**self._base(), **fields), "observation")
+
+    def example(self, **fields: Any) -> None:
+        self._write(ExampleLine(**self._base(), **fields), "example")
+
+    def check(self, **fields: Any) -> None:
+        self._write(CheckLine(**self._base(), **fields), "check")
+
+    def replay(self, **fields: Any) -> None:
+        self._write(ReplayLine(**self._base(), **fields), "replay")
+
+    def close(self) -> None:
+        self._write(Footer(**self._base(), counts=dict(sorted(self._counts.items()))), "footer")
+        self._file.close()
+
+    def _base(self) -> dict[str, Any]:
+        return {"shard": self.shard, "n": self._next}
+
+    def _write(self, line: AnyShardLine, kind: str) -> None:
+        self._file.write(encode_line(line))
+        self._file.flush()
+        self._next += 1
+        self._counts[kind] += 1

@@ -1,0 +1,11 @@
+"""The clusters that checks run on. Few, since each costs a boot for every column."""
+
+from __future__ import annotations
+
+from fixtures.cluster import Topology
+
+COMBINED = Topology(name="combined", combined=True, brokers=1)
+"""One combined node: nearly all of KIP-360 and KIP-1251."""
+
+CLUSTER = Topology(name="cluster", controllers=3, brokers=3)
+"""Three controllers and three brokers: KIP-101, KIP-320, and what KIP-595 lets a client ask without harm."""
