@@ -1,0 +1,27 @@
+"""What several of the kit's own tests need."""
+
+from pathlib import Path
+
+import docker
+import pytest
+
+from fixtures.engine import connect
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state directory of this test's own: its sweep sees nothing of others."""
+    monkeypatch.setenv("KAFKA_CONFORMANCE_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache directory of this test's own."""
+    monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def client() -> docker.DockerClient:
+    return connect()

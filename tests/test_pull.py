@@ -1,0 +1,266 @@
+import io
+import shutil
+import socket
+import subprocess
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+import pytest
+import requests
+from fake_engine import FakePulls
+
+from fixtures.errors import EngineTrouble, ImageUnavailable
+from fixtures.images import from_image, maven, obtain, pull, sources
+from fixtures.runs import quiet
+from fixtures.waiting import eventually
+
+
+@pytest.fixture(autouse=True)
+def _forget_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pull, "_silent", set())
+    monkeypatch.delenv(pull.REGISTRY_VARIABLE, raising=False)
+
+
+def saying(words: str) -> Callable[..., Any]:
+    def answer(*_: Any, **__: Any) -> Any:
+        raise docker.errors.APIError("500", explanation=words)
+
+    return answer
+
+
+class TestWhatTheEngineSays:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "manifest for apache/kafka:3.3.0 not found: manifest unknown: manifest unknown",
+            "name unknown: repository name not known to registry",
+            "docker.io/apache/kafka:3.3.0: not found",
+        ],
+    )
+    def test_not_found_goes_on_to_the_next(self, words: str) -> None:
+        engine: Any = FakePulls(saying(words))
+        assert pull.pulled(engine, "apache/kafka:3.3.0", quiet) is None
+        assert not pull._silent, "the registry did answer"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            'Get "https://registry.example/v2/": dial tcp: lookup registry.example: no such host',
+            'Get "https://registry.example/v2/": dial tcp 192.0.2.1:443: connect: connection refused',
+            'Get "https://registry.example/v2/": dial tcp 192.0.2.1:443: i/o timeout',
+            "net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)",
+            "net/http: TLS handshake timeout",
+        ],
+    )
+    def test_a_default_registry_out_of_reach_is_said_and_asked_once(self, words: str) -> None:
+        engine: Any = FakePulls(saying(words), saying(words))
+        said: list[str] = []
+        assert pull.pulled(engine, "apache/kafka:3.3.0", said.append) is None
+        assert pull.pulled(engine, "debian:bookworm-slim", said.append) is None
+        assert said == [f"no registry answers ({words}): images are built on this machine"]
+
+    def test_a_default_registry_that_drops_packets_is_given_little_time(self) -> None:
+        def silent(_: str) -> None:
+            raise requests.exceptions.ReadTimeout
+
+        engine: Any = FakePulls(saying("a pull would wait for minutes"), silent)
+        assert pull.pulled(engine, "apache/kafka:3.3.0", quiet) is None
+        assert engine.timeout == 60, "only that question was hasty"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "unauthorized: authentication required",
+            "pull access denied for apache/kafka, repository does not exist or may require 'docker login'",
+            "toomanyrequests: You have reached your pull rate limit",
+            "received unexpected HTTP status: 503 Service Unavailable",
+            "x509: certificate signed by unknown authority",
+        ],
+    )
+    def test_every_other_refusal_is_an_error_with_a_way_out(self, words: str) -> None:
+        engine: Any = FakePulls(saying(words))
+        with pytest.raises(ImageUnavailable, match="docker login") as refused:
+            pull.pulled(engine, "apache/kafka:3.3.0", quiet)
+        assert words in str(refused.value)
+
+    def test_a_registry_that_the_user_named_has_to_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(pull.REGISTRY_VARIABLE, "127.0.0.1:1")
+        engine: Any = FakePulls(saying("connection refused"))
+        with pytest.raises(ImageUnavailable, match=r"127\.0\.0\.1:1/apache/kafka:3\.3\.0 can't be pulled"):
+            pull.pulled(engine, "apache/kafka:3.3.0", quiet)
+
+    def test_a_disk_that_fills_up_on_the_way(self) -> None:
+        event = {"error": "write /var/lib/docker/tmp/GetImageBlob: no space left on device"}
+        engine: Any = FakePulls(lambda *_, **__: iter([event]))
+        with pytest.raises(EngineTrouble, match="The disk is full"):
+            pull.pulled(engine, "apache/kafka:3.3.0", quiet)
+
+    def test_progress_is_shown_by_tenths(self) -> None:
+        def event(current: int) -> dict[str, Any]:
+            return {"status": "Downloading", "id": "a", "progressDetail": {"current": current, "total": 100_000_000}}
+
+        engine: Any = FakePulls(lambda *_, **__: map(event, range(0, 100_000_001, 1_000_000)))
+        said: list[str] = []
+        pull.pulled(engine, "apache/kafka:3.3.0", said.append)
+        assert len(said) == 11
+        assert said[5] == "pulling apache/kafka:3.3.0: 50 of 100 MB"
+
+
+@pytest.mark.parametrize(
+    ("reference", "parts"),
+    [
+        ("apache/kafka:4.3.1", ("apache/kafka", "4.3.1")),
+        ("127.0.0.1:5000/apache/kafka", ("127.0.0.1:5000/apache/kafka", "latest")),
+        ("debian", ("debian", "latest")),
+        ("kafka@sha256:00", ("kafka@sha256:00", None)),
+    ],
+)
+def test_a_reference_has_a_repository_and_a_tag(reference: str, parts: tuple[str, str | None]) -> None:
+    assert pull._split(reference) == parts
+
+
+# From here on with a real engine, and registries on this machine.
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Debian's docker-registry on a free port of 127.0.0.1, empty at first."""
+    program = shutil.which("docker-registry")
+    if program is None:
+        pytest.skip("needs `apt-get install docker-registry`")
+    directory = tmp_path_factory.mktemp("registry")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    config = directory / "config.yml"
+    config.write_text(
+        f"version: 0.1\nlog:\n  level: error\nstorage:\n  filesystem:\n    rootdirectory: {directory}/data\n"
+        f"http:\n  addr: {address}\n"
+    )
+    with subprocess.Popen([program, "serve", str(config)], stderr=subprocess.DEVNULL) as process:
+        eventually(lambda: _answers(address), within=20, what="the registry answers", every=0.1)
+        yield address
+        process.terminate()
+
+
+def _answers(address: str) -> bool:
+    try:
+        return requests.get(f"http://{address}/v2/", timeout=5).ok
+    except requests.exceptions.ConnectionError:
+        return False
+
+
+@contextmanager
+def pushed(client: docker.DockerClient, reference: str, version: str | None) -> Iterator[str]:
+    """A tiny image, with a kafka-clients jar of that version if there is one, in the registry and not on the engine."""
+    repository, _, tag = reference.rpartition(":")
+    client.api.import_image_from_data(_files(version), repository=repository, tag=tag)
+    answer = client.api.push(repository, tag=tag)
+    assert "error" not in answer, answer
+    client.images.remove(reference, force=True)
+    yield reference
+    client.images.remove(reference, force=True)
+
+
+def _files(version: str | None) -> bytes:
+    jar = io.BytesIO()
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("kafka/kafka-version.properties", f"commitId=0\nversion={version}\n")
+    name = f"opt/kafka/libs/kafka-clients-{version}.jar" if version else "opt/other/readme"
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as files:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(jar.getvalue())
+        files.addfile(entry, io.BytesIO(jar.getvalue()))
+    return tar.getvalue()
+
+
+@pytest.mark.docker
+@pytest.mark.usefixtures("state", "cache")
+class TestRealRegistry:
+    def test_a_version_is_pulled_from_it(
+        self, client: docker.DockerClient, registry: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(pull.REGISTRY_VARIABLE, registry)
+        with pushed(client, f"{registry}/apache/kafka:3.3.0", "3.3.0") as reference:
+            image = obtain("3.3.0", client=client)
+            assert (image.reference, image.version, image.label) == (reference, "3.3.0", "3.3.0")
+            assert image.class_path == ("/opt/kafka/libs/kafka-clients-3.3.0.jar",)
+            assert image.cds is None
+            assert not any("SharedArchiveFile" in option for option in image.java_options)
+
+    def test_a_tag_that_lies_about_its_version_is_refused(
+        self, client: docker.DockerClient, registry: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(pull.REGISTRY_VARIABLE, registry)
+        with (
+            pushed(client, f"{registry}/apache/kafka:3.3.1", "3.3.0"),
+            pytest.raises(ImageUnavailable, match=r"holds Kafka 3\.3\.0, not 3\.3\.1"),
+        ):
+            obtain("3.3.1", client=client)
+
+    def test_what_it_does_not_have_is_built(
+        self, client: docker.DockerClient, registry: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv(pull.REGISTRY_VARIABLE, registry)
+
+        def build(client: docker.DockerClient, jars: Any, tag: str, progress: Any) -> None:
+            client.api.import_image_from_data(_files("3.4.0"), repository=tag.rpartition(":")[0], tag="3.4.0")
+
+        monkeypatch.setattr(sources, "build", build)
+        monkeypatch.setattr(sources, "own_tag", lambda version: f"kafka-conformance/test:{version}")
+        monkeypatch.setattr(maven, "jars", lambda *_: tmp_path)
+        said: list[str] = []
+        image = obtain("3.4.0", client=client, progress=said.append)
+        client.images.remove(image.reference, force=True)
+        assert image.reference == "kafka-conformance/test:3.4.0"
+        assert said == [f"{registry}/apache/kafka:3.4.0: the registry doesn't have it"]
+
+    def test_a_users_image_is_pulled_and_labelled_by_its_reference(
+        self, client: docker.DockerClient, registry: str
+    ) -> None:
+        with pushed(client, f"{registry}/our/kafka:blue", "4.3.1") as reference:
+            assert from_image(reference, client=client).label == f"4.3.1@{reference}"
+
+    @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+    def test_a_registry_in_trouble_is_an_error(
+        self, client: docker.DockerClient, status: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with answering(status) as address:
+            monkeypatch.setenv(pull.REGISTRY_VARIABLE, address)
+            with pytest.raises(ImageUnavailable, match="can't be pulled"):
+                obtain("3.3.0", client=client)
+
+    def test_a_users_image_that_nobody_has(self, client: docker.DockerClient) -> None:
+        with pytest.raises(ImageUnavailable, match="neither on the engine nor can it be pulled"):
+            from_image("127.0.0.1:1/our/kafka:none", client=client)
+
+
+@contextmanager
+def answering(status: int) -> Iterator[str]:
+    """A registry that answers every question with that status."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/v2/" else status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
