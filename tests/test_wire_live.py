@@ -20,13 +20,14 @@ from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.log import (
     EARLIEST,
+    EpochAndOffset,
     EpochQuery,
     FetchOptions,
     FetchPartition,
     OffsetQuery,
     ProducePartition,
 )
-from fixtures.wire.records import Codec, Header, NewBatch, NewRecord, batch
+from fixtures.wire.records import Codec, ControlType, Header, NewBatch, NewRecord, batch, control_message
 from fixtures.wire.schemas import SchemaError
 from fixtures.wire.topics import NewTopic, Reassignment
 
@@ -134,13 +135,17 @@ class TestLog:
         assert client.fetch(topic, 0, 9).error is Error.OFFSET_OUT_OF_RANGE
         assert client.fetch(Topic("no", UUID(int=9)), 0, 0).error is Error.UNKNOWN_TOPIC_ID
         assert client.fetch(topic.name, 0, 0).version == 12
+        with pytest.raises(SchemaError, match="doesn't carry replica_epoch"):
+            client.fetch(topic, 0, 0, replica_id=1, replica_epoch=1, version=12)
         with pytest.raises(SchemaError, match="names topics by id"):
             client.fetch(topic.name, 0, 0, version=13)
 
     def test_a_follower_that_diverged_is_told_where(self, client: NodeClient, topic: Topic) -> None:
         client.produce(topic, 0, batch(b"a"))
-        answer = client.fetch(topic, 0, 1, last_fetched_epoch=0, current_leader_epoch=0)
-        assert (answer.error, answer.diverging_epoch) == (Error.NONE, None)
+        same = client.fetch(topic, 0, 1, last_fetched_epoch=0, current_leader_epoch=0)
+        assert (same.error, same.diverging_epoch) == (Error.NONE, None)
+        longer = client.fetch(topic, 0, 5, last_fetched_epoch=0, current_leader_epoch=0)
+        assert (longer.error, longer.diverging_epoch) == (Error.NONE, EpochAndOffset(epoch=0, end_offset=1))
 
     def test_fetch_session(self, client: NodeClient, topic: Topic) -> None:
         wanted = [FetchPartition(topic=topic, partition=p, fetch_offset=0) for p in (0, 1)]
@@ -314,6 +319,14 @@ class TestCluster:
             assert "Vote" in controller.api_versions().ranges
             with pytest.raises(NotOffered):
                 controller.produce("t", 0, batch(b"a"))
+
+    def test_a_leader_change_in_the_metadata_log(self, cluster: KRaftCluster) -> None:
+        metadata = Topic("__cluster_metadata", UUID(int=1))
+        with cluster.client(cluster.controllers[0], TAP, controller=True) as controller:
+            first = controller.fetch(metadata, 0, 0, last_fetched_epoch=0, current_leader_epoch=1).batches[0]
+            message = control_message(first.records[0], controller.schemas)
+        assert (first.control, first.records[0].control_type) == (True, ControlType.LEADER_CHANGE)
+        assert (message["leader_id"], [voter["voter_id"] for voter in message["voters"]]) == (1, [1])
 
 
 def test_a_version_that_the_node_does_not_offer(client: NodeClient) -> None:
