@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from fixtures.cluster import Topology
 
-COMBINED = Topology(name="combined", combined=True, brokers=1)
-"""One combined node: nearly all of KIP-360 and KIP-1251."""
+COMBINED = Topology(
+    name="combined",
+    combined=True,
+    brokers=1,
+    config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"},
+)
+"""One combined node: nearly all of KIP-360 and KIP-1251. Timed-out transactions are looked for each second."""
 
 CLUSTER = Topology(name="cluster", controllers=3, brokers=3)
 """Three controllers and three brokers: KIP-101, KIP-320, and what KIP-595 lets a client ask without harm."""
