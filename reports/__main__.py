@@ -1,0 +1,72 @@
+"""`python -m reports --in DIR/shards --out DIR/matrix`; also the script for `spark-submit`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.catalogue import CatalogueError, shipped
+from conformance.catalogue.deviations import load_deviations
+from reports import markdown, page, terminal
+from reports.errors import ReportError
+from reports.matrix import Matrix, encode
+from reports.merge import merge
+from reports.session import session
+
+_SMALL_BYTES = 64 * 2**20
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: merged; 2: wrong use, or shards that contradict each other; 3: Spark does not start here."""
+    asked = _parser().parse_args(arguments)
+    try:
+        matrix = _merged(asked.shards, asked.out, asked.master)
+        index = _write(matrix, Path(asked.out), asked.shards)
+    except (ReportError, CatalogueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code if isinstance(error, ReportError) else ReportError.exit_code
+    terminal.show(matrix, sys.stdout)
+    print(index)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="reports", description="Merge shards into the conformance matrix.")
+    parser.add_argument("--in", dest="shards", metavar="DIR", required=True, help="folder of shards, or its Hadoop URI")
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="where matrix.json, matrix.md, index.html and parquet/ go"
+    )
+    parser.add_argument(
+        "--master", default="local[*]", help="Spark's master (default: local[*]; spark-submit has its own)"
+    )
+    return parser
+
+
+def _merged(shards: str, out: str, master: str) -> Matrix:
+    catalogue = shipped()
+    deviations = load_deviations(catalogue)
+    with session(master, small=_is_small(shards)) as spark:
+        return merge(spark, shards, catalogue, deviations, parquet=Path(out, "parquet").absolute().as_uri())
+
+
+def _is_small(shards: str) -> bool:
+    folder = Path(shards)
+    return folder.is_dir() and sum(file.stat().st_size for file in folder.rglob("*.jsonl")) < _SMALL_BYTES
+
+
+def _write(matrix: Matrix, out: Path, shards: str) -> Path:
+    """Writes what the driver renders; evidence is linked relative to the page."""
+    out.mkdir(parents=True, exist_ok=True)
+    run = os.path.relpath(Path(shards).absolute().parent, out.absolute()) if Path(shards).is_dir() else ".."
+    (out / "matrix.json").write_bytes(encode(matrix))
+    (out / "matrix.md").write_text(markdown.markdown(matrix), encoding="utf-8")
+    index = out / "index.html"
+    index.write_text(page.page(matrix, shipped(), run=Path(run).as_posix()), encoding="utf-8")
+    return index
+
+
+if __name__ == "__main__":
+    sys.exit(main())

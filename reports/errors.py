@@ -1,0 +1,13 @@
+"""What stops a merge."""
+
+
+class ReportError(Exception):
+    """Wrong use, or shards that contradict each other: exit code 2. Text: value, rule, way out."""
+
+    exit_code = 2
+
+
+class SparkMissing(ReportError):
+    """Spark cannot be started on this machine: exit code 3."""
+
+    exit_code = 3

@@ -1,0 +1,209 @@
+"""Which shards count, what their columns are, and what is known to be missing. Plain Python on one summary per shard."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Facts
+from conformance.catalogue.applicability import numbers
+from history.shards import SCHEMA, Header
+from reports.errors import ReportError
+
+
+class ShardSummary(msgspec.Struct, kw_only=True):
+    """What `reports.validate.summarise` found under one shard id ('' for lines that tell none)."""
+
+    shard: str
+    lines: int
+    bad: int
+    numbers: int
+    first: int | None = None
+    last: int | None = None
+    footer: int | None = None
+    header: str | None = None
+    foreign: int | None = None
+    label: str | None = None
+
+    @property
+    def missing(self) -> str:
+        """What this shard lacks, or an empty text when every line up to its footer is there."""
+        if self.footer is None:
+            return "has no footer: its worker was cut short"
+        gaps = self.footer + 1 - self.numbers
+        if self.last != self.footer or gaps < 0:
+            return "goes on after its footer"
+        return f"lacks {gaps} of its lines" if gaps else ""
+
+
+class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """A shard that does not count; `kafka_version` is its column's label where one could be read."""
+
+    shard: str
+    kafka_version: str
+    reason: str
+
+
+class Quarantine(msgspec.Struct, kw_only=True):
+    """`unreadable` counts distinct lines that are torn or no line of a shard."""
+
+    unreadable: int = 0
+    empty_files: bool = False
+    shards: list[Quarantined] = []
+
+
+class ColumnFacts(msgspec.Struct, kw_only=True):
+    """A column as all of its shards declare it; `incomplete` says what is known to be missing."""
+
+    kafka_version: str
+    version: str
+    image: str
+    image_id: str
+    ranges: dict[str, int] = {}
+    differing: dict[str, list[int]] = {}
+    checks: dict[str, set[str]] = {}
+    changed: set[str] = set()
+    headers: list[Header] = []
+    incomplete: list[str] = []
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(version=self.version, ranges=self.ranges)
+
+
+class Intake(msgspec.Struct, kw_only=True):
+    """`shards` maps each shard that counts to its column's label; `outdated` holds (shard, row) of rows changed since."""
+
+    columns: list[ColumnFacts]
+    shards: dict[str, str]
+    outdated: list[tuple[str, str]]
+    quarantine: Quarantine
+
+
+def take_in(summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False) -> Intake:
+    """Raises ReportError if one label stands for two images, or if no shard counts."""
+    known = sorted(summaries, key=lambda summary: summary.shard)
+    headers = {s.shard: header for s in known if (header := _header(s)) is not None and not _refusal(s, header)}
+    quarantine = Quarantine(
+        unreadable=sum(s.bad for s in known),
+        empty_files=empty_files,
+        shards=[_quarantined(s) for s in known if s.shard and s.shard not in headers],
+    )
+    if not headers:
+        raise ReportError(_nothing_left(quarantine))
+    marks = _marks(known, headers, quarantine)
+    columns = [_column(label, group, catalogue, marks) for label, group in _by_label(headers).items()]
+    return Intake(
+        columns=sorted(columns, key=lambda column: (numbers(column.version), column.kafka_version)),
+        shards={shard: header.column.label for shard, header in headers.items()},
+        outdated=[(shard, row) for shard, header in headers.items() for row in _changed_rows(header, catalogue)],
+        quarantine=quarantine,
+    )
+
+
+def _header(summary: ShardSummary) -> Header | None:
+    if summary.header is None:
+        return None
+    try:
+        return msgspec.json.decode(summary.header, type=Header)
+    except msgspec.DecodeError:
+        return None
+
+
+def _refusal(summary: ShardSummary, header: Header | None) -> str:
+    """Why the shard does not count, or an empty text."""
+    if summary.foreign is not None:
+        return f"it is of schema {summary.foreign}, this kit reads {SCHEMA}: merge it with the kit that wrote it"
+    if header is None:
+        return "it has no readable header, so nobody knows what it judged"
+    if summary.lines > summary.numbers:
+        return "different lines carry one number: two workers wrote under one shard id, or the file was edited"
+    return ""
+
+
+def _quarantined(summary: ShardSummary) -> Quarantined:
+    header = _header(summary)
+    label = header.column.label if header else summary.label or ""
+    return Quarantined(shard=summary.shard, kafka_version=label, reason=_refusal(summary, header))
+
+
+def _nothing_left(quarantine: Quarantine) -> str:
+    found = [f"shard {entry.shard}: {entry.reason}" for entry in quarantine.shards]
+    if quarantine.unreadable:
+        found.append(f"{quarantine.unreadable} lines are torn or no lines of a shard")
+    if quarantine.empty_files:
+        found.append("a file is empty")
+    return (
+        f"No shard can be read: {'; '.join(found)}. A shard is a file of JSON lines that opens with a header, as pytest "
+        "writes it. Remove what is none, and run the column again if it is all there is."
+    )
+
+
+def _marks(known: Sequence[ShardSummary], headers: dict[str, Header], quarantine: Quarantine) -> dict[str, list[str]]:
+    """What is missing, by label; under '' what may be missing from any column."""
+    marks: dict[str, list[str]] = defaultdict(list)
+    for summary in known:
+        if summary.shard in headers and summary.missing:
+            marks[headers[summary.shard].column.label].append(f"shard {summary.shard} {summary.missing}")
+        if not summary.shard and summary.bad:
+            marks[""].append(f"{summary.bad} unreadable lines tell no shard")
+    for entry in quarantine.shards:
+        marks[entry.kafka_version].append(f"shard {entry.shard} is quarantined: {entry.reason}")
+    if quarantine.empty_files:
+        marks[""].append("a shard file is empty")
+    return marks
+
+
+def _by_label(headers: dict[str, Header]) -> dict[str, list[Header]]:
+    groups: dict[str, list[Header]] = defaultdict(list)
+    for header in headers.values():
+        groups[header.column.label].append(header)
+    return groups
+
+
+def _column(label: str, headers: list[Header], catalogue: Catalogue, marks: dict[str, list[str]]) -> ColumnFacts:
+    _refuse_two_images(label, headers)
+    levels: dict[str, set[int]] = defaultdict(set)
+    checks: dict[str, set[str]] = defaultdict(set)
+    for header in headers:
+        for name, level in header.column.ranges.items():
+            levels[name].add(level)
+        for row, names in header.checks.items():
+            checks[row].update(names)
+    first = headers[0].column
+    return ColumnFacts(
+        kafka_version=label,
+        version=first.version,
+        image=first.image,
+        image_id=first.image_id,
+        ranges={name: max(seen) for name, seen in sorted(levels.items())},
+        differing={name: sorted(seen) for name, seen in sorted(levels.items()) if len(seen) > 1},
+        checks=checks,
+        changed=_changed_everywhere(headers, catalogue),
+        headers=headers,
+        incomplete=marks.get(label, []) + marks.get("", []),
+    )
+
+
+def _refuse_two_images(label: str, headers: list[Header]) -> None:
+    images = sorted({(header.column.image_id, header.column.version) for header in headers})
+    if len(images) > 1:
+        said = " and ".join(f"{image} (Kafka {version})" for image, version in images)
+        raise ReportError(
+            f"Column {label!r} was run on two images: {said}. Two images never share a column: merge the shards of one "
+            f"only ({', '.join(header.shard for header in headers)}), or run the other under a label of its own "
+            "with --kafka-image."
+        )
+
+
+def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
+    return sorted(row for row, hash in header.rows.items() if row in catalogue and catalogue[row].hash != hash)
+
+
+def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
+    """Rows that some shard ran in an older form, and none in today's."""
+    changed = {row for header in headers for row in _changed_rows(header, catalogue)}
+    current = {row for h in headers for row in h.rows if row in catalogue and catalogue[row].hash == h.rows[row]}
+    return changed - current

@@ -1,0 +1,301 @@
+"""The matrix: pooled evidence in, a judged cell for each row and column out. Plain Python; `matrix.json` is its encoding."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Requirement
+from conformance.catalogue.applicability import Facts
+from conformance.catalogue.deviations import Deviation
+from conformance.judges.verdicts import CaseTally, CellEvidence, Judgement, Verdict, judge_cell
+from history.shards import FaultCount
+from reports.intake import ColumnFacts, Intake, Quarantine
+
+SCHEMA = 1
+
+Row = Mapping[str, Any]
+"""One row of a table of `reports.tally`, as a plain mapping."""
+
+
+class Pooled(msgspec.Struct, kw_only=True):
+    """The tables of `reports.tally`, collected."""
+
+    cases: Sequence[Row] = ()
+    violations: Sequence[Row] = ()
+    paths: Sequence[Row] = ()
+    replays: Sequence[Row] = ()
+    checks: Sequence[Row] = ()
+    faults: Sequence[Row] = ()
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One violation in words; `history` and `evidence` are relative to the output directory of the run."""
+
+    case: str
+    label: str
+    detail: str
+    check: str
+    example: str
+    history: str
+    events: list[int]
+    evidence: str
+
+
+class Replays(msgspec.Struct, frozen=True, kw_only=True):
+    """Violations replayed: seen again in `seen` of `tries` runs."""
+
+    seen: int = 0
+    tries: int = 0
+
+
+class Checks(msgspec.Struct, frozen=True, kw_only=True):
+    """How many checks the kit has for the row, how many ran, how many ended in trouble of the kit (the first one said)."""
+
+    known: int = 0
+    ran: int = 0
+    errors: int = 0
+    trouble: str = ""
+
+
+class Cell(msgspec.Struct, kw_only=True):
+    """One row on one column. `known` are the known deviations it shows."""
+
+    requirement: str
+    kafka_version: str
+    verdict: Verdict
+    reason: str
+    observations: int
+    violations: int
+    cases: dict[str, CaseTally]
+    faults: dict[str, FaultCount]
+    evidence: list[str]
+    checks: Checks
+    replays: Replays
+    shown: list[Violation]
+    known: list[Deviation]
+
+
+class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader without the catalogue needs to know of a row."""
+
+    requirement: str
+    title: str
+    kip: int
+    section: str
+    level: str
+    priority: str
+    kind: str
+
+
+class ColumnReport(msgspec.Struct, kw_only=True):
+    """What a column was, and what is known to be missing from it."""
+
+    kafka_version: str
+    version: str
+    image: str
+    image_id: str
+    features: dict[str, int]
+    differing: dict[str, list[int]]
+    shards: int
+    runs: list[str]
+    kits: list[str]
+    profiles: list[str]
+    topologies: list[str]
+    seeds: list[int]
+    incomplete: list[str]
+    verdicts: dict[Verdict, int]
+
+
+class Stale(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of the known deviations that no longer holds: the cell is satisfied."""
+
+    requirement: str
+    kafka_version: str
+    ticket: str
+    reason: str
+
+
+class Matrix(msgspec.Struct, kw_only=True):
+    schema: int
+    kafka_versions: list[str]
+    cells: list[Cell]
+    columns: list[ColumnReport]
+    requirements: list[RowFacts]
+    quarantine: Quarantine
+    unknown_rows: dict[str, int]
+    stale_deviations: list[Stale]
+
+
+def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation]) -> Matrix:
+    """Exactly one cell for each row of the catalogue and column."""
+    evidence = _Evidence(pooled)
+    cells = [_cell(row, column, evidence, deviations) for column in intake.columns for row in catalogue]
+    stale = [entry for cell in cells for entry in _stale(cell, intake, deviations)]
+    return Matrix(
+        schema=SCHEMA,
+        kafka_versions=[column.kafka_version for column in intake.columns],
+        cells=cells,
+        columns=[_column_report(column, intake, cells) for column in intake.columns],
+        requirements=[_row_facts(row) for row in catalogue],
+        quarantine=intake.quarantine,
+        unknown_rows=_unknown(pooled, catalogue),
+        stale_deviations=stale,
+    )
+
+
+def encode(matrix: Matrix) -> bytes:
+    """`matrix.json`: the same matrix gives the same bytes."""
+    return msgspec.json.format(msgspec.json.encode(matrix, order="deterministic"), indent=1) + b"\n"
+
+
+class _Evidence:
+    """The pooled tables, by cell."""
+
+    def __init__(self, pooled: Pooled) -> None:
+        self.cases = _grouped(pooled.cases)
+        self.violations = _grouped(pooled.violations)
+        self.paths = _grouped(pooled.paths)
+        self.replays = _grouped(pooled.replays)
+        self.checks = _grouped(pooled.checks)
+        self.faults = _grouped(pooled.faults)
+
+
+def _grouped(table: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in table:
+        groups[row["kafka_version"], row["requirement"]].append(row)
+    return groups
+
+
+def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations: Sequence[Deviation]) -> Cell:
+    key = (column.kafka_version, row.id)
+    tallies = _tallies(row, column.facts, evidence.cases.get(key, []))
+    checks = _checks(row, column, evidence.checks.get(key, []))
+    judgement = _judge(row, column, tallies, checks)
+    replays = evidence.replays.get(key, [])
+    return Cell(
+        requirement=row.id,
+        kafka_version=column.kafka_version,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        observations=sum(tally.observations for tally in tallies.values()),
+        violations=sum(tally.violated for tally in tallies.values()),
+        cases=tallies,
+        faults=_faults(evidence.faults.get(key, [])),
+        evidence=[found["path"] for found in _ordered(evidence.paths.get(key, []))],
+        checks=checks,
+        replays=Replays(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else Replays(),
+        shown=[
+            msgspec.convert(_picked(found, Violation), Violation)
+            for found in _ordered(evidence.violations.get(key, []))
+        ],
+        known=_known(row.id, column, judgement, deviations),
+    )
+
+
+def _judge(row: Requirement, column: ColumnFacts, tallies: dict[str, CaseTally], checks: Checks) -> Judgement:
+    lost = "; ".join(column.incomplete)
+    return judge_cell(
+        row,
+        column.facts,
+        CellEvidence(
+            cases=tallies,
+            checks=checks.known,
+            ran=checks.ran,
+            errors=checks.errors,
+            changed=row.id in column.changed,
+            lost=f"lines are missing that may have said otherwise: {lost}" if lost else "",
+        ),
+    )
+
+
+def _tallies(row: Requirement, facts: Facts, found: Sequence[Row]) -> dict[str, CaseTally]:
+    """The row's applicable cases in the catalogue's order, also those that nothing was seen of; then any other."""
+    tallies = {case.id: CaseTally() for case in row.applicable_cases(facts)}
+    for counts in sorted(found, key=lambda counts: str(counts["case"])):
+        tally = msgspec.convert(_picked(counts, CaseTally), CaseTally)
+        tally.wavering = tally.wavering and row.kind == "probe"
+        tallies[counts["case"]] = tally
+    return tallies
+
+
+def _checks(row: Requirement, column: ColumnFacts, found: Sequence[Row]) -> Checks:
+    known = len(column.checks.get(row.id, ()))
+    if not found:
+        return Checks(known=known)
+    return Checks(known=known, ran=found[0]["ran"], errors=found[0]["errors"], trouble=found[0]["trouble"] or "")
+
+
+def _faults(found: Sequence[Row]) -> dict[str, FaultCount]:
+    return {
+        row["fault"]: msgspec.convert(_picked(row, FaultCount), FaultCount)
+        for row in sorted(found, key=lambda row: str(row["fault"]))
+    }
+
+
+def _picked(row: Row, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {name: row[name] for name in kind.__struct_fields__}
+
+
+def _ordered(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: int(row["place"]))
+
+
+def _known(row: str, column: ColumnFacts, judgement: Judgement, deviations: Sequence[Deviation]) -> list[Deviation]:
+    if judgement.verdict not in ("violated", "flaky"):
+        return []
+    return [deviation for deviation in deviations if deviation.covers(row, column.version)]
+
+
+def _stale(cell: Cell, intake: Intake, deviations: Sequence[Deviation]) -> list[Stale]:
+    if cell.verdict != "satisfied":
+        return []
+    version = next(column.version for column in intake.columns if column.kafka_version == cell.kafka_version)
+    return [
+        Stale(requirement=cell.requirement, kafka_version=cell.kafka_version, ticket=entry.ticket, reason=entry.reason)
+        for entry in deviations
+        if entry.covers(cell.requirement, version)
+    ]
+
+
+def _row_facts(row: Requirement) -> RowFacts:
+    facts = {name: getattr(row, name) for name in RowFacts.__struct_fields__ if name != "requirement"}
+    return RowFacts(requirement=row.id, **facts)
+
+
+def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[Cell]) -> ColumnReport:
+    headers = column.headers
+    counts = Counter(cell.verdict for cell in cells if cell.kafka_version == column.kafka_version)
+    return ColumnReport(
+        kafka_version=column.kafka_version,
+        version=column.version,
+        image=column.image,
+        image_id=column.image_id,
+        features={name: level for name, level in column.ranges.items() if _is_feature(name)},
+        differing=column.differing,
+        shards=len(headers),
+        runs=sorted({header.run for header in headers}),
+        kits=sorted({header.kit for header in headers}),
+        profiles=sorted({header.profile for header in headers}),
+        topologies=sorted({header.topology for header in headers}),
+        seeds=sorted({header.seed for header in headers}),
+        incomplete=column.incomplete,
+        verdicts=dict(counts),
+    )
+
+
+def _is_feature(name: str) -> bool:
+    return "." in name and not name.startswith(("supported.", "controller."))
+
+
+def _unknown(pooled: Pooled, catalogue: Catalogue) -> dict[str, int]:
+    """Observations of rows that the catalogue doesn't have, by row."""
+    counts: Counter[str] = Counter()
+    for row in pooled.cases:
+        if row["requirement"] not in catalogue:
+            counts[row["requirement"]] += row["held"] + row["violated"] + row["recorded"]
+    return dict(sorted(counts.items()))

@@ -1,0 +1,84 @@
+"""The explicit Spark schema of a shard's line, built from the structs of `history.shards` so that it can't drift."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import Any, get_args
+
+import msgspec
+from msgspec import inspect
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from history.shards import AnyShardLine
+
+UNREADABLE = "unreadable"
+"""The column that holds a line which is no JSON or has a field of another type (`columnNameOfCorruptRecord`)."""
+
+LINES: tuple[type[msgspec.Struct], ...] = get_args(AnyShardLine)
+
+_SCALARS: dict[type[inspect.Type], DataType] = {
+    inspect.IntType: LongType(),
+    inspect.FloatType: DoubleType(),
+    inspect.BoolType: BooleanType(),
+    inspect.StrType: StringType(),
+    inspect.LiteralType: StringType(),
+}
+
+
+def spark_type(kind: inspect.Type) -> DataType:
+    """The Spark type of a msgspec type; literals are texts."""
+    match kind:
+        case inspect.ListType():
+            return ArrayType(spark_type(kind.item_type))
+        case inspect.DictType():
+            return MapType(spark_type(kind.key_type), spark_type(kind.value_type))
+        case inspect.StructType():
+            return StructType([StructField(field.encode_name, spark_type(field.type)) for field in kind.fields])
+    return _SCALARS[type(kind)]
+
+
+def line_schema() -> StructType:
+    """All fields of all kinds of lines. One that differs between kinds (`rows`) stays the JSON text that it is."""
+    fields: dict[str, Any] = {"type": StringType()}
+    for kind in map(_struct, LINES):
+        for field in kind.fields:
+            own = spark_type(field.type)
+            fields[field.encode_name] = own if fields.get(field.encode_name, own) == own else StringType()
+    fields[UNREADABLE] = StringType()
+    return StructType([StructField(name, kind) for name, kind in fields.items()])
+
+
+def is_whole() -> Column:
+    """Has the line a known type, and all that its type requires?"""
+    known = reduce(or_, (_has_all(_struct(line)) for line in LINES))
+    return F.coalesce(F.col(UNREADABLE).isNull() & known, F.lit(False))
+
+
+def _has_all(kind: inspect.StructType) -> Column:
+    conditions = [F.col("type") == kind.tag]
+    for field in kind.fields:
+        column = F.col(field.encode_name)
+        if field.required:
+            conditions.append(column.isNotNull())
+        if isinstance(field.type, inspect.LiteralType):
+            conditions.append(column.isin(list(field.type.values)))
+    return reduce(and_, conditions)
+
+
+def _struct(line: type[msgspec.Struct]) -> inspect.StructType:
+    kind = inspect.type_info(line)
+    assert isinstance(kind, inspect.StructType)
+    return kind

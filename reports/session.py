@@ -1,0 +1,87 @@
+"""The Spark session: quiet, UTC, sized for small and large merges alike."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from reports.errors import SparkMissing
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+_LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_FLAGS = f"-XX:+UseSerialGC -Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
+
+# Where a merge takes seconds, compiling it takes most of them: half the time is saved by not doing so.
+_SMALL = {"spark.sql.codegen.wholeStage": "false", "spark.sql.shuffle.partitions": "2"}
+_ALWAYS_SAID = "WARNING: Using incubator modules"
+_SMALL_FLAGS = "-XX:TieredStopAtLevel=1"
+
+
+@contextmanager
+def session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkSession]:
+    """A session on `master`, stopped at the end; under `spark-submit` on the master that was given there.
+
+    `small` tunes it for megabytes. Raises SparkMissing if no Java can start it.
+    """
+    conf = SparkConf(loadDefaults=False).setAppName("kafka-conformance-kit").setAll(list(_settings(small).items()))
+    if not _submitted():
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        conf.setMaster(master)
+        _start_java(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _start_java(conf: SparkConf) -> None:
+    """Spark's JVM is started once in a process; what it says is passed on, but for the warning that it always gives."""
+    if SparkContext._gateway is not None:
+        return
+    read_end, write_end = os.pipe()
+    threading.Thread(target=_pass_on, args=(read_end,), daemon=True).start()
+    try:
+        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": write_end}))
+    except PySparkRuntimeError as error:
+        raise SparkMissing(
+            f"Spark did not start: {error}. It needs Java 17 or newer: install openjdk-17-jre-headless "
+            "or let JAVA_HOME name one."
+        ) from error
+    finally:
+        os.close(write_end)
+
+
+def _pass_on(read_end: int) -> None:
+    with os.fdopen(read_end, errors="replace") as said:
+        for line in said:
+            if not line.startswith(_ALWAYS_SAID):
+                sys.stderr.write(line)
+
+
+def _settings(small: bool) -> dict[str, str]:
+    settings = _SETTINGS | (_SMALL if small else {})
+    if _submitted():
+        return settings
+    flags = f"{_FLAGS} {_SMALL_FLAGS}" if small else _FLAGS
+    return settings | _LOCAL | {"spark.driver.extraJavaOptions": flags}
+
+
+def _submitted() -> bool:
+    return "PYSPARK_GATEWAY_PORT" in os.environ

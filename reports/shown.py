@@ -1,0 +1,116 @@
+"""How verdicts are shown: the same glyphs, words and order everywhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from conformance.judges.verdicts import VERDICTS, Verdict
+from reports.matrix import Cell, Matrix
+
+GLYPHS: dict[Verdict, str] = {
+    "violated": "✗",
+    "flaky": "~",
+    "error": "!",
+    "inconclusive": "?",
+    "satisfied": "✓",
+    "recorded": "◦",
+    "not-run": "○",
+    "untested": "·",
+    "inapplicable": "–",
+}
+
+MEANINGS: dict[Verdict, str] = {
+    "violated": "an observation breaks the row",
+    "flaky": "identical tries were answered differently, no answer breaks the row",
+    "error": "the kit or its surroundings failed, so nothing is said about Kafka",
+    "inconclusive": "fewer observations than the floor asks for, or lines of a shard are missing",
+    "satisfied": "every case was exercised often enough, with its premise read back, and held",
+    "recorded": "informational: observed, never judged",
+    "not-run": "no check of the row ran here, or the row was changed since",
+    "untested": "the kit has no check for the row yet",
+    "inapplicable": "this version does not have what the row is about",
+}
+
+ALARMING: tuple[Verdict, ...] = ("violated", "flaky", "error", "inconclusive")
+"""Verdicts that ask for a look, the worst first."""
+
+TICKETS = "https://issues.apache.org/jira/browse/"
+
+
+class Group(msgspec.Struct, kw_only=True):
+    """The rows of one KIP, as cells by row and column label."""
+
+    kip: int
+    rows: dict[str, dict[str, Cell]]
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [cell for row in self.rows.values() for cell in row.values()]
+
+
+def by_kip(matrix: Matrix) -> list[Group]:
+    """Rows in the catalogue's order, under their KIPs in ascending order."""
+    groups = {kip: Group(kip=kip, rows={}) for kip in sorted({row.kip for row in matrix.requirements})}
+    for row in matrix.requirements:
+        groups[row.kip].rows[row.requirement] = {}
+    kips = {row.requirement: row.kip for row in matrix.requirements}
+    for cell in matrix.cells:
+        groups[kips[cell.requirement]].rows[cell.requirement][cell.kafka_version] = cell
+    return list(groups.values())
+
+
+def counts(cells: Iterable[Cell], label: str) -> dict[Verdict, int]:
+    """How many cells of a column have which verdict, in the order of `VERDICTS`, without zeros."""
+    found = Counter(cell.verdict for cell in cells if cell.kafka_version == label)
+    return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+
+
+def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Cell]:
+    """Cells that ask for a look, the worst first, then in the order of the matrix."""
+    rank = {verdict: place for place, verdict in enumerate(verdicts)}
+    return sorted((cell for cell in matrix.cells if cell.verdict in rank), key=lambda cell: rank[cell.verdict])
+
+
+def cell_text(cell: Cell) -> str:
+    """One line about a cell: why it has its verdict, and what came of replays."""
+    parts = [cell.reason]
+    if cell.verdict == "violated" and cell.shown:
+        first = cell.shown[0]
+        parts.append(f"case {first.case}: {first.detail or first.label}")
+    if cell.replays.tries:
+        parts.append(f"replayed: {cell.replays.seen} of {cell.replays.tries}")
+    if cell.verdict == "error" and cell.checks.trouble:
+        parts.append(cell.checks.trouble)
+    parts += [f"known: {entry.ticket or 'no ticket'}" for entry in cell.known]
+    return " ".join("; ".join(part for part in parts if part).split())
+
+
+def problems(matrix: Matrix) -> list[str]:
+    """What a reader must know before trusting a column, one sentence each."""
+    told = [
+        f"Column {column.kafka_version} is incomplete: {reason}."
+        for column in matrix.columns
+        for reason in column.incomplete
+    ]
+    for column in matrix.columns:
+        for name, levels in column.differing.items():
+            told.append(f"Column {column.kafka_version}: its clusters declared {name} as {levels}; the highest counts.")
+    told += [
+        f"Shard {entry.shard} is quarantined{f' (column {entry.kafka_version})' if entry.kafka_version else ''}: {entry.reason}."
+        for entry in matrix.quarantine.shards
+    ]
+    if matrix.quarantine.unreadable:
+        told.append(f"{matrix.quarantine.unreadable} lines are torn or no lines of a shard; they don't count.")
+    told += [
+        f"{count} observations are of {row}, which the catalogue does not have."
+        for row, count in matrix.unknown_rows.items()
+    ]
+    told += [
+        f"The known deviation of {entry.requirement} no longer holds on {entry.kafka_version}: the cell is satisfied. "
+        "Narrow its versions in conformance/known-deviations.toml."
+        for entry in matrix.stale_deviations
+    ]
+    return told

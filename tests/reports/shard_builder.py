@@ -1,0 +1,98 @@
+"""Sample shards, built line by line as a worker would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from conformance.catalogue import Requirement, shipped
+from history.observations import Result
+from history.shards import (
+    AnyShardLine,
+    CheckLine,
+    Column,
+    ExampleLine,
+    FaultCount,
+    Footer,
+    Header,
+    ObservationLine,
+    ReplayLine,
+    encode_line,
+)
+
+RANGES = {"Fetch": 17, "InitProducerId": 5, "ListOffsets": 10, "OffsetForLeaderEpoch": 4, "transaction.version": 2}
+
+
+class ShardBuilder:
+    """Collects the lines of one shard; every method adds one line."""
+
+    def __init__(self, shard: str, version: str = "4.3.1", **header: Any) -> None:
+        self.shard = shard
+        self.lines: list[AnyShardLine] = []
+        label = header.pop("label", version)
+        column = Column(
+            label=label, version=version, image=f"kafka:{label}", image_id=header.pop("image_id", f"sha256:{label}"),
+            ranges=header.pop("ranges", RANGES),
+        )  # fmt: skip
+        rows = header.pop("rows", {row.id: row.hash for row in shipped()})
+        facts: dict[str, Any] = {
+            "schema": 1, "kit": "0.1.0", "run": "r1", "worker": "gw0", "topology": "one-combined", "profile": "smoke",
+            "seed": 7, "checks": {},
+        }  # fmt: skip
+        self._add(Header, column=column, rows=rows, **(facts | header))
+
+    def _add(self, kind: type[AnyShardLine], **fields: Any) -> None:
+        self.lines.append(kind(shard=self.shard, n=len(self.lines), **fields))
+
+    def observe(self, row: str, case: str, result: Result = "held", count: int = 5, **fields: Any) -> ShardBuilder:
+        """`count` observations with as many distinct inputs and examples."""
+        for number in range(count):
+            given = {
+                "check": f"check-{row}",
+                "example": f"{row}/{case}/{number}",
+                "inputs": f'{{"i":{number}}}',
+            } | fields
+            self._add(ObservationLine, requirement=row, case=case, result=result, **given)
+        return self
+
+    def satisfy(self, row: Requirement) -> ShardBuilder:
+        """Enough for every case of a row."""
+        for case in row.cases:
+            self.observe(row.id, case.id, count=30)
+        return self.end_check(row.id)
+
+    def example(self, row: str, **faults: FaultCount) -> ShardBuilder:
+        self._add(ExampleLine, example=f"{row}/x", check=f"check-{row}", outcome="judged", rows=[row], faults=faults)
+        return self
+
+    def end_check(
+        self, row: str, outcome: Literal["done", "error", "cut-off"] = "done", examples: int = 5, detail: str = ""
+    ) -> ShardBuilder:
+        self._add(CheckLine, check=f"check-{row}", rows=[row], outcome=outcome, examples=examples, detail=detail)
+        return self
+
+    def replay(self, row: str, evidence: str, seen: int, tries: int) -> ShardBuilder:
+        self._add(ReplayLine, requirement=row, evidence=evidence, seen=seen, tries=tries)
+        return self
+
+    def finish(self) -> ShardBuilder:
+        self._add(Footer, counts={"observation": sum(isinstance(line, ObservationLine) for line in self.lines)})
+        return self
+
+    def text(self) -> list[bytes]:
+        return [encode_line(line) for line in self.lines]
+
+    def write(self, folder: Path) -> Path:
+        return write_lines(folder / f"{self.shard}.jsonl", self.text())
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def all_checks() -> dict[str, list[str]]:
+    """A header's `checks` as if the kit had one check for each row."""
+    return {row.id: [f"check-{row.id}"] for row in shipped()}
