@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -61,6 +61,11 @@ class Bench:
         self._cluster = cluster
         self._clients: dict[tuple[str, bool, str], NodeClient] = {}
         self._names = 0
+
+    @staticmethod
+    def members_of(stored: list[dict[str, Any]]) -> list[Member]:
+        """The members as an example's record names them."""
+        return msgspec.convert(stored, list[Member])
 
     # --- nodes and clients
 

@@ -10,7 +10,8 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from functools import cache
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 from hypothesis.strategies import SearchStrategy
@@ -121,6 +122,15 @@ class Check:
         self.id = f"{body.__module__.removeprefix('conformance.')}.{body.__name__}"
 
     @property
+    def topology(self) -> Topology:
+        return self.rig.topology
+
+    def drawn(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Recorded inputs as the body takes them, by its annotations."""
+        hints = get_type_hints(self.body)
+        return {name: msgspec.convert(value, hints[name]) for name, value in inputs.items()}
+
+    @property
     def title(self) -> str:
         return (self.body.__doc__ or self.body.__name__).strip().splitlines()[0]
 
@@ -148,12 +158,18 @@ def probe(
     return declare
 
 
-def all_checks() -> dict[str, Check]:
-    """Import every module below the KIP folders; their checks by id."""
+@cache
+def import_checks() -> None:
+    """Import every module below the KIP folders, so that what they declare is in the registries."""
     import conformance
 
     for package in pkgutil.iter_modules(conformance.__path__, "conformance."):
         if package.ispkg and package.name.removeprefix("conformance.").startswith("kip"):
             for module in pkgutil.iter_modules(importlib.import_module(package.name).__path__, f"{package.name}."):
                 importlib.import_module(module.name)
+
+
+def all_checks() -> dict[str, Check]:
+    """All probes by id."""
+    import_checks()
     return dict(sorted(REGISTRY.items()))

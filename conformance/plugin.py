@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from conformance.checks import Check, all_checks
-from conformance.running.session import ConformanceSession, violation_of
+from conformance.registry import AnyCheck, every_check
+from conformance.running.session import ConformanceSession
 from conformance.running.settings import add_options
+from conformance.running.violations import violation_of
 from fixtures.errors import KitError
 
 HERE = Path(__file__).parent
@@ -71,26 +72,26 @@ class CheckFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         session = self.config.stash[SESSION]
         module = f"conformance.{self.path.parent.name}.{self.path.stem}"
-        for check in all_checks().values():
+        for check in every_check().values():
             if check.module == module and session.selects(check):
                 for label in session.labels:
-                    name = f"{check.body.__name__}[{label}]"
+                    name = f"{check.id.rpartition('.')[2]}[{label}]"
                     yield CheckItem.from_parent(self, name=name, check=check, label=label)
 
 
 class CheckItem(pytest.Item):
     """One check on one column."""
 
-    def __init__(self, *, check: Check, label: str, **kwargs: Any) -> None:
+    def __init__(self, *, check: AnyCheck, label: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.check = check
         self.label = label
-        self.add_marker(pytest.mark.xdist_group(f"{label}-{check.rig.topology.name}"))
+        self.add_marker(pytest.mark.xdist_group(f"{label}-{check.topology.name}"))
 
     @property
     def order(self) -> tuple[str, str, str]:
         """Checks of one cluster stand together: changing the cluster costs a boot."""
-        return self.label, self.check.rig.topology.name, self.check.id
+        return self.label, self.check.topology.name, self.check.id
 
     def runtest(self) -> None:
         run = self.config.stash[SESSION].run_check(self.check, self.label)

@@ -68,15 +68,18 @@ class Note(Event, frozen=True, kw_only=True, tag="note"):
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_field="type"):
-    """Opens a group: which check ran on which column, with which case, drawn inputs and schedule."""
+    """Opens a group: which check ran on which column, with which case and drawn inputs.
+
+    `context` is the data of a rig that several examples share, `members` the nodes of the cluster.
+    """
 
     example: str
     check: str
     column: str
     case: str = ""
     inputs: dict[str, Any] = {}
-    schedule: list[dict[str, Any]] = []
     context: dict[str, Any] = {}
+    members: list[dict[str, Any]] = []
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"):

@@ -121,7 +121,7 @@ class Partition:
             raise KitError(f"the cluster refused to reassign {self.name}-{self.index}: {error.name}")
 
 
-def new_partition(bench: Bench, replicas: tuple[int, ...] | None = None, **configs: str) -> Partition:
+def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) -> Partition:
     """A fresh topic of one partition, on all brokers unless told otherwise, with its ISR full."""
     ids = replicas or tuple(bench.id_of(name) for name in bench.brokers)
     [topic] = new_topics(bench, [ids], **configs)
@@ -143,7 +143,7 @@ def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str)
 
 def with_epochs(bench: Bench, epochs: int, records: int = 3, **configs: str) -> PartitionData:
     """A partition whose leader moved `epochs` times, with `records` acknowledged records written in each epoch."""
-    partition = new_partition(bench, **configs)
+    partition = new_partition(bench, (), **configs)
     return PartitionData(partition.topic, 0, tuple(_history(partition, epochs, records)))
 
 

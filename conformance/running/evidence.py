@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from conformance.catalogue import shipped
-from history.events import History
+from history.events import History, Note
 from history.observations import Observation
 from history.shards import Column
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 LOG_LINES = 400
+
+SCHEDULE_NOTE = "schedule"
+"""The note in which a machine leaves the steps that it drew."""
 
 
 def write_evidence(out: Path, cluster: KRaftCluster, column: Column, history: History, observation: Observation) -> str:
@@ -26,8 +29,8 @@ def write_evidence(out: Path, cluster: KRaftCluster, column: Column, history: Hi
     replay = f"pytest --kafka-version {column.version} --replay {relative / 'schedule.json'}"
     if column.label != column.version:
         replay = f"pytest --kafka-image {column.image} --replay {relative / 'schedule.json'}"
-    schedule = {"column": msgspec.to_builtins(column), "schedule": history.example.schedule}
-    (folder / "schedule.json").write_bytes(msgspec.json.format(msgspec.json.encode(schedule), indent=2))
+    schedule = msgspec.json.encode(schedule_of(column, history))
+    (folder / "schedule.json").write_bytes(msgspec.json.format(schedule, indent=2))
     (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
     (folder / "transcript.jsonl").write_bytes(
         b"".join(msgspec.json.encode(entry) + b"\n" for entry in cluster.transcript.entries())
@@ -37,6 +40,23 @@ def write_evidence(out: Path, cluster: KRaftCluster, column: Column, history: Hi
         (folder / "logs" / f"{node.name}.log").write_text(node.logs(tail=LOG_LINES))
     (folder / "report.md").write_text(_report(column, history, observation, replay))
     return str(relative)
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--replay` reads: the check, and a probe's case and inputs or a machine's steps."""
+
+    check: str
+    column: Column
+    case: str = ""
+    inputs: dict[str, Any] = {}
+    steps: list[dict[str, Any]] = []
+
+
+def schedule_of(column: Column, history: History) -> Schedule:
+    example = history.example
+    notes = [event for event in history.events if isinstance(event, Note) and event.text == SCHEDULE_NOTE]
+    steps = notes[-1].data["steps"] if notes else []
+    return Schedule(check=example.check, column=column, case=example.case, inputs=example.inputs, steps=steps)
 
 
 def _lines(history: History) -> list[bytes]:

@@ -12,7 +12,8 @@ import msgspec
 import history
 from conformance.bench import Bench
 from conformance.catalogue import shipped
-from conformance.checks import Check, Rig, all_checks
+from conformance.checks import Rig
+from conformance.registry import checks_by_row
 from conformance.running.settings import BUDGET, Settings
 from conformance.running.shard_writer import ShardWriter
 from fixtures.cluster import KRaftCluster, Topology
@@ -98,11 +99,17 @@ class Lab:
         """Relative to the output directory."""
         return f"histories/{self.run.id}/{self.worker}.jsonl.zst"
 
-    def tape(self, check: str, column: Column, **fields: Any) -> LiveTape:
+    def tape(self, check: str, standing: Standing, **fields: Any) -> LiveTape:
         """A tape for a new example."""
         self._examples += 1
-        example = f"{self.run.id}-{self.worker}-{self._examples}"
-        return LiveTape(self._writer, Example(example=example, check=check, column=column.label, **fields))
+        example = Example(
+            example=f"{self.run.id}-{self.worker}-{self._examples}",
+            check=check,
+            column=standing.column.label,
+            members=msgspec.to_builtins(standing.cluster.topology.members()),
+            **fields,
+        )
+        return LiveTape(self._writer, example)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
         return Bench(tape, standing.column, standing.cluster.topology.members(), standing.cluster)
@@ -110,7 +117,7 @@ class Lab:
     def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
         """The data of a shared rig, prepared on a tape of its own when first asked for. Raises KitError."""
         if rig.name not in standing.rigs:
-            tape = self.tape(f"rig:{rig.name}", standing.column)
+            tape = self.tape(f"rig:{rig.name}", standing)
             bench = self.bench(tape, standing)
             try:
                 data = rig.prepare(bench)
@@ -144,7 +151,7 @@ class Lab:
             profile=self.settings.profile,
             seed=self.settings.seed,
             rows={row.id: row.hash for row in shipped()},
-            checks=checks_by_row(all_checks()),
+            checks=checks_by_row(),
         )
 
     def bare_column(self, label: str) -> Column:
@@ -179,15 +186,6 @@ def fitted(topology: Topology, version: str, features: dict[str, str]) -> Topolo
         # KIP-848 is opt-in there; its rows are run with it (D-CGP).
         config["group.coordinator.rebalance.protocols"] = "classic,consumer"
     return msgspec.structs.replace(topology, config=config, features={**topology.features, **features})
-
-
-def checks_by_row(checks: dict[str, Check]) -> dict[str, list[str]]:
-    """Which checks there are for each row that has one."""
-    rows: dict[str, list[str]] = {}
-    for check in checks.values():
-        for row in check.rows:
-            rows.setdefault(row, []).append(check.id)
-    return dict(sorted(rows.items()))
 
 
 def slug(text: str) -> str:

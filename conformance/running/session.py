@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,38 +10,25 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped
-from conformance.checks import Check, all_checks
 from conformance.judges.tally import Matrix, judge_shards
+from conformance.machines import MachineCheck
+from conformance.registry import AnyCheck, checks_by_row
+from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
+from conformance.running.machine_run import MachineRun
 from conformance.running.probes import ProbeRun
+from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.settings import Settings, read
 from fixtures.engine import ensure
 from fixtures.errors import KitError
 from fixtures.images import Image, from_home, from_image, newest, obtain, select
 from fixtures.runs import Run, sweep
-from history.observations import Observation
 from history.shards import read_shards
 
 MEMORY_A_WORKER = 3 * 1024**3
 """Bytes: the largest cluster, its clients and room for the page cache."""
 
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
-
-
-class RequirementViolated(AssertionError):
-    """Base of one class for each row, so that two rows broken in one place stay two failures."""
-
-
-@cache
-def violation_class(row: str) -> type[RequirementViolated]:
-    return type(row.replace("-", "_"), (RequirementViolated,), {})
-
-
-def violation_of(violations: list[Observation]) -> BaseException:
-    """The exception of the broken row, or a group of them when several rows are broken."""
-    by_row = {o.requirement: o for o in reversed(violations)}
-    errors = [violation_class(row)(f"{row} violated, case {o.case}: {o.detail}") for row, o in sorted(by_row.items())]
-    return errors[0] if len(errors) == 1 else ExceptionGroup("several rows are violated", errors)
 
 
 class ConformanceSession:
@@ -53,6 +39,7 @@ class ConformanceSession:
         self.run = run
         self.images = images
         self.worker = worker
+        self._replay = read_schedule(Path(settings.replay)) if settings.replay else None
         self._lab: Lab | None = None
         self._matrix: Matrix | None = None
 
@@ -62,6 +49,8 @@ class ConformanceSession:
         try:
             settings = read(config)
             _matched(settings)
+            if settings.replay:
+                read_schedule(Path(settings.replay))
             versions = select(settings.versions or [newest()]) if not (settings.image or settings.home) else ()
         except (ValueError, KitError) as error:
             raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
@@ -99,7 +88,9 @@ class ConformanceSession:
     def labels(self) -> list[str]:
         return list(self.images)
 
-    def selects(self, check: Check) -> bool:
+    def selects(self, check: AnyCheck) -> bool:
+        if self._replay is not None:
+            return check.id == self._replay.check
         wanted = {row.id for row in shipped().matching(self.settings.requirements)}
         return bool(wanted & set(check.rows))
 
@@ -120,10 +111,17 @@ class ConformanceSession:
             self._lab = Lab(self.settings, self.run, self.worker, self.images)
         return self._lab
 
-    def run_check(self, check: Check, label: str) -> ProbeRun:
-        probe = ProbeRun(check, self.lab, label)
-        self.lab.timed(label, probe.run)
-        return probe
+    def run_check(self, check: AnyCheck, label: str) -> CheckRun:
+        run = self._run_of(check, label)
+        self.lab.timed(label, lambda: run.run(check.topology))
+        return run
+
+    def _run_of(self, check: AnyCheck, label: str) -> CheckRun:
+        if self._replay is not None:
+            return ReplayRun(check, self._replay, self.lab, label)
+        return (
+            MachineRun(check, self.lab, label) if isinstance(check, MachineCheck) else ProbeRun(check, self.lab, label)
+        )
 
     # --- the end
 
@@ -156,8 +154,8 @@ class ConformanceSession:
 def _matched(settings: Settings) -> None:
     """A glob that matches no row, or only rows without a check, must never look green."""
     rows = {row.id for row in shipped().matching(settings.requirements)}
-    checked = {row for check in all_checks().values() for row in check.rows}
-    if not rows & checked:
+    checked = checks_by_row()
+    if not rows & checked.keys():
         raise ValueError(
             f"--requirement {' '.join(settings.requirements)!r} matches no row that has a check. Rows are written as in "
             "conformance/catalogue/*.toml, globs as KIP320-FETCH-*; there are checks for: " + ", ".join(sorted(checked))

@@ -1,0 +1,163 @@
+"""What a history says about one partition's log, taken out of its events in the order of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from history.events import Answer, Call, Fault, History
+
+NONE = 0
+FUTURE_REPLICA = -3
+"""The replica id whose fetches show a replica's whole log, uncommitted tail included (catalogue, tool T2)."""
+
+
+class RecordRead(msgspec.Struct, frozen=True):
+    """A record as one replica held it: `content` is everything but its position."""
+
+    event: int
+    node: str
+    offset: int
+    epoch: int
+    content: tuple[Any, ...]
+
+
+class LogRead(msgspec.Struct, frozen=True):
+    """One Fetch that was answered without an error. `cur` is the CurrentLeaderEpoch that it named, -1 for none."""
+
+    event: int
+    node: str
+    cur: int
+    replica_id: int
+    fetch_offset: int
+    version: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start: int
+    records: tuple[RecordRead, ...]
+    batches: tuple[tuple[Any, ...], ...]
+
+    @property
+    def whole(self) -> bool:
+        """Does it show all that the replica holds?"""
+        return self.replica_id == FUTURE_REPLICA and self.fetch_offset <= self.log_start
+
+    @property
+    def log_end(self) -> int:
+        return self.records[-1].offset + 1 if self.records else self.fetch_offset
+
+
+class Acknowledged(msgspec.Struct, frozen=True):
+    """Records that a Produce with acks=all was answered 0 for."""
+
+    event: int
+    offset: int
+    values: tuple[str, ...]
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """Leader, epoch and ISR of the partition, as one broker's Metadata had them."""
+
+    event: int
+    node: str
+    leader: int
+    epoch: int
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+
+
+def answers(history: History, op: str) -> Iterator[tuple[Call, Answer]]:
+    """Calls of one kind that were answered, with their answers."""
+    return ((call, answer) for call, answer in history.answered() if call.op == op and answer.outcome == "ok")
+
+
+def log_reads(history: History) -> list[LogRead]:
+    return [_log_read(call, answer) for call, answer in answers(history, "fetch") if answer.value["error_code"] == NONE]
+
+
+def _log_read(call: Call, answer: Answer) -> LogRead:
+    value = answer.value
+    batches = tuple(batch for batch in value["batches"] if not batch["control"])
+    return LogRead(
+        event=answer.n,
+        node=call.node,
+        cur=call.request["current_leader_epoch"],
+        replica_id=call.request["replica_id"],
+        fetch_offset=call.request["fetch_offset"],
+        version=value["version"],
+        high_watermark=value["high_watermark"],
+        last_stable_offset=value["last_stable_offset"],
+        log_start=value["log_start_offset"],
+        records=tuple(_records(call, answer, batches)),
+        batches=tuple((b["base_offset"], b["last_offset"], b["leader_epoch"], b["crc"]) for b in value["batches"]),
+    )
+
+
+def _records(call: Call, answer: Answer, batches: tuple[dict[str, Any], ...]) -> Iterator[RecordRead]:
+    for batch in batches:
+        for record in batch["records"]:
+            if record["offset"] >= call.request["fetch_offset"]:
+                content = (record["key"], record["value"], record["timestamp"])
+                yield RecordRead(answer.n, call.node, record["offset"], batch["leader_epoch"], content)
+
+
+def records_read(history: History) -> Iterator[RecordRead]:
+    return (record for read in log_reads(history) for record in read.records)
+
+
+def acknowledged(history: History) -> Iterator[Acknowledged]:
+    """What acks=all was answered 0 for."""
+    for call, answer in answers(history, "produce"):
+        if call.request["acks"] == -1 and answer.value["error_code"] == NONE:
+            values = tuple(record["value"] for record in call.request["records"]["records"])
+            yield Acknowledged(answer.n, answer.value["base_offset"], values)
+
+
+def metadata_seen(history: History) -> Iterator[Seen]:
+    """Every broker's word on the partition's leader and epoch."""
+    for call, answer in answers(history, "metadata"):
+        for topic in answer.value["topics"]:
+            for p in topic["partitions"]:
+                if p["error_code"] == NONE:
+                    yield Seen(
+                        answer.n,
+                        call.node,
+                        p["leader_id"],
+                        p["leader_epoch"],
+                        tuple(p["isr_nodes"]),
+                        tuple(p["replica_nodes"]),
+                    )
+
+
+def leaders(history: History) -> dict[int, int]:
+    """Epoch -> id of its leader, as first seen."""
+    found: dict[int, int] = {}
+    for seen in metadata_seen(history):
+        if seen.leader >= 0:
+            found.setdefault(seen.epoch, seen.leader)
+    return found
+
+
+def incarnations(history: History) -> dict[str, list[int]]:
+    """The events at which each node was started again."""
+    starts: dict[str, list[int]] = {}
+    for event in history.events:
+        if isinstance(event, Fault) and event.phase == "heal":
+            starts.setdefault(event.node, []).append(event.n)
+    return starts
+
+
+def incarnation(starts: dict[str, list[int]], node: str, event: int) -> int:
+    """How often the node had been started again before the event."""
+    return sum(start < event for start in starts.get(node, ()))
+
+
+def name_of(history: History, id: int) -> str:
+    return next(str(member["name"]) for member in history.example.members if member["id"] == id)
+
+
+def leads(history: History, found: dict[int, int], read: LogRead) -> bool:
+    """Was the read answered by the leader of the epoch that it named?"""
+    return read.cur in found and name_of(history, found[read.cur]) == read.node

@@ -1,0 +1,21 @@
+"""All checks there are: probes and machines, by id."""
+
+from __future__ import annotations
+
+from conformance.checks import Check, all_checks
+from conformance.machines import MachineCheck, all_machines
+
+AnyCheck = Check | MachineCheck
+
+
+def every_check() -> dict[str, AnyCheck]:
+    return {**all_checks(), **all_machines()}
+
+
+def checks_by_row() -> dict[str, list[str]]:
+    """Which checks there are for each row that has one."""
+    rows: dict[str, list[str]] = {}
+    for check in every_check().values():
+        for row in check.rows:
+            rows.setdefault(row, []).append(check.id)
+    return dict(sorted(rows.items()))

@@ -1,0 +1,118 @@
+"""What running a probe and running a machine share: the shard, the outcome, and what a check must not do to the run."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from conformance.running.lab import Lab, Standing
+from fixtures.cluster import Topology
+from fixtures.errors import KitError
+from history.events import Fault, History
+from history.observations import Observation
+from history.shards import Column, FaultCount
+
+MOST_ERRORS = 3
+
+
+class CheckRun:
+    """One check on one column. `violations` holds what broke a row, `trouble` why the check did not get to its floors."""
+
+    def __init__(self, id: str, rows: Sequence[str], lab: Lab, label: str) -> None:
+        self.id = id
+        self.rows = list(rows)
+        self.lab = lab
+        self.label = label
+        self.violations: list[Observation] = []
+        self.trouble: list[str] = []
+        self._column: Column | None = None
+        self._examples = 0
+        self._errors: list[str] = []
+
+    def run(self, topology: Topology) -> None:
+        """Everything seen is in the shard when this returns; raises nothing that a check or a cluster may cause."""
+        began = time.monotonic()
+        outcome: Literal["done", "error", "cut-off"] = "done"
+        try:
+            if self.lab.time_left(self.label) <= 0:
+                outcome = "cut-off"
+            else:
+                standing = self.lab.standing(self.label, topology)
+                self._column = standing.column
+                self.run_on(standing)
+        except KitError as error:
+            self.trouble.append(str(error))
+        if self.trouble:
+            outcome = "error"
+        self.lab.shard(self._column or self.lab.bare_column(self.label)).check(
+            check=self.id,
+            rows=self.rows,
+            outcome=outcome,
+            examples=self._examples,
+            seconds=round(time.monotonic() - began, 3),
+            detail="\n".join(self.trouble)[:4000],
+        )
+
+    def run_on(self, standing: Standing) -> None:
+        raise NotImplementedError
+
+    def file(
+        self,
+        standing: Standing,
+        history: History,
+        observations: Sequence[Observation],
+        evidence: Mapping[int, str],
+        seconds: float,
+    ) -> None:
+        """An example's observations, and then its own line. `evidence` is by identity of the observation."""
+        shard = self.lab.shard(standing.column)
+        for observation in observations:
+            shard.observation(
+                **msgspec.structs.asdict(observation),
+                check=self.id,
+                history=self.lab.history_path,
+                evidence=evidence.get(id(observation), ""),
+            )
+            if observation.result == "violated":
+                self.violations.append(observation)
+        self._line(standing, history, sorted({o.requirement for o in observations}), seconds)
+        if self.violations and self.lab.settings.keep_cluster:
+            self.lab.keep()
+
+    def failed(self, detail: str) -> None:
+        """An example ended in trouble. After some of them the check gives up; a cluster that is not whole is replaced."""
+        self._errors.append(detail)
+        if self.gave_up:
+            self.trouble += self._errors
+        self.lab.check_health()
+
+    @property
+    def gave_up(self) -> bool:
+        return len(self._errors) >= MOST_ERRORS
+
+    def _line(self, standing: Standing, history: History, rows: list[str], seconds: float) -> None:
+        self._examples += 1
+        end = history.end
+        self.lab.shard(standing.column).example(
+            example=history.example.example,
+            check=self.id,
+            outcome=end.outcome if end else "error",
+            rows=rows,
+            faults=faults_of(history),
+            seconds=round(seconds, 3),
+            detail=end.detail[:4000] if end else "",
+        )
+
+
+def faults_of(history: History) -> dict[str, FaultCount]:
+    """How often each fault was injected, witnessed and healed in one example."""
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: {"injected": 0, "witnessed": 0, "healed": 0})
+    names = {"inject": "injected", "witness": "witnessed", "heal": "healed"}
+    for event in history.events:
+        if isinstance(event, Fault):
+            counts[event.fault][names[event.phase]] += 1
+    return {fault: FaultCount(**count) for fault, count in sorted(counts.items())}

@@ -1,0 +1,54 @@
+"""Replaying one schedule: what `--replay schedule.json` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from conformance.machines import MachineCheck
+from conformance.registry import AnyCheck
+from conformance.running.check_run import CheckRun
+from conformance.running.evidence import Schedule
+from conformance.running.lab import Lab, Standing
+from conformance.running.machine_run import REPLAYS, MachineRun
+from conformance.running.probes import ProbeRun
+
+
+def read_schedule(path: Path) -> Schedule:
+    """Raises ValueError for a file that is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Schedule)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ValueError(f"--replay {path}: {error}. Give the schedule.json of an evidence folder.") from error
+
+
+class ReplayRun(CheckRun):
+    """Runs the schedule some times and says how often the violation was seen again."""
+
+    def __init__(self, check: AnyCheck, schedule: Schedule, lab: Lab, label: str) -> None:
+        super().__init__(check.id, check.rows, lab, label)
+        self._check = check
+        self._schedule = schedule
+
+    def run_on(self, standing: Standing) -> None:
+        runner = self._runner()
+        seen = 0
+        for _ in range(REPLAYS):
+            before = len(runner.violations)
+            self._once(runner, standing)
+            seen += len(runner.violations) > before
+        self.violations = runner.violations
+        self.trouble += runner.trouble
+        print(f"{self.id}: violated in {seen} of {REPLAYS} replays", flush=True)
+
+    def _runner(self) -> ProbeRun | MachineRun:
+        if isinstance(self._check, MachineCheck):
+            return MachineRun(self._check, self.lab, self.label)
+        return ProbeRun(self._check, self.lab, self.label)
+
+    def _once(self, runner: ProbeRun | MachineRun, standing: Standing) -> None:
+        if isinstance(runner, MachineRun):
+            runner.play(standing, runner.check.steps(self._schedule.steps))
+        else:
+            runner.example(standing, self._schedule.case, runner.check.drawn(self._schedule.inputs))

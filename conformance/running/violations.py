@@ -1,0 +1,24 @@
+"""The exceptions that a broken row raises: one class for each row, so that two rows broken in one place stay two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from history.observations import Observation
+
+
+class RequirementViolated(AssertionError):
+    """Base of them all."""
+
+
+@cache
+def violation_class(row: str) -> type[RequirementViolated]:
+    return type(row.replace("-", "_"), (RequirementViolated,), {})
+
+
+def violation_of(violations: Sequence[Observation]) -> Exception:
+    """The exception of the broken row, or a group of them when several rows are broken."""
+    by_row = {o.requirement: o for o in reversed(violations)}
+    errors = [violation_class(row)(f"{row} violated, case {o.case}: {o.detail}") for row, o in sorted(by_row.items())]
+    return errors[0] if len(errors) == 1 else ExceptionGroup("several rows are violated", errors)
