@@ -8,8 +8,8 @@ the code as a zip:
     zip -qr kit.zip history conformance reports -i '*.py' '*.toml' 'reports/site/*'
     spark-submit --py-files kit.zip reports/__main__.py --in DIR/shards --out DIR/matrix
 
-(or with `PYTHONPATH` set to the checkout in place of the zip, where driver and executors share it). The driver needs the
-Python packages msgspec, jinja2 and rich; executors run no Python.
+(or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2 and
+rich; executors run no Python.
 
 The way of the data: `read` makes a table of distinct lines with an explicit schema; `validate` tells whole lines from
 others and sums up each shard; `intake` decides on the driver which shards count and which columns are marked; `tally`

@@ -1,4 +1,4 @@
-"""Which shards count, what their columns are, and what is known to be missing. Plain Python on one summary per shard."""
+"""Which shards count, what their columns are, and what is known to be missing. Plain Python, one summary per shard."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
 
 class Intake(msgspec.Struct, kw_only=True):
-    """`shards` maps each shard that counts to its column's label; `outdated` holds (shard, row) of rows changed since."""
+    """`shards` maps each shard that counts to its column's label; `outdated` holds (shard, row) of changed rows."""
 
     columns: list[ColumnFacts]
     shards: dict[str, str]
@@ -136,8 +136,8 @@ def _nothing_left(quarantine: Quarantine) -> str:
     if quarantine.empty_files:
         found.append("a file is empty")
     return (
-        f"No shard can be read: {'; '.join(found)}. A shard is a file of JSON lines that opens with a header, as pytest "
-        "writes it. Remove what is none, and run the column again if it is all there is."
+        f"No shard can be read: {'; '.join(found)}. A shard is a file of JSON lines that opens with a header, as "
+        "pytest writes it. Remove what is none, and run the column again if it is all there is."
     )
 
 

@@ -1,4 +1,4 @@
-"""The matrix: pooled evidence in, a judged cell for each row and column out. Plain Python; `matrix.json` is its encoding."""
+"""The matrix: pooled evidence in, a judged cell for each row and column out. Plain Python; encoded as `matrix.json`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Replays(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """How many checks the kit has for the row, how many ran, how many ended in trouble of the kit (the first one said)."""
+    """Checks that the kit has for the row, that ran, and that ended in trouble of the kit (of which the first is told)."""
 
     known: int = 0
     ran: int = 0

@@ -68,13 +68,13 @@ class GroupView(msgspec.Struct, kw_only=True):
 
 
 def page(matrix: Matrix, catalogue: Catalogue, run: str) -> str:
-    """The whole page; `run` is the relative path from it to the run's output directory, which evidence is relative to."""
+    """The whole page; `run` is the relative path from it to the directory that evidence is relative to."""
     style, script = _asset("style.css"), _asset("filter.js")
     groups = _groups(matrix, catalogue)
     return _environment(run).get_template("index.html.j2").render(
         matrix=matrix,
         groups=groups,
-        findings=[view for group in groups for view in group.rows if view.worst in ("violated", "flaky")],
+        findings=_findings(groups),
         problems=problems(matrix),
         style=Markup(style),
         script=Markup(script),
@@ -95,6 +95,12 @@ def bar(verdicts: dict[Verdict, int]) -> list[Segment]:
             segments.append(Segment(verdict=verdict, start=start, count=count))
         start += count
     return segments
+
+
+def _findings(groups: Sequence[GroupView]) -> list[RowView]:
+    """What a version breaks, then what it answers in more than one way."""
+    views = [view for group in groups for view in group.rows]
+    return [view for verdict in ("violated", "flaky") for view in views if view.worst == verdict]
 
 
 def _groups(matrix: Matrix, catalogue: Catalogue) -> list[GroupView]:

@@ -99,7 +99,7 @@ def problems(matrix: Matrix) -> list[str]:
         for name, levels in column.differing.items():
             told.append(f"Column {column.kafka_version}: its clusters declared {name} as {levels}; the highest counts.")
     told += [
-        f"Shard {entry.shard} is quarantined{f' (column {entry.kafka_version})' if entry.kafka_version else ''}: {entry.reason}."
+        f"Shard {entry.shard} of column {entry.kafka_version or '(unknown)'} is quarantined: {entry.reason}."
         for entry in matrix.quarantine.shards
     ]
     if matrix.quarantine.unreadable:

@@ -6,6 +6,8 @@ of observations, except `observations` itself, which stays in Spark.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -19,7 +21,7 @@ PATHS = 20
 _NAMES = "array<string>"
 
 
-Outdated = DataFrame | None
+Outdated: TypeAlias = DataFrame | None
 """Columns shard and requirement: rows that were changed since the shard was written. None if there are none."""
 
 

@@ -14,7 +14,7 @@ _LABEL = r'^\{"type":"header",.*?"column":\{"label":"([^"\\]+)"'
 
 
 def classify(lines: DataFrame) -> DataFrame:
-    """Adds `whole`, `foreign` (a header's schema that is not ours, else null), and fills `shard` and `label` for torn lines."""
+    """Adds `whole` and `foreign` (a header's schema that is not ours, else null); reads shard and label of torn lines."""
     is_foreign = (F.col("type") == "header") & (F.col("schema") != SCHEMA)
     return (
         lines.withColumn("foreign", F.when(is_foreign, F.col("schema")))
