@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from fixtures.cluster import Topology
 
+PROMPT_GROUPS = {
+    "group.consumer.assignment.interval.ms": "0",
+    "group.coordinator.append.linger.ms": "0",
+}
+"""A coordinator that assigns and answers without waiting for more to do. Releases without a setting ignore it."""
+
 COMBINED = Topology(
     name="combined",
     combined=True,
     brokers=1,
-    config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"},
+    config={**PROMPT_GROUPS, "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"},
 )
 """One combined node: nearly all of KIP-360 and KIP-1251. Timed-out transactions are looked for each second."""
 
