@@ -142,6 +142,10 @@ class Bench:
     def stop(self, name: str, role: str = "") -> Done:
         return self._fault("stop", name, role, "exited")
 
+    def terminate(self, name: str) -> Done:
+        """Begin a controlled shutdown without waiting for its end, which is `stop`'s to see."""
+        return self._act("terminate", name)
+
     def pause(self, name: str, role: str = "") -> Done:
         return self._fault("pause", name, role, "paused")
 

@@ -109,12 +109,14 @@ class Check:
         rows: tuple[str, ...],
         rig: Rig[Any, Any],
         cases: tuple[str, ...] | None,
+        examples: int,
         strategies: Mapping[str, Any],
         body: Body,
     ) -> None:
         self.rows = rows
         self.rig = rig
         self.cases = cases
+        self.examples = examples
         self.strategies: Mapping[str, SearchStrategy[Any]] = dict(strategies)
         self.body = body
         self.takes = frozenset(inspect.signature(body).parameters)
@@ -139,17 +141,17 @@ REGISTRY: dict[str, Check] = {}
 
 
 def probe(
-    *rows: str, rig: Rig[Any, Any], cases: Sequence[str] | None = None, **strategies: Any
+    *rows: str, rig: Rig[Any, Any], cases: Sequence[str] | None = None, examples: int = 5, **strategies: Any
 ) -> Callable[[Body], Check]:
-    """Declare a probe of `rows`.
+    """Declare a probe of `rows`. `examples` is how many a round has: fewer for one that observes much at a high price.
 
     The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is then
     run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
-    expectation on this column).
+    expectation on this column). Where `cases` is a single one, it is the default of `held_if` without such a parameter.
     """
 
     def declare(body: Body) -> Check:
-        check = Check(rows, rig, tuple(cases) if cases is not None else None, strategies, body)
+        check = Check(rows, rig, tuple(cases) if cases is not None else None, examples, strategies, body)
         if check.id in REGISTRY:
             raise ValueError(f"check {check.id} is there twice; give one of them another name")
         REGISTRY[check.id] = check

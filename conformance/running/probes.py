@@ -24,7 +24,6 @@ from history.events import End, History
 from history.observations import Observation
 from history.shards import Column
 
-EXAMPLES_A_ROUND = 5
 ROUNDS = 3
 
 
@@ -48,12 +47,12 @@ class ProbeRun(CheckRun):
                     break
 
     def cases(self, column: Column) -> list[str]:
-        """The cases to run for; one empty one for a probe that names its cases itself; none if no row applies."""
+        """The cases to run for; one empty one for a probe that says itself which it observes; none if no row applies."""
         facts = Facts(version=column.version, ranges=column.ranges)
         applicable = [row for id in self.check.rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
         if not applicable:
             return []
-        if "case" not in self.check.takes:
+        if "case" not in self.check.takes and len(self.check.cases or ()) != 1:
             return [""]
         known = {case.id for row in applicable for case in row.applicable_cases(facts)}
         first = shipped()[self.check.rows[0]]
@@ -62,9 +61,9 @@ class ProbeRun(CheckRun):
 
     def _drawn(self, case: str, round: int) -> Iterator[dict[str, Any]]:
         if not self.check.strategies:
-            return iter([{} for _ in range(EXAMPLES_A_ROUND)])
+            return iter([{} for _ in range(self.check.examples)])
         number = zlib.crc32(f"{self.id} {case} {round} {self.lab.settings.seed}".encode())
-        return iter(draw(self.check.strategies, number, EXAMPLES_A_ROUND))
+        return iter(draw(self.check.strategies, number, self.check.examples))
 
     def _at_floor(self, case: str) -> bool:
         """Has every case seen so far (of those that this round was for) what a probe's cell needs?"""
