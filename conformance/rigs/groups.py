@@ -77,10 +77,11 @@ class Member:
             owned=None if owned is None else self.group.owned(owned),
         )
         if received and answer.error is Error.NONE:
-            self._learn(answer)
+            self.receive(answer)
         return answer
 
-    def _learn(self, answer: HeartbeatAnswer) -> None:
+    def receive(self, answer: HeartbeatAnswer) -> None:
+        """Take an answer as the member's client does."""
         self.epoch = answer.member_epoch
         if answer.assignment is not None:
             told = self.group.told(answer)
@@ -128,8 +129,7 @@ class Member:
 class HandOver(NamedTuple):
     """One member had all partitions; another joined and the first gave some up, but missed the answer to that.
 
-    `before` is the epoch at which the first owned all and that it still believes in, `now` the one that the coordinator
-    has moved it to. `kept` and `lost` are partitions.
+    `before` is the epoch at which the first owned all and that it still believes in. `kept` and `lost` are partitions.
     """
 
     old: Member
@@ -137,7 +137,20 @@ class HandOver(NamedTuple):
     kept: int
     lost: int
     before: int
-    now: int
+    missed: HeartbeatAnswer
+
+    @property
+    def now(self) -> int:
+        """The epoch to which the coordinator moved the old member."""
+        return self.missed.member_epoch
+
+
+class Inheritance(NamedTuple):
+    """A member that got another's partition at `epoch`, after it had been in the group for some epochs."""
+
+    heir: Member
+    partition: int
+    epoch: int
 
 
 class Group:
@@ -206,13 +219,30 @@ class Group:
         new = self.member()
         new.join()
         lost = self.told_to_revoke(old)
-        now = self.bench.eventually(lambda: self._moved(old), f"{old.id} beyond epoch {before}")
-        return HandOver(old, new, min(old.assigned), min(lost), before, now)
+        return HandOver(old, new, min(old.assigned), min(lost), before, self.acknowledge(old))
 
-    def _moved(self, member: Member) -> int | None:
-        """Acknowledge, and lose the answer: the epoch in it, if that is a later one."""
-        answer = _taken(member.heartbeat(owned=member.assigned, received=False))
-        return answer.member_epoch if answer.member_epoch > member.epoch else None
+    def acknowledge(self, member: Member) -> HeartbeatAnswer:
+        """Let the member give up what it was told to, until it gets a later epoch: that answer, which it misses."""
+
+        def moved() -> HeartbeatAnswer | None:
+            answer = _taken(member.heartbeat(owned=member.assigned, received=False))
+            return answer if answer.member_epoch > member.epoch else None
+
+        return self.bench.eventually(moved, f"{member.id} beyond epoch {member.epoch}")
+
+    def inherit(self, bumps: int, *, later: int) -> Inheritance:
+        """See Inheritance; `later` bumps follow it."""
+        first, heir = self.alone(), self.member()
+        heir.join()
+        self.settle(first, heir)
+        heir.bump(bumps)
+        own = heir.assigned
+        first.leave()
+        self.settle(heir)
+        partition = min(heir.assigned - own)
+        epoch = heir.since[partition]
+        heir.bump(later)
+        return Inheritance(heir, partition, epoch)
 
     def given(self, member: Member, partition: int) -> None:
         """Heartbeat until the member is given the partition."""
@@ -297,10 +327,17 @@ def _taken(answer: HeartbeatAnswer) -> HeartbeatAnswer:
 def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
     """A fresh topic with this many partitions, or one with a name that was free."""
     wanted = NewTopic(name or bench.fresh("topic"), tuple((bench.id_of(bench.brokers[0]),) for _ in range(partitions)))
-    [created] = bench.node(bench.brokers[0]).create_topics([wanted]).topics
+    node = bench.node(bench.brokers[0])
+    [created] = node.create_topics([wanted]).topics
     if created.error is not Error.NONE:
         raise KitError(f"topic {wanted.name} could not be created: {created.error.name} {created.error_message}")
+    bench.eventually(lambda: _usable(node, wanted.name), f"the broker knowing topic {wanted.name}")
     return Topic(created.name, created.topic_id)
+
+
+def _usable(node: NodeClient, topic: str) -> bool:
+    [found] = node.metadata([topic]).topics
+    return found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
 
 
 def coordinated(bench: Bench, group: str) -> None:

@@ -1,0 +1,140 @@
+"""OffsetCommit by a member: which epochs pass for which partitions (KIP-1251, relaxed validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, probe
+from conformance.rigs.groups import Group, fresh_group
+from fixtures.wire import Error
+
+BUMPS = integers(0, 3)
+OFFSETS = integers(1, 2**40)
+VERSIONS = {"v9": 9, "v10": 10}
+
+
+@probe("KIP1251-COMMIT-01", rig=fresh_group(), bumps=BUMPS, partition=integers(0, 3), offset=OFFSETS)
+def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Generator[Said, None, None]:
+    """A commit at the member epoch for an owned partition is accepted and can be read."""
+    member = group.alone(bumps)
+    yield group.holding(member, member.epoch, partition)
+    answer = group.commit(member, {partition: offset}, member.epoch)
+    after = group.stored(partition)
+    yield held_if(answer.all_answered(Error.NONE) and after.only.offset == offset, answer, after, case="owned")
+
+
+@probe("KIP1251-COMMIT-02", "KIP1251-GATE-01", rig=fresh_group(), earlier=BUMPS, later=BUMPS, offset=OFFSETS)
+def kept_partition_at_an_older_epoch(
+    group: Group, case: str, earlier: int, later: int, offset: int
+) -> Generator[Said, None, None]:
+    """A commit that a member sent before its epoch moved on is accepted for a partition that it kept."""
+    hand = group.hand_over(earlier)
+    if later:
+        hand.old.receive(hand.missed)
+    now = hand.old.bump(later) if later else hand.now
+    yield group.holding(hand.old, now, hand.kept)
+    answer = group.commit(hand.old, {hand.kept: offset}, hand.before, version=VERSIONS[case])
+    after = group.stored(hand.kept)
+    accepted = answer.all_answered(Error.NONE) and after.only.offset == offset
+    yield held_if(accepted, answer, after)
+    yield held_if(accepted, answer, after, row="KIP1251-GATE-01", case=f"offset-commit-{case}")
+
+
+@probe("KIP1251-COMMIT-03", rig=fresh_group(), back=integers(1, 3), later=integers(1, 3), offset=OFFSETS)
+def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int) -> Generator[Said, None, None]:
+    """Below its assignment epoch a partition takes no commit; at that epoch it does."""
+    heir, partition, epoch = group.inherit(2, later=later)
+    group.store(heir, partition, offset)
+    yield group.holding(heir, heir.epoch, partition)
+    below = group.commit(heir, {partition: offset + 1}, epoch - back)
+    unchanged = group.stored(partition)
+    refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unchanged.only.offset == offset
+    yield held_if(refused, below, unchanged, case="below")
+    just_below = group.commit(heir, {partition: offset + 2}, epoch - 1)
+    between = group.stored(partition)
+    at = group.commit(heir, {partition: offset + 3}, epoch)
+    after = group.stored(partition)
+    refused = just_below.all_answered(Error.STALE_MEMBER_EPOCH) and between.only.offset == offset
+    accepted = at.all_answered(Error.NONE) and after.only.offset == offset + 3
+    yield held_if(refused and accepted, just_below, between, at, after, case="boundary")
+
+
+@probe("KIP1251-COMMIT-04", rig=fresh_group(), ahead=integers(1, 1000), offset=OFFSETS)
+def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> Generator[Said, None, None]:
+    """A commit at an epoch that the member has not reached is refused and changes nothing."""
+    member, other = group.alone(), group.member()
+    other.join()
+    group.settle(member, other)
+    owner = member if case == "owned" else other
+    partition = min(owner.assigned)
+    group.store(owner, partition, offset)
+    yield group.holding(owner, owner.epoch, partition)
+    answer = group.commit(member, {partition: offset + 1}, member.epoch + ahead)
+    after = group.stored(partition)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset, answer, after)
+
+
+@probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=BUMPS, offset=OFFSETS)
+def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Said, None, None]:
+    """A late commit for a partition that has another owner by now is refused, and the owner's offset stays."""
+    hand = group.hand_over(bumps)
+    group.given(hand.new, hand.lost)
+    group.store(hand.new, hand.lost, offset)
+    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
+    after = group.stored(hand.lost)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset, answer, after)
+
+
+@probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["not-yet-reassigned"], bumps=BUMPS, offset=OFFSETS)
+def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Said, None, None]:
+    """A late commit for a partition that was given up and has no owner yet is refused and not stored."""
+    hand = group.hand_over(bumps)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.free(hand.lost)
+    answer = group.commit(hand.old, {hand.lost: offset}, hand.before)
+    after = group.stored(hand.lost)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == -1, answer, after)
+
+
+@probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=BUMPS, offset=OFFSETS)
+def unowned_partition_at_the_current_epoch(
+    group: Group, case: str, bumps: int, offset: int
+) -> Generator[Said, None, None]:
+    """At the member epoch a commit is accepted whoever owns the partition."""
+    hand = group.hand_over(bumps)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    if case == "other-owner":
+        group.given(hand.new, hand.lost)
+        yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    else:
+        yield group.free(hand.lost)
+    answer = group.commit(hand.old, {hand.lost: offset}, hand.now)
+    after = group.stored(hand.lost)
+    yield held_if(answer.all_answered(Error.NONE) and after.only.offset == offset, answer, after)
+
+
+@probe("KIP1251-COMMIT-07", rig=fresh_group(), bumps=integers(1, 3), back=integers(1, 3), offset=OFFSETS)
+def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Generator[Said, None, None]:
+    """Until it acknowledges the revocation a member may commit from the assignment epoch on, and not after."""
+    member = group.alone(bumps, aged=3)
+    since = dict(member.since)
+    group.member().join()
+    partition = min(group.told_to_revoke(member))
+    epoch = since[partition]
+    yield group.holding(member, member.epoch, partition)
+    below = group.commit(member, {partition: offset}, epoch - back)
+    unset = group.stored(partition)
+    refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unset.only.offset == -1
+    yield held_if(refused, below, unset, case="below")
+    pending = group.commit(member, {partition: offset}, min(epoch + back - 1, member.epoch))
+    taken = group.stored(partition)
+    yield held_if(pending.all_answered(Error.NONE) and taken.only.offset == offset, pending, taken, case="pending")
+    group.acknowledge(member)
+    yield group.free(partition)
+    late = group.commit(member, {partition: offset + 1}, epoch)
+    after = group.stored(partition)
+    refused = late.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset
+    yield held_if(refused, late, after, case="acknowledged")
