@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from reports import markdown, page, terminal
 from reports.errors import ReportError
 from reports.matrix import Matrix, encode
 from reports.merge import merge
+from reports.read import SHARDS, no_folder, no_shards
 from reports.session import session
 
 _SMALL_BYTES = 64 * 2**20
@@ -47,19 +49,34 @@ def _parser() -> argparse.ArgumentParser:
 
 def _merged(shards: str, out: str, master: str) -> Matrix:
     catalogue = shipped()
+    _make(Path(out))
     deviations = load_deviations(catalogue)
-    with session(master, small=_is_small(shards)) as spark:
+    with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:
         return merge(spark, shards, catalogue, deviations, parquet=Path(out, "parquet").absolute().as_uri())
 
 
-def _is_small(shards: str) -> bool:
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{str(out)!r} can't be written to ({error}). Give another folder with --out.") from error
+
+
+def _bytes(shards: str) -> float:
+    """The size of a local folder's shards; infinite for another file system's. What is not there is said at once."""
+    if "://" in shards:
+        return math.inf
     folder = Path(shards)
-    return folder.is_dir() and sum(file.stat().st_size for file in folder.rglob("*.jsonl")) < _SMALL_BYTES
+    if not folder.exists():
+        raise no_folder(shards, "not found")
+    files = list(folder.rglob(SHARDS))
+    if not files:
+        raise no_shards(shards)
+    return sum(file.stat().st_size for file in files)
 
 
 def _write(matrix: Matrix, out: Path, shards: str) -> Path:
     """Writes what the driver renders; evidence is linked relative to the page."""
-    out.mkdir(parents=True, exist_ok=True)
     run = os.path.relpath(Path(shards).absolute().parent, out.absolute()) if Path(shards).is_dir() else ".."
     (out / "matrix.json").write_bytes(encode(matrix))
     (out / "matrix.md").write_text(markdown.markdown(matrix), encoding="utf-8")

@@ -42,10 +42,12 @@ def _attention(matrix: Matrix) -> list[str]:
     cells = alarming(matrix, ALARMING[:3])
     if not cells:
         return ["Nothing is violated, flaky or in error."]
+    titles = {row.requirement: _safe(row.title) for row in matrix.requirements}
     lines = [_line(["Row", "Kafka", "Verdict", "Why"]), _line(["---"] * 4)]
     for cell in cells[:_SHOWN]:
         verdict = f"{GLYPHS[cell.verdict]} {cell.verdict}"
-        lines.append(_line([cell.requirement, _safe(cell.kafka_version), verdict, _safe(cell_text(cell)[:300])]))
+        row = f"{cell.requirement}<br>{titles[cell.requirement]}"
+        lines.append(_line([row, _safe(cell.kafka_version), verdict, _safe(cell_text(cell)[:300])]))
     if len(cells) > _SHOWN:
         lines += ["", f"and {len(cells) - _SHOWN} more, in matrix.json and index.html."]
     return lines
@@ -58,11 +60,10 @@ def _legend() -> list[str]:
 def _group(matrix: Matrix, group: Group) -> list[str]:
     labels = matrix.kafka_versions
     totals = [" ".join(f"{GLYPHS[v]}{n}" for v, n in counts(group.cells, label).items()) for label in labels]
-    titles = {row.requirement: row.title for row in matrix.requirements}
-    lines = [_line([f"KIP-{group.kip}", "", *map(_safe, labels)]), _line(["---", "---", *(":-:" for _ in labels)])]
-    lines.append(_line(["", "", *totals]))
+    lines = [_line([f"KIP-{group.kip}", *map(_safe, labels)]), _line(["---", *(":-:" for _ in labels)])]
+    lines.append(_line(["", *totals]))
     for row, cells in group.rows.items():
-        lines.append(_line([row, _safe(titles[row]), *(GLYPHS[cells[label].verdict] for label in labels)]))
+        lines.append(_line([row, *(GLYPHS[cells[label].verdict] for label in labels)]))
     return lines
 
 

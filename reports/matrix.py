@@ -33,7 +33,10 @@ class Pooled(msgspec.Struct, kw_only=True):
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """One violation in words; `history` and `evidence` are relative to the output directory of the run."""
+    """A violation in words, seen `times`, and the first example that shows it.
+
+    `history` and `evidence` are relative to the output directory of the run.
+    """
 
     case: str
     label: str
@@ -43,6 +46,7 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     history: str
     events: list[int]
     evidence: str
+    times: int
 
 
 class Replays(msgspec.Struct, frozen=True, kw_only=True):

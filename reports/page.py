@@ -17,7 +17,7 @@ from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
 from conformance.judges.verdicts import FLOORS, VERDICTS, Floor, Verdict
 from reports.matrix import Cell, Matrix
-from reports.shown import GLYPHS, MEANINGS, TICKETS, by_kip, counts, problems
+from reports.shown import GLYPHS, MEANINGS, TICKETS, by_kip, cell_reason, counts, problems
 
 _SITE = files("reports") / "site"
 
@@ -49,6 +49,15 @@ class RowView(msgspec.Struct, kw_only=True):
     @property
     def known(self) -> list[Deviation]:
         return list(dict.fromkeys(entry for cell in self.cells for entry in cell.known))
+
+    @property
+    def reasons(self) -> dict[tuple[Verdict, str], list[str]]:
+        """Why cells have their verdicts, and on which columns."""
+        found: dict[tuple[Verdict, str], list[str]] = {}
+        for cell in self.cells:
+            if cell.reason and cell.verdict not in ("untested", "inapplicable"):
+                found.setdefault((cell.verdict, cell_reason(cell)), []).append(cell.kafka_version)
+        return found
 
     @property
     def about(self) -> dict[str, str]:
@@ -103,6 +112,14 @@ def _findings(groups: Sequence[GroupView]) -> list[RowView]:
     return [view for verdict in ("violated", "flaky") for view in views if view.worst == verdict]
 
 
+def in_words(versions: str) -> str:
+    """`3.3..3.7` as a reader would say it."""
+    low, high = versions.split("..")
+    if not high:
+        return f"{low} and later" if low else "every version"
+    return f"{low} to {high}" if low else f"up to {high}"
+
+
 def _groups(matrix: Matrix, catalogue: Catalogue) -> list[GroupView]:
     labels = matrix.kafka_versions
     return [
@@ -137,6 +154,7 @@ def _environment(run: str) -> jinja2.Environment:
         "link": lambda path: f"{quote(run)}/{quote(path.lstrip('/'))}",
     }  # fmt: skip
     environment.globals.update(shared)
+    environment.filters["in_words"] = in_words
     return environment
 
 

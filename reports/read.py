@@ -11,26 +11,34 @@ from pyspark.sql import functions as F
 from reports.errors import ReportError
 from reports.schema import UNREADABLE, line_schema
 
-_SHARDS = "*.jsonl"
+SHARDS = "*.jsonl"
 _JSON = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": UNREADABLE}
 
 
 def read_text(spark: SparkSession, folder: str) -> DataFrame:
     """Lines of all `*.jsonl` below `folder` as column `text`. Raises ReportError if there is no folder or no shard."""
-    reader = spark.read.option("recursiveFileLookup", True).option("pathGlobFilter", _SHARDS).option("lineSep", "\n")
+    reader = spark.read.option("recursiveFileLookup", True).option("pathGlobFilter", SHARDS).option("lineSep", "\n")
     try:
         texts = reader.text(folder)
     except AnalysisException as error:
-        raise ReportError(
-            f"There is no folder {folder!r} to read shards from ({error.getCondition()}). "
-            "Give with --in the `shards` folder that a run of pytest left in its --conformance-out."
-        ) from error
+        raise no_folder(folder, str(error.getCondition())) from error
     if not texts.inputFiles():
-        raise ReportError(
-            f"{folder!r} holds no {_SHARDS}, so there is nothing to merge. "
-            "Run pytest first, or give the right folder with --in."
-        )
+        raise no_shards(folder)
     return texts.select(F.col("value").alias("text"))
+
+
+def no_folder(folder: str, why: str) -> ReportError:
+    return ReportError(
+        f"There is no folder {folder!r} to read shards from ({why}). "
+        "Give with --in the `shards` folder that a run of pytest left in its --conformance-out."
+    )
+
+
+def no_shards(folder: str) -> ReportError:
+    return ReportError(
+        f"{folder!r} holds no {SHARDS}, so there is nothing to merge. "
+        "Run pytest first, or give the right folder with --in."
+    )
 
 
 def parse(texts: DataFrame) -> DataFrame:

@@ -74,16 +74,22 @@ def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Cel
     return sorted((cell for cell in matrix.cells if cell.verdict in rank), key=lambda cell: rank[cell.verdict])
 
 
-def cell_text(cell: Cell) -> str:
-    """One line about a cell: why it has its verdict, and what came of replays."""
+def cell_reason(cell: Cell) -> str:
+    """Why a cell has its verdict, and what came of replays."""
     parts = [cell.reason]
+    if cell.replays.tries:
+        parts.append(f"seen again in {cell.replays.seen} of {cell.replays.tries} replays")
+    if cell.verdict == "error" and cell.checks.trouble:
+        parts.append(cell.checks.trouble)
+    return "; ".join(part for part in parts if part)
+
+
+def cell_text(cell: Cell) -> str:
+    """One line about a cell: its reason, its first violation, and whether that is known."""
+    parts = [cell_reason(cell)]
     if cell.verdict == "violated" and cell.shown:
         first = cell.shown[0]
         parts.append(f"case {first.case}: {first.detail or first.label}")
-    if cell.replays.tries:
-        parts.append(f"replayed: {cell.replays.seen} of {cell.replays.tries}")
-    if cell.verdict == "error" and cell.checks.trouble:
-        parts.append(cell.checks.trouble)
     parts += [f"known: {entry.ticket or 'no ticket'}" for entry in cell.known]
     return " ".join("; ".join(part for part in parts if part).split())
 

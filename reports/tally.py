@@ -58,9 +58,11 @@ def cases(observations: DataFrame) -> DataFrame:
 
 
 def violations(observations: DataFrame) -> DataFrame:
-    """The first few violations of each cell, in a fixed order."""
-    fields = ("case", "label", "detail", "check", "example", "history", "events", "evidence")
-    return _first(observations.where("result = 'violated'").select(*CELL, *fields).distinct(), SAMPLES, *fields)
+    """The first few violations of each cell, in a fixed order; those that say the same are told once, with `times`."""
+    said, shown = ("case", "label", "detail"), ("check", "example", "history", "events", "evidence")
+    told = observations.where("result = 'violated'").groupBy(*CELL, *said)
+    first = told.agg(F.min(F.struct(*shown)).alias("first"), F.count("*").alias("times"))
+    return _first(first.select(*CELL, *said, "first.*", "times"), SAMPLES, *said)
 
 
 def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:

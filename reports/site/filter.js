@@ -73,5 +73,5 @@
   form.addEventListener("reset", () => setTimeout(remember));
   addEventListener("hashchange", () => { if (recall()) document.getElementById("matrix").scrollIntoView(); });
   apply();
-  recall();
+  if (recall()) document.getElementById("matrix").scrollIntoView();
 })();
