@@ -41,7 +41,11 @@ class KafkaMachine(RuleBasedStateMachine):
 
 
 class MachineCheck:
-    """A machine as a check: its rows are those of its judges."""
+    """A machine as a check: its rows are those of its judges.
+
+    `opening` is the schedule of the first example on every column: it takes each rule once, so that no profile is so short
+    that a rule was never tried; Hypothesis draws all others.
+    """
 
     def __init__(
         self,
@@ -51,12 +55,14 @@ class MachineCheck:
         executor: Callable[[Bench], Executor],
         step: Any,
         judges: Sequence[Judge],
+        opening: Sequence[Any],
     ) -> None:
         self.id = id
         self.topology = topology
         self.machine = machine
         self.executor = executor
         self.step = step
+        self.opening = list(opening)
         self.judges = tuple(judges)
         self.rows = tuple(one.row for one in judges)
         self.module = machine.__module__

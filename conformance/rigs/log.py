@@ -10,7 +10,7 @@ from conformance.bench import Bench
 from conformance.checks import Rig
 from conformance.topologies import CLUSTER
 from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient
+from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import ProducedPartition
@@ -49,8 +49,11 @@ class Partition:
         return node.metadata([self.name]).topic(self.name).partition(self.index)
 
     def _known(self, asked: str) -> PartitionMetadata | None:
-        """As `state`, or None while the broker has not heard of the topic."""
-        [topic] = self.bench.node(asked).metadata([self.name]).topics
+        """As `state`, or None while the broker does not answer or has not heard of the topic."""
+        try:
+            [topic] = self.bench.node(asked).metadata([self.name]).topics
+        except WireError:
+            return None
         return next((p for p in topic.partitions if p.partition == self.index), None)
 
     def leader(self) -> NodeClient:

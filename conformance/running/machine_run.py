@@ -26,7 +26,7 @@ from fixtures.tape import LiveTape
 from history.events import End, History
 from history.observations import Observation
 
-EXAMPLES = {"smoke": 1, "quick": 8, "nightly": 60}
+DRAWN_EXAMPLES = {"smoke": 0, "quick": 9, "nightly": 60}
 STEPS = {"smoke": 10, "quick": 15, "nightly": 30}
 SHRINK_SECONDS = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
 REPLAYS = 5
@@ -43,11 +43,16 @@ class MachineRun(CheckRun):
         self._found: tuple[list[Any], History, Observation] | None = None
 
     def run_on(self, standing: Standing) -> None:
+        self.play(standing, self.check.opening)
+        if self._found is None and DRAWN_EXAMPLES[self._profile]:
+            self._draw(standing)
+        if self._found is not None:
+            self._shrink_and_replay(standing)
+
+    def _draw(self, standing: Standing) -> None:
         # Raised in teardown so that Hypothesis keeps the example in its database; what it was is in the shard by then.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
             self._generate(standing)
-        if self._found is not None:
-            self._shrink_and_replay(standing)
 
     def _generate(self, standing: Standing) -> None:
         machine = self.check.machine
@@ -62,7 +67,7 @@ class MachineRun(CheckRun):
 
     def _settings(self, standing: Standing) -> settings:
         return settings(
-            max_examples=EXAMPLES[self._profile],
+            max_examples=DRAWN_EXAMPLES[self._profile],
             stateful_step_count=STEPS[self._profile],
             phases=[Phase.explicit, Phase.reuse, Phase.generate],
             database=database_of(self.lab, standing.column.label),
