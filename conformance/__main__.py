@@ -1,0 +1,104 @@
+"""The one-command job: `python -m conformance matrix|setup|sweep`, behind `./kit`.
+
+`matrix` runs the checks, merges the shards with Spark whatever pytest returned, and ends with pytest's code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
+from fixtures.engine import ensure
+from fixtures.errors import KitError, UnknownVersion
+from fixtures.images import obtain, select
+from fixtures.runs import sweep
+
+PARTS_OF_A_RUN = ("shards", "histories", "evidence", "matrix", "rejudged")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(prog="./kit", description=__doc__)
+    parser.add_argument("command", choices=("matrix", "setup", "sweep"))
+    command, rest = parser.parse_known_args(given)
+    try:
+        return {"matrix": matrix, "setup": setup, "sweep": clean}[command.command](rest)
+    except UnknownVersion as error:
+        print(error, file=sys.stderr)
+        return EXIT_WRONG_USE
+    except KitError as error:
+        print(error, file=sys.stderr)
+        return EXIT_TROUBLE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def setup(versions: Sequence[str]) -> int:
+    """An engine that answers and the images of some versions; nothing else is changed."""
+    client = ensure(install=True, progress=_say)
+    sweep(client, _say)
+    for version in select(list(versions)):
+        obtain(version, progress=_say)
+    return 0
+
+
+def clean(_: Sequence[str]) -> int:
+    """Remove what dead runs of this host left on the engine."""
+    removed = sweep(ensure(install=False), _say)
+    _say(f"{len(removed)} things removed")
+    return 0
+
+
+def matrix(options: Sequence[str]) -> int:
+    """Checks, merge, page. `options` go to pytest; --kafka-version may be repeated."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--kafka-version", action="append", default=[])
+    parser.add_argument("--conformance-out", type=Path, default=Path("out"))
+    known, _ = parser.parse_known_args(options)
+    setup(known.kafka_version)
+    _put_aside(known.conformance_out)
+    code = _pytest(options)
+    if not any((known.conformance_out / "shards").glob("*.jsonl")):
+        return code or EXIT_TROUBLE
+    merged = _merge(known.conformance_out)
+    return code or merged
+
+
+def _pytest(options: Sequence[str]) -> int:
+    began = time.monotonic()
+    code = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "auto", *options], check=False).returncode
+    _say(f"checks: {time.monotonic() - began:.0f} s")
+    # pytest's own codes for wrong use and for nothing collected.
+    return EXIT_WRONG_USE if code in (4, 5) else code
+
+
+def _merge(out: Path) -> int:
+    began = time.monotonic()
+    command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
+    code = subprocess.run(command, check=False).returncode
+    _say(f"merge: {time.monotonic() - began:.0f} s")
+    return code
+
+
+def _put_aside(out: Path) -> None:
+    """An earlier run's parts go to `earlier/`, so that a matrix shows one run; nothing that was recorded is lost."""
+    present = [out / name for name in PARTS_OF_A_RUN if (out / name).exists()]
+    if present:
+        earlier = out / "earlier" / time.strftime("%Y%m%d-%H%M%S")
+        earlier.mkdir(parents=True)
+        for part in present:
+            part.rename(earlier / part.name)
+        _say(f"the earlier run in {out} is now in {earlier}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
