@@ -25,11 +25,14 @@ from fixtures.wire.groups import (
     OffsetCommitAnswer,
     OffsetFetchAnswer,
     TopicPartitions,
+    subscription,
 )
 from fixtures.wire.topics import NewTopic
 
 REBALANCE_TIMEOUT_MS = 120_000
 """Nobody is removed for being slow while an example runs."""
+JOIN_WITHOUT_ID = 3
+"""The last version of JoinGroup that lets a new member in at once: later ones first tell it an id (KIP-394)."""
 LOADING = {Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR}
 
 
@@ -124,6 +127,25 @@ class Member:
     def leave_to_return(self) -> HeartbeatAnswer:
         """The temporary leave of a static member (epoch -2)."""
         return _taken(self.heartbeat(epoch=LEAVE_TO_RETURN, received=False))
+
+
+class ClassicMember:
+    """A member that speaks the classic protocol to a group of the new one (KIP-848, online migration)."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.id = ""
+        self.generation = -1
+
+    def joined(self) -> PremiseSaid:
+        """Join a group that has members of the new protocol. Premise: the coordinator takes its classic heartbeats."""
+        group = self.group
+        protocols = {"range": subscription([group.topic.name])}
+        answer = group.node.join_group(group.name, protocols, version=JOIN_WITHOUT_ID)
+        self.id, self.generation = answer.member_id, answer.generation_id
+        alive = group.node.heartbeat(group.name, self.id, self.generation)
+        met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
+        return premise(met, f"{self.id} is a classic member of {group.name}: {answer}, {alive}")
 
 
 class HandOver(NamedTuple):

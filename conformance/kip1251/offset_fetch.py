@@ -1,0 +1,67 @@
+"""OffsetFetch by a member: the epoch that it names must be its own (KIP-848; KIP-1251 relaxes commits only)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.checks import Said, held_if, probe
+from conformance.rigs.groups import ClassicMember, Group, fresh_group
+from fixtures.wire import Error
+from fixtures.wire.groups import OffsetFetchAnswer
+
+OFFSETS = integers(1, 2**40)
+
+
+def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> OffsetFetchAnswer:
+    """Fetch partition 0's offset as a member, at version 9 or the newest."""
+    version = 9 if by_name else None
+    return group.node.offset_fetch(
+        group.name, [(group.topic, 0)], member_id=member_id, epoch=epoch, require_stable=True, version=version
+    )
+
+
+@probe("KIP1251-BASE-01", rig=fresh_group(), cases=["current", "no-member"], offset=OFFSETS, by_name=booleans())
+def served(group: Group, case: str, offset: int, by_name: bool) -> Generator[Said, None, None]:
+    """A member at its own epoch, and whoever names no member, reads the committed offset."""
+    member = group.alone()
+    group.store(member, 0, offset)
+    yield group.holding(member, member.epoch, 0)
+    named = (member.id, member.epoch) if case == "current" else (None, -1)
+    answer = fetch(group, *named, by_name=by_name)
+    yield held_if(answer.error is Error.NONE and answer.only.offset == offset, answer)
+
+
+@probe("KIP1251-BASE-01", rig=fresh_group(), cases=["other-epoch"], distance=integers(-3, 2), by_name=booleans())
+def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Generator[Said, None, None]:
+    """A member at any epoch but its own reads nothing."""
+    member = group.alone(3)
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    epoch = member.epoch + (distance if distance < 0 else distance + 1)
+    answer = fetch(group, member.id, epoch, by_name=by_name)
+    yield held_if(answer.error is Error.STALE_MEMBER_EPOCH and not answer.partitions, answer)
+
+
+@probe("KIP1251-BASE-01", rig=fresh_group(), cases=["unknown-member"], distance=integers(-2, 2), by_name=booleans())
+def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Generator[Said, None, None]:
+    """A stranger reads nothing, whatever epoch it names."""
+    member = group.alone(2)
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    answer = fetch(group, group.bench.fresh("stranger"), member.epoch + distance, by_name=by_name)
+    yield held_if(answer.error is Error.UNKNOWN_MEMBER_ID and not answer.partitions, answer)
+
+
+@probe("KIP1251-BASE-01", rig=fresh_group(), cases=["classic-member"], distance=integers(-3, 2), by_name=booleans())
+def other_generation(group: Group, case: str, distance: int, by_name: bool) -> Generator[Said, None, None]:
+    """A classic member of the group is refused at any generation but its own, by the error that it knows."""
+    group.store(group.alone(3), 0, 10)
+    classic = ClassicMember(group)
+    yield classic.joined()
+    generation = classic.generation + (distance if distance < 0 else distance + 1)
+    answer = fetch(group, classic.id, generation, by_name=by_name)
+    own = fetch(group, classic.id, classic.generation, by_name=by_name)
+    refused = answer.error is Error.ILLEGAL_GENERATION and not answer.partitions
+    yield held_if(refused and own.error is Error.NONE and own.only.offset == 10, answer, own)

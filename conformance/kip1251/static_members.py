@@ -1,0 +1,117 @@
+"""Static members: leaving for a while, returning, and what the old member id may still commit (KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.checks import PremiseSaid, Said, held_if, premise, probe
+from conformance.rigs.groups import Group, Member, fresh_group
+from fixtures.wire import Error
+from fixtures.wire.groups import JOIN, LEAVE_TO_RETURN
+
+BUMPS = integers(0, 3)
+OFFSETS = integers(1, 2**40)
+PARTITION = integers(0, 3)
+
+
+def static_member(group: Group, bumps: int) -> Member:
+    """A static member that has all partitions."""
+    return group.alone(bumps, instance_id=group.bench.fresh("instance"))
+
+
+def away(group: Group, member: Member) -> PremiseSaid:
+    """Premise: the coordinator keeps the member's place with epoch -2."""
+    found = group.seen(member)
+    return premise(found is not None and found.member_epoch == LEAVE_TO_RETURN, f"{member.id} is away: {found}")
+
+
+@probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["old-id"], bumps=BUMPS, epoch=integers(0, 8), offset=OFFSETS)
+def commit_under_the_id_of_one_who_left(
+    group: Group, case: str, bumps: int, epoch: int, offset: int
+) -> Generator[Said, None, None]:
+    """Once a static member left with -2, its old member id commits at no epoch from 0 on."""
+    member = static_member(group, bumps)
+    group.store(member, 0, offset)
+    member.leave_to_return()
+    yield away(group, member)
+    answer = group.commit(member, {0: offset + 1}, epoch)
+    after = group.stored(0)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset, answer, after)
+
+
+@probe("KIP1251-STATIC-01b", rig=fresh_group(), partition=PARTITION, offset=OFFSETS)
+def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) -> Generator[Said, None, None]:
+    """Once a static member left with -2, its old member id does not commit at -2 either."""
+    member = static_member(group, 0)
+    group.store(member, partition, offset)
+    member.leave_to_return()
+    yield away(group, member)
+    if case == "without-instance-id":
+        member.instance_id = None
+    answer = group.commit(member, {partition: offset + 1}, LEAVE_TO_RETURN)
+    after = group.stored(partition)
+    yield held_if(Error.NONE not in answer.errors and after.only.offset == offset, answer, after)
+
+
+@probe("KIP1251-STATIC-02", rig=fresh_group(), bumps=BUMPS, epoch=integers(0, 4), partition=PARTITION, offset=OFFSETS)
+def returning_instance(
+    group: Group, bumps: int, epoch: int, partition: int, offset: int
+) -> Generator[Said, None, None]:
+    """A returning instance has its partitions at once and may commit from epoch 0 up to its member epoch."""
+    old = static_member(group, bumps)
+    old.leave_to_return()
+    yield away(group, old)
+    new = group.member(old.instance_id)
+    back = new.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name])
+    same = back.error is Error.NONE and group.told(back) == old.assigned
+    yield held_if(same, back, case="assignment")
+    yield group.holding(new, back.member_epoch, partition)
+    taken = group.commit(new, {partition: offset}, min(epoch, back.member_epoch))
+    kept = group.stored(partition)
+    accepted = taken.all_answered(Error.NONE) and kept.only.offset == offset
+    yield held_if(accepted, taken, kept, case="accepted")
+    none = group.commit(new, {partition: offset + 1}, -1)
+    future = group.commit(new, {partition: offset + 2}, back.member_epoch + 1 + epoch)
+    after = group.stored(partition)
+    refused = Error.NONE not in none.errors + future.errors and after.only.offset == kept.only.offset
+    yield held_if(refused, none, future, after, case="refused")
+
+
+@probe("KIP1251-STATIC-03", rig=fresh_group(), bumps=BUMPS, epoch=integers(-2, 8), with_instance=booleans())
+def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance: bool) -> Generator[Said, None, None]:
+    """After the return of its instance under a new id, the old member id is unknown."""
+    old = static_member(group, bumps)
+    old.leave_to_return()
+    new = group.member(old.instance_id)
+    new.join()
+    yield group.holding(new, new.epoch, 0)
+    group.store(new, 0, 10)
+    if not with_instance:
+        old.instance_id = None
+    answer = group.commit(old, {0: 11}, epoch)
+    after = group.stored(0)
+    unknown = answer.all_answered(Error.UNKNOWN_MEMBER_ID) and after.only.offset == 10
+    yield held_if(unknown, answer, after, case="old-id")
+
+
+@probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["second-member"], bumps=BUMPS)
+def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generator[Said, None, None]:
+    """Nobody joins with the instance id of a member that has not left."""
+    first = static_member(group, bumps)
+    yield group.holding(first, first.epoch, 0)
+    answer = group.member(first.instance_id).heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name])
+    yield held_if(answer.error is Error.UNRELEASED_INSTANCE_ID, answer)
+
+
+@probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["replaced-id"], bumps=BUMPS)
+def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Generator[Said, None, None]:
+    """After a return the replaced member id is fenced when it names the instance."""
+    old = static_member(group, bumps)
+    old.leave_to_return()
+    new = group.member(old.instance_id)
+    new.join()
+    yield group.holding(new, new.epoch, 0)
+    answer = old.heartbeat(owned=old.assigned, received=False)
+    yield held_if(answer.error is Error.FENCED_INSTANCE_ID, answer)
