@@ -1,0 +1,117 @@
+"""BeginQuorumEpoch and EndQuorumEpoch at a settled quorum (KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.checks import Said, held_if, probe
+from conformance.rigs.quorum import QUORUM, Quorum, Tried, of
+from fixtures.wire import Error
+from fixtures.wire.log import LeaderAndEpoch
+from fixtures.wire.quorum import RaftAnswer
+
+MEMBERS = integers(0, 2)
+OLDER = integers(0, 1)
+AHEAD = integers(0, 1000)
+BACK = integers(1, 4)
+
+
+def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
+    """Answered with this partition error and the receiver's leader and epoch, and with no effect."""
+    answer = tried.answer
+    as_said = answer.error is error and answer.top_level_error is Error.NONE
+    return as_said and of(answer) == tried.before.stored.leader and tried.unchanged
+
+
+@probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
+def older_leader_is_fenced(
+    quorum: Quorum, member: int, leader: int, back: int, older: int
+) -> Generator[Said, None, None]:
+    """Leader and followers alike fence one who says that it leads an older epoch."""
+    name, version = quorum.any(member), quorum.version("BeginQuorumEpoch", older)
+    id = quorum.bench.id_of(quorum.any(leader))
+
+    def ask(settled: LeaderAndEpoch) -> RaftAnswer:
+        return quorum.client(name).begin_quorum_epoch(
+            id, settled.leader_epoch - back, cluster_id=quorum.cluster_id, version=version,
+            leader_endpoints=quorum.endpoints(id, version),
+        )  # fmt: skip
+
+    tried = quorum.tried(name, ask)
+    yield held_if(answered(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
+
+
+@probe("KIP595-BEGIN-04", rig=QUORUM, cases=["repeat"], follower=integers(0, 1), times=integers(1, 3), older=OLDER)
+def repeated_begin_is_harmless(
+    quorum: Quorum, follower: int, times: int, older: int
+) -> Generator[Said, None, None]:
+    """A follower that is told again whom it follows answers without error and goes on."""
+    name, version = quorum.followers()[follower], quorum.version("BeginQuorumEpoch", older)
+
+    def ask(settled: LeaderAndEpoch) -> list[RaftAnswer]:
+        id = settled.leader_id
+        return [
+            quorum.client(name).begin_quorum_epoch(
+                id, settled.leader_epoch, cluster_id=quorum.cluster_id, version=version,
+                leader_endpoints=quorum.endpoints(id, version),
+            )
+            for _ in range(times)
+        ]  # fmt: skip
+
+    tried = quorum.tried(name, ask)
+    each = [answered(Tried(tried.before, answer, tried.after), Error.NONE) for answer in tried.answer]
+    yield held_if(all(each), *tried.answer)
+
+
+@probe("KIP595-BEGIN-04", rig=QUORUM, cases=["negative-id"], member=MEMBERS, ahead=AHEAD, older=OLDER,
+       id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
+def negative_leader_cannot_begin(
+    quorum: Quorum, member: int, ahead: int, older: int, id: int
+) -> Generator[Said, None, None]:
+    """A negative leader id is invalid, and its higher epoch is not adopted."""
+    name, version = quorum.any(member), quorum.version("BeginQuorumEpoch", older)
+
+    def ask(settled: LeaderAndEpoch) -> RaftAnswer:
+        epoch = settled.leader_epoch + ahead
+        return quorum.client(name).begin_quorum_epoch(id, epoch, cluster_id=quorum.cluster_id, version=version)
+
+    tried = quorum.tried(name, ask)
+    yield held_if(answered(tried, Error.INVALID_REQUEST), tried.answer)
+
+
+@probe("KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
+def late_end_is_fenced(
+    quorum: Quorum, member: int, leader: int, back: int, older: int
+) -> Generator[Said, None, None]:
+    """The resignation of an earlier leader is fenced, and starts no election though it names a successor."""
+    name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
+    id = quorum.bench.id_of(quorum.any(leader))
+
+    def ask(settled: LeaderAndEpoch) -> RaftAnswer:
+        return quorum.client(name).end_quorum_epoch(
+            id, settled.leader_epoch - back, cluster_id=quorum.cluster_id, version=version,
+            successors=[quorum.bench.id_of(name)], leader_endpoints=quorum.endpoints(id, version),
+        )  # fmt: skip
+
+    tried = quorum.tried(name, ask)
+    yield held_if(answered(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
+
+
+@probe("KIP595-END-01", rig=QUORUM, cases=["negative-id"], member=MEMBERS, ahead=AHEAD, older=OLDER,
+       id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
+def negative_leader_cannot_resign(
+    quorum: Quorum, member: int, ahead: int, older: int, id: int
+) -> Generator[Said, None, None]:
+    """A negative leader id is invalid; neither is its epoch adopted nor an election started."""
+    name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
+
+    def ask(settled: LeaderAndEpoch) -> RaftAnswer:
+        return quorum.client(name).end_quorum_epoch(
+            id, settled.leader_epoch + ahead, cluster_id=quorum.cluster_id, version=version,
+            successors=[quorum.bench.id_of(name)],
+        )  # fmt: skip
+
+    tried = quorum.tried(name, ask)
+    yield held_if(answered(tried, Error.INVALID_REQUEST), tried.answer)

@@ -1,0 +1,232 @@
+"""Requests that every raft API refuses alike, and what all of their answers carry (KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+from uuid import UUID
+
+from hypothesis.strategies import integers, sampled_from, text
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum import FAR, QUORUM, Quorum, Tried, of
+from fixtures.cluster.config import CONTROLLER_PORT
+from fixtures.wire import Error
+from fixtures.wire.calls import PartitionAnswer, Topic
+from fixtures.wire.cluster import METADATA_TOPIC, Node
+from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from fixtures.wire.quorum import METADATA, RaftAnswer, SnapshotPiece
+
+MEMBERS = integers(0, 2)
+AHEAD = integers(1, 1000)
+IDS = text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=22)
+FETCH_BY_ID, FETCH_WITH_ENDPOINTS = 13, 17
+
+Ask = Callable[..., Any]
+
+
+def vote(quorum: Quorum, name: str, epoch: int, **more: Any) -> RaftAnswer:
+    return quorum.client(name).vote(quorum.peer_of(name), epoch, last_offset=FAR, last_offset_epoch=0, **more)
+
+
+def begin(quorum: Quorum, name: str, epoch: int, **more: Any) -> RaftAnswer:
+    return quorum.client(name).begin_quorum_epoch(quorum.peer_of(name), epoch, **more)
+
+
+def end(quorum: Quorum, name: str, epoch: int, **more: Any) -> RaftAnswer:
+    successors = [quorum.bench.id_of(name)]
+    return quorum.client(name).end_quorum_epoch(quorum.peer_of(name), epoch, successors=successors, **more)
+
+
+def fetch(quorum: Quorum, name: str, epoch: int, *, topic: Topic = METADATA, **more: Any) -> FetchedPartition:
+    return quorum.client(name).fetch(topic, 0, 0, current_leader_epoch=epoch, last_fetched_epoch=0, **more)
+
+
+def fetch_snapshot(quorum: Quorum, name: str, epoch: int, **more: Any) -> SnapshotPiece:
+    return quorum.client(name).fetch_snapshot(EpochAndOffset(1, 1), current_leader_epoch=epoch, **more)
+
+
+ASK: Mapping[str, Ask] = {
+    "vote": vote,
+    "begin": begin,
+    "end": end,
+    "fetch": fetch,
+    "fetch-snapshot": fetch_snapshot,
+}
+API = {
+    "vote": "Vote",
+    "begin": "BeginQuorumEpoch",
+    "end": "EndQuorumEpoch",
+    "fetch": "Fetch",
+    "fetch-snapshot": "FetchSnapshot",
+}
+
+
+@probe("KIP595-API-03", rig=QUORUM, member=MEMBERS, ahead=AHEAD, cluster_id=IDS)
+def foreign_cluster_is_refused(
+    quorum: Quorum, case: str, member: int, ahead: int, cluster_id: str
+) -> Generator[Said, None, None]:
+    """A request with another cluster id is refused, and changes nothing however far ahead its epoch is."""
+    yield premise(cluster_id != quorum.cluster_id, "another cluster id")
+    name = quorum.any(member)
+
+    def ask(settled: LeaderAndEpoch) -> PartitionAnswer:
+        answer: PartitionAnswer = ASK[case](quorum, name, settled.leader_epoch + ahead, cluster_id=cluster_id)
+        return answer
+
+    tried = quorum.tried(name, ask)
+    yield held_if(tried.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and tried.unchanged, tried.answer)
+
+
+WRONG_PLACES: Mapping[str, Mapping[str, Any]] = {
+    "topic": {"topics": ["__cluster_metadata_2"]},
+    "second topic": {"topics": [METADATA_TOPIC, "other"]},
+    "partition": {"partition": 1},
+    "negative partition": {"partition": -1},
+}
+
+
+@probe("KIP595-API-05", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, ahead=AHEAD,
+       where=sampled_from(sorted(WRONG_PLACES)))  # fmt: skip
+def wrong_place_is_refused(
+    quorum: Quorum, case: str, member: int, ahead: int, where: str
+) -> Generator[Said, None, None]:
+    """A request that names anything but the metadata partition is refused as a whole and changes nothing."""
+    name = quorum.any(member)
+
+    def ask(settled: LeaderAndEpoch) -> RaftAnswer:
+        wrong = WRONG_PLACES[where]
+        answer: RaftAnswer = ASK[case](
+            quorum, name, settled.leader_epoch + ahead, cluster_id=quorum.cluster_id, **wrong
+        )
+        return answer
+
+    yield refused_as_a_whole(quorum.tried(name, ask))
+
+
+@probe("KIP595-API-05", rig=QUORUM, cases=["fetch-topic-id", "fetch-by-name"], member=MEMBERS, older=integers(0, 4),
+       topic_id=integers(2, (1 << 128) - 1))  # fmt: skip
+def fetch_of_another_topic_is_refused(
+    quorum: Quorum, case: str, member: int, older: int, topic_id: int
+) -> Generator[Said, None, None]:
+    """A fetch that does not carry the metadata topic's id is refused as a whole."""
+    name = quorum.any(member)
+    foreign = Topic(METADATA_TOPIC, UUID(int=topic_id))
+    version = quorum.version("Fetch", older, FETCH_BY_ID)
+    asked: dict[str, Any] = {"topic": foreign, "version": version, "cluster_id": quorum.cluster_id}
+    if case == "fetch-by-name":
+        # Version 12 is the last that names topics, and the first with a cluster id and LastFetchedEpoch.
+        asked = {"topic": Topic(METADATA_TOPIC), "version": FETCH_BY_ID - 1, "cluster_id": quorum.cluster_id}
+        asked["max_wait_ms"] = older
+
+    def ask(settled: LeaderAndEpoch) -> FetchedPartition:
+        return fetch(quorum, name, settled.leader_epoch, **asked)
+
+    yield refused_as_a_whole(quorum.tried(name, ask))
+
+
+def refused_as_a_whole(tried: Tried[Any]) -> Said:
+    return held_if(tried.answer.top_level_error is Error.INVALID_REQUEST and tried.unchanged, tried.answer)
+
+
+@probe("KIP595-API-06", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, back=integers(1, 4),
+       older=integers(0, 2))  # fmt: skip
+def answers_carry_leader_and_epoch(
+    quorum: Quorum, case: str, member: int, back: int, older: int
+) -> Generator[Said, None, None]:
+    """The answer to a request of an old epoch holds the leader and epoch that the receiver has stored."""
+    name = quorum.any(member)
+    version = quorum.version(API[case], older)
+
+    def ask(settled: LeaderAndEpoch) -> RaftAnswer:
+        epoch = settled.leader_epoch - back
+        answer: RaftAnswer = ASK[case](quorum, name, epoch, cluster_id=quorum.cluster_id, version=version)
+        return answer
+
+    tried = quorum.tried(name, ask)
+    yield held_if(of(tried.answer) == tried.before.stored.leader and tried.unchanged, tried.answer)
+
+
+ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
+"""Epochs ahead, and the fetch offset."""
+
+
+@probe("KIP595-API-06", rig=QUORUM, cases=["fetch-error"], member=MEMBERS, older=integers(0, 2),
+       wrong=sampled_from(sorted(ERRORS)))  # fmt: skip
+def refused_fetch_carries_leader_and_epoch(
+    quorum: Quorum, member: int, older: int, wrong: str
+) -> Generator[Said, None, None]:
+    """A fetch that is answered with a partition error holds the receiver's leader and epoch in CurrentLeader."""
+    name, (ahead, offset) = quorum.any(member), ERRORS[wrong]
+    version = quorum.version("Fetch", older, FETCH_BY_ID)
+
+    def ask(settled: LeaderAndEpoch) -> FetchedPartition:
+        return quorum.client(name).fetch(
+            METADATA, 0, offset, current_leader_epoch=settled.leader_epoch + ahead, last_fetched_epoch=0,
+            cluster_id=quorum.cluster_id, version=version,
+        )  # fmt: skip
+
+    tried = quorum.tried(name, ask)
+    yield premise(tried.answer.error is not Error.NONE, "a partition error")
+    yield held_if(tried.answer.current_leader == tried.before.stored.leader, tried.answer)
+
+
+@probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=integers(0, 4))
+def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Generator[Said, None, None]:
+    """A fetch that is served, or told that its log diverges, holds leader and epoch in CurrentLeader."""
+    name = quorum.one("leader")
+    version = quorum.version("Fetch", older, FETCH_BY_ID)
+
+    def ask(settled: LeaderAndEpoch) -> FetchedPartition:
+        return quorum.client(name).fetch(
+            METADATA, 0, offset, current_leader_epoch=settled.leader_epoch, last_fetched_epoch=0,
+            partition_max_bytes=1024, cluster_id=quorum.cluster_id, version=version,
+        )  # fmt: skip
+
+    tried = quorum.tried(name, ask)
+    yield premise(tried.answer.error is Error.NONE, "no error")
+    yield held_if(tried.answer.current_leader == tried.before.stored.leader, tried.answer)
+
+
+@probe("KIP595-API-07", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, back=integers(1, 4),
+       older=integers(0, 1))  # fmt: skip
+def answers_carry_the_leaders_endpoint(
+    quorum: Quorum, case: str, member: int, back: int, older: int
+) -> Generator[Said, None, None]:
+    """An answer names the host and port of the leader's controller listener."""
+    name = quorum.any(member)
+    version = quorum.version(API[case], older, 1)
+    tried = _asked_in_old_epoch(quorum, name, case, back, version)
+    yield held_if(tried.answer.node_endpoints == (_endpoint(tried),), tried.answer)
+
+
+@probe("KIP595-API-07", rig=QUORUM, cases=["fetch"], member=MEMBERS, back=integers(0, 4), older=integers(0, 1))
+def fetch_carries_the_leaders_endpoint(
+    quorum: Quorum, member: int, back: int, older: int
+) -> Generator[Said, None, None]:
+    """The answer to a fetch names the host and port of the leader's controller listener."""
+    name = quorum.any(member)
+    tried = _asked_in_old_epoch(quorum, name, "fetch", back, quorum.version("Fetch", older, FETCH_WITH_ENDPOINTS))
+    yield held_if(tried.answer.node_endpoints == (_endpoint(tried),), tried.answer)
+
+
+@probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=MEMBERS, back=integers(1, 4),
+       api=sampled_from(["vote", "begin", "end", "fetch"]))  # fmt: skip
+def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Generator[Said, None, None]:
+    """The last version of a request without the field is answered without endpoints, though a leader is known."""
+    name = quorum.any(member)
+    tried = _asked_in_old_epoch(quorum, name, api, back, FETCH_WITH_ENDPOINTS - 1 if api == "fetch" else 0)
+    yield held_if(tried.answer.node_endpoints == (), tried.answer)
+
+
+def _asked_in_old_epoch(quorum: Quorum, name: str, api: str, back: int, version: int) -> Tried[Any]:
+    def ask(settled: LeaderAndEpoch) -> Any:
+        epoch = settled.leader_epoch - back
+        return ASK[api](quorum, name, epoch, cluster_id=quorum.cluster_id, version=version)
+
+    return quorum.tried(name, ask)
+
+
+def _endpoint(tried: Tried[Any]) -> Node:
+    id = tried.before.stored.leader_id
+    return Node(node_id=id, host=f"controller-{id}", port=CONTROLLER_PORT)

@@ -1,0 +1,149 @@
+"""Vote: what a settled quorum refuses (KIP-595, KIP-853, KIP-996)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+from uuid import UUID
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum import FAR, QUORUM, Quorum, Role, Tried, of
+from fixtures.wire import Error
+from fixtures.wire.log import LeaderAndEpoch
+from fixtures.wire.quorum import VoteAnswer
+
+MEMBERS = integers(0, 2)
+OLDER = integers(0, 1)
+AHEAD = integers(1, 1000)
+ROLES: list[Role] = ["leader", "follower"]
+PRE_VOTE_FROM = 2
+
+
+def voted(
+    quorum: Quorum,
+    name: str,
+    ahead: int = 0,
+    *,
+    log: Callable[[int], int] = lambda epoch: 0,
+    last_offset: int = FAR,
+    candidate_id: int | None = None,
+    **more: Any,
+) -> Tried[VoteAnswer]:
+    """Ask a controller for its vote, `ahead` epochs after the quorum's; `log` gives the log's epoch by the candidate's."""
+    candidate = quorum.peer_of(name) if candidate_id is None else candidate_id
+
+    def ask(settled: LeaderAndEpoch) -> VoteAnswer:
+        epoch = settled.leader_epoch + ahead
+        return quorum.client(name).vote(
+            candidate, epoch, last_offset=last_offset, last_offset_epoch=log(epoch), cluster_id=quorum.cluster_id, **more
+        )
+
+    return quorum.tried(name, ask)
+
+
+def refused(tried: Tried[VoteAnswer], error: Error) -> bool:
+    """Refused with this partition error, naming the receiver's leader and epoch, and with no effect."""
+    answer = tried.answer
+    as_said = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
+    return as_said and of(answer) == tried.before.stored.leader and tried.unchanged
+
+
+@probe("KIP595-VOTE-01", rig=QUORUM, member=MEMBERS, back=integers(1, 4), older=OLDER)
+def older_candidate_epoch_is_fenced(
+    quorum: Quorum, case: str, member: int, back: int, older: int
+) -> Generator[Said, None, None]:
+    """A candidate of an older epoch is refused with FENCED_LEADER_EPOCH, however long its log is."""
+    pre_vote = case == "pre-vote"
+    version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
+    tried = voted(quorum, quorum.any(member), -back, pre_vote=pre_vote, version=version)
+    yield held_if(refused(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
+
+
+NONSENSE: Mapping[str, Callable[[int, int], int]] = {
+    "offset-negative": lambda epoch, by: 0,
+    "epoch-negative": lambda epoch, by: -by,
+    "epoch-not-below": lambda epoch, by: epoch + by - 1,
+    "pre-vote-above": lambda epoch, by: epoch + by,
+}
+"""The epoch of the log's end by that of the candidate: a standard vote needs a lower one, a pre-vote none that is higher."""
+
+
+@probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),
+       member=MEMBERS, ahead=AHEAD, by=integers(1, 1000), older=OLDER)  # fmt: skip
+def nonsense_log_position_is_refused(
+    quorum: Quorum, case: str, member: int, ahead: int, by: int, older: int
+) -> Generator[Said, None, None]:
+    """A vote for a log that cannot be is refused as invalid, and its higher epoch is not adopted."""
+    pre_vote = case == "pre-vote-above"
+    version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
+    offset = -by if case == "offset-negative" else FAR
+    tried = voted(
+        quorum, quorum.any(member), ahead, log=lambda epoch: NONSENSE[case](epoch, by), last_offset=offset,
+        pre_vote=pre_vote, version=version,
+    )  # fmt: skip
+    yield held_if(refused(tried, Error.INVALID_REQUEST), tried.answer)
+
+
+@probe("KIP595-VOTE-07", "KIP595-VOTE-17", "KIP595-VOTE-18", rig=QUORUM, cases=["pre-vote-equal"],
+       role=sampled_from(ROLES), offset=integers(0, FAR))  # fmt: skip
+def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -> Generator[Said, None, None]:
+    """A pre-vote may name the candidate's epoch as its log's; leader and fetching follower refuse, nothing changes."""
+    tried = voted(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
+    yield premise(tried.before.says.leader_id >= 0, "a known leader")
+    yield held_if(tried.answer.error is Error.NONE, tried.answer)
+    yield held_if(tried.unchanged, tried.answer, row="KIP595-VOTE-17", case="equal-epoch")
+
+
+@probe("KIP595-VOTE-18", rig=QUORUM, cases=["leader", "follower-fetched"], back=integers(0, 4), offset=integers(0, FAR))
+def healthy_quorum_refuses_a_pre_vote(
+    quorum: Quorum, case: str, back: int, offset: int
+) -> Generator[Said, None, None]:
+    """In its own epoch a leader refuses a pre-vote, and so does a follower that has fetched from it."""
+    name = quorum.one("leader" if case == "leader" else "follower")
+    tried = voted(quorum, name, log=lambda epoch: epoch - back, last_offset=FAR + offset, pre_vote=True)
+    yield held_if(refused(tried, Error.NONE), tried.answer)
+
+
+@probe("KIP595-VOTE-08", rig=QUORUM, member=MEMBERS, ahead=AHEAD, id=integers(-(1 << 31), -1), older=integers(0, 2))
+def negative_candidate_is_refused(
+    quorum: Quorum, member: int, ahead: int, id: int, older: int
+) -> Generator[Said, None, None]:
+    """A negative candidate id is invalid, and its higher epoch is not adopted."""
+    version = quorum.version("Vote", older)
+    tried = voted(quorum, quorum.any(member), ahead, candidate_id=id, version=version)
+    yield held_if(refused(tried, Error.INVALID_REQUEST), tried.answer, case="vote")
+
+
+@probe("KIP595-VOTE-10", rig=QUORUM, cases=["voter-id"], member=MEMBERS, id=integers(200, 1 << 30), older=OLDER)
+def vote_for_another_voter_is_refused(
+    quorum: Quorum, member: int, id: int, older: int
+) -> Generator[Said, None, None]:
+    """A vote that is meant for another voter id is answered INVALID_VOTER_KEY."""
+    tried = voted(quorum, quorum.any(member), voter_id=id, version=quorum.version("Vote", older, 1))
+    yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)
+
+
+@probe("KIP595-VOTE-10", rig=QUORUM, cases=["directory-id"], member=MEMBERS, directory=integers(2, 1 << 120),
+       older=OLDER)  # fmt: skip
+def vote_for_another_disk_is_refused(
+    quorum: Quorum, member: int, directory: int, older: int
+) -> Generator[Said, None, None]:
+    """A vote that is meant for another directory of this voter is answered INVALID_VOTER_KEY."""
+    name = quorum.any(member)
+    version = quorum.version("Vote", older, 1)
+    tried = voted(
+        quorum, name, voter_id=quorum.bench.id_of(name), voter_directory_id=UUID(int=directory), version=version
+    )
+    yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)
+
+
+@probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), offset=integers(0, FAR), older=integers(0, 2))
+def leader_and_follower_refuse(
+    quorum: Quorum, case: Role, back: int, offset: int, older: int
+) -> Generator[Said, None, None]:
+    """In its own epoch neither a leader nor a follower of a known leader gives its vote."""
+    version = quorum.version("Vote", older)
+    tried = voted(quorum, quorum.one(case), log=lambda epoch: epoch - back, last_offset=FAR + offset, version=version)
+    yield held_if(refused(tried, Error.NONE), tried.answer)
