@@ -237,7 +237,7 @@ def every_leadership_change_raises_the_epoch(history: History) -> Iterator[Findi
         if seen.node in last and last[seen.node][1] != seen.leader:
             event, leader, epoch = last[seen.node]
             shown = f"{seen.node}: leader {leader} at {epoch}, then {seen.leader} at {seen.epoch}"
-            case = "leaderless" if -1 in (leader, seen.leader) else "change"
+            case = "leaderless" if -1 in (leader, seen.leader) else "moved"
             yield Finding(seen.epoch > epoch, case, (event, seen.event), shown, "epoch-regression")
         last[seen.node] = (seen.event, seen.leader, seen.epoch)
 

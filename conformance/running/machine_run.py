@@ -189,7 +189,10 @@ class LiveExample:
 
 
 def applicable(observations: list[Observation], facts: Facts) -> list[Observation]:
-    """Only those of cases that the column must show."""
+    """Only those of cases that the column must show. Raises KitError for a case that the catalogue does not have."""
+    for observation in observations:
+        if observation.case not in {case.id for case in shipped()[observation.requirement].cases}:
+            raise KitError(f"{observation.requirement} has no case {observation.case!r}, yet a judge observed it")
     cases = {
         row: {c.id for c in shipped()[row].applicable_cases(facts)} for row in {o.requirement for o in observations}
     }
