@@ -1,0 +1,179 @@
+"""Sequence numbers and what a partition remembers of a producer (KIP-360, Motivation and Unknown Producer Fencing)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+from hypothesis.strategies import booleans, integers, just, lists, one_of
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.producers import LAST_EPOCH, SEQUENCES, STAGE, Log, Producer, Stage, accepted
+from fixtures.wire import Error
+from fixtures.wire.log import ProducedPartition
+from fixtures.wire.records import NewBatch
+
+REMEMBERED = 5
+"""Batches of a producer that a partition recognises."""
+EPOCHS = integers(0, LAST_EPOCH - 1)
+SIZES = lists(integers(1, 4), min_size=1, max_size=4)
+MANY_SIZES = lists(integers(1, 4), min_size=REMEMBERED + 1, max_size=8)
+REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+class Sent(NamedTuple):
+    batch: NewBatch
+    answer: ProducedPartition
+
+
+def fill(producer: Producer, log: Log, sizes: list[int]) -> list[Sent]:
+    """Write batches of these sizes."""
+    return [Sent(producer.batch(log, size), producer.write(log, size)) for size in sizes]
+
+
+def appended(answer: ProducedPartition, at: int) -> bool:
+    return answer.error is Error.NONE and answer.base_offset == at
+
+
+@probe("KIP360-SEQ-01", rig=STAGE, sequence=one_of(just(0), integers(1, SEQUENCES - 10)), records=integers(1, 5))
+def unknown_producer_is_admitted(
+    stage: Stage, case: str, expected: str, sequence: int, records: int
+) -> Generator[Said, None, None]:
+    """A producer that the partition does not know starts at any sequence; in TV2 at 0 only, where the release says so."""
+    producer, log = stage.idempotent() if case == "idempotent" else stage.transactional(case), stage.log()
+    if case == "legacy":
+        accepted(producer.add(log))
+    yield premise(log.producer(producer.producer_id) is None, "the partition does not know the producer")
+    answer = producer.send(log, producer.batch(log, records, sequence=sequence))
+    end = log.end()
+    if case == "tv2" and expected == "TV2_ZERO_ONLY" and sequence:
+        yield held_if(answer.error is REFUSED and end == 0, answer, detail=f"end {end}")
+    else:
+        yield held_if(appended(answer, 0) and end == records, answer, detail=f"end {end}")
+
+
+@probe("KIP360-SEQ-02", rig=STAGE, epoch=EPOCHS, sizes=SIZES, records=integers(1, 4), sequence=integers(1, 20))
+def new_epoch_starts_at_zero(
+    stage: Stage, case: str, epoch: int, sizes: list[int], records: int, sequence: int
+) -> Generator[Said, None, None]:
+    """The first batch of the next epoch is accepted at sequence 0 and refused at any other."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    fill(producer, log, sizes)
+    known = log.producer(producer.producer_id)
+    yield premise(known is not None and known.producer_epoch == epoch, f"the partition holds epoch {epoch}")
+    before = log.end()
+    producer.go_on_at(producer.producer_id, epoch + 1)
+    first = 0 if case == "sequence-zero" else sequence
+    answer = producer.send(log, producer.batch(log, records, sequence=first))
+    if case == "sequence-zero":
+        yield held_if(appended(answer, before) and log.end() == before + records, answer)
+    else:
+        yield held_if(answer.error is REFUSED and log.end() == before, answer)
+
+
+@probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=integers(1, 4))
+def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records: int) -> Generator[Said, None, None]:
+    """A batch that leaves a hole behind the last sequence is refused, and the log does not grow."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    fill(producer, log, sizes)
+    known = log.producer(producer.producer_id)
+    yield premise(known is not None and known.last_sequence == sum(sizes) - 1, "the last sequence is known")
+    answer = producer.send(log, producer.batch(log, records, sequence=sum(sizes) + gap))
+    yield held_if(answer.error is REFUSED and log.end() == sum(sizes), answer, case="gap")
+
+
+@probe("KIP360-SEQ-04", rig=STAGE, epoch=EPOCHS, sizes=MANY_SIZES, back=integers(1, REMEMBERED - 1))
+def last_five_batches_are_recognised(
+    stage: Stage, case: str, epoch: int, sizes: list[int], back: int
+) -> Generator[Said, None, None]:
+    """One of the last five batches, sent again, is answered with its own base offset and not appended."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    sent = fill(producer, log, sizes)
+    before = log.end()
+    yield premise(before == sum(sizes), "every batch was appended once")
+    again = sent[-1 if case == "newest" else -1 - back]
+    answer = producer.send(log, again.batch)
+    end = log.end()
+    yield held_if(appended(answer, again.answer.base_offset) and end == before, again.answer, answer)
+
+
+@probe("KIP360-SEQ-05", rig=STAGE, epoch=EPOCHS, sizes=MANY_SIZES, over=integers(1, 4))
+def older_and_overlapping_batches_are_refused(
+    stage: Stage, case: str, epoch: int, sizes: list[int], over: int
+) -> Generator[Said, None, None]:
+    """The sixth-newest batch, or one that is half old and half new, is refused, and the log does not grow."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    sent = fill(producer, log, sizes)
+    before = log.end()
+    yield premise(before == sum(sizes), "every batch was appended once")
+    newest = sent[-1].batch
+    overlap = producer.batch(log, sizes[-1] + over, sequence=newest.base_sequence)
+    answer = producer.send(log, sent[-1 - REMEMBERED].batch if case == "sixth" else overlap)
+    yield held_if(answer.error is REFUSED and log.end() == before, answer)
+
+
+def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> Producer:
+    """A producer that has written to the partition at an older epoch and at its own, transactions ended or still open."""
+    producer = stage.idempotent() if case == "idempotent" else stage.transactional(case)
+    if case == "idempotent":
+        producer.write(log)
+        producer.go_on_at(producer.producer_id, producer.epoch + 1)
+        producer.write(log)
+        return producer
+    producer.enter(log)
+    producer.end(committed=True)
+    if not producer.dialect.bumps:
+        producer.bump()
+    producer.enter(log)
+    if not is_open:
+        producer.end(committed=True)
+    return producer
+
+
+@probe("KIP360-SEQ-06", rig=STAGE, is_open=booleans(), sequence=integers(0, 3), records=integers(1, 4))
+def older_epoch_is_refused(
+    stage: Stage, case: str, is_open: bool, sequence: int, records: int
+) -> Generator[Said, None, None]:
+    """A batch at an epoch below the partition's is refused, and the log does not grow."""
+    log = stage.log()
+    producer = at_a_newer_epoch(stage, case, log, is_open)
+    known = log.producer(producer.producer_id)
+    yield premise(known is not None and known.producer_epoch == producer.epoch, f"it holds epoch {producer.epoch}")
+    before = log.end()
+    old = producer.batch(log, records, sequence=sequence, epoch=producer.epoch - 1)
+    answer = producer.send(log, old)
+    yield held_if(answer.error is Error.INVALID_PRODUCER_EPOCH and log.end() == before, answer)
+
+
+@probe("KIP360-SEQ-08", rig=STAGE, epoch=EPOCHS, sizes=SIZES, back=integers(0, 3), gap=integers(1, 1_000_000))
+def state_outlives_deleted_records(
+    stage: Stage, epoch: int, sizes: list[int], back: int, gap: int
+) -> Generator[Said, None, None]:
+    """With every record deleted the producer is listed, its duplicate recognised, a gap refused, the next one accepted."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    sent = fill(producer, log, sizes)
+    end = log.end()
+    yield premise(log.empty() == log.start() == end == sum(sizes), "every record is deleted")
+    known = log.producer(producer.producer_id)
+    as_written = known is not None and (known.producer_epoch, known.last_sequence) == (epoch, end - 1)
+    yield held_if(as_written, case="described", detail=str(known))
+    again = sent[-1 - min(back, len(sent) - 1)]
+    twice = producer.send(log, again.batch)
+    recognised = appended(twice, again.answer.base_offset) and twice.log_start_offset > twice.base_offset
+    yield held_if(recognised and log.end() == end, again.answer, twice, case="duplicate")
+    hole = producer.send(log, producer.batch(log, sequence=end + gap))
+    yield held_if(hole.error is REFUSED, hole, case="gap")
+    after = log.end()
+    following = producer.send(log, producer.batch(log))
+    yield held_if(appended(following, after), following, case="next")
+
+
+@probe("KIP360-SEQ-20", rig=STAGE, before=integers(1, 5), after=integers(1, 5), epoch=EPOCHS)
+def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int) -> Generator[Said, None, None]:
+    """After sequence 2147483647 comes 0, between two batches or inside one."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    inside = after if case == "inside-a-batch" else 0
+    first = producer.send(log, producer.batch(log, before + inside, sequence=SEQUENCES - before))
+    second = producer.send(log, producer.batch(log, sequence=inside))
+    wrapped = appended(first, 0) and appended(second, before + inside)
+    yield held_if(wrapped and log.end() == before + inside + 1, first, second)
