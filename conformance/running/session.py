@@ -75,7 +75,7 @@ class ConformanceSession:
     def of_worker(cls, workerinput: dict[str, Any]) -> ConformanceSession:
         given = workerinput["conformance"]
         settings = msgspec.convert(given["settings"], Settings)
-        images = {label: msgspec.convert(image, Image) for label, image in given["images"].items()}
+        images = {label: msgspec.convert(image, Image, dec_hook=_revived) for label, image in given["images"].items()}
         return cls(settings, Run.join(settings.run), images, workerinput["workerid"])
 
     def for_worker(self) -> dict[str, Any]:
@@ -164,3 +164,8 @@ def _matched(settings: Settings) -> None:
 
 def _say(text: str) -> None:
     print(text, flush=True)
+
+
+def _revived(kind: type, value: object) -> object:
+    """A path that was passed to a worker as text."""
+    return kind(value)
