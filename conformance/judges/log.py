@@ -15,8 +15,10 @@ from conformance.judges.reading import (
     RecordRead,
     acknowledged,
     answers,
+    fences,
     incarnation,
     incarnations,
+    leader_hints,
     leaders,
     leads,
     log_reads,
@@ -163,6 +165,21 @@ def epochs_never_fall(history: History) -> Iterator[Finding]:
             shown = f"{seen.node} said epoch {epoch}, then {seen.epoch}"
             yield Finding(seen.epoch >= epoch, "answers", (event, seen.event), shown, "epoch-regression")
         last[key] = (seen.event, seen.epoch)
+    yield from _fences_never_fall(history)
+
+
+def _fences_never_fall(history: History) -> Iterator[Finding]:
+    """A broker that fenced an epoch as older never again takes it, or an older one, for its own or for a newer one."""
+    starts = incarnations(history)
+    at_least: dict[tuple[str, int], tuple[int, int]] = {}
+    for fence in fences(history):
+        key = (fence.node, incarnation(starts, fence.node, fence.event))
+        if fence.at_most is not None and key in at_least:
+            event, floor = at_least[key]
+            shown = f"{fence.node} knew epoch {floor} or a later one, then none above {fence.at_most}"
+            yield Finding(fence.at_most >= floor, "fence", (event, fence.event), shown, "epoch-regression")
+        if fence.at_least is not None and fence.at_least > at_least.get(key, (0, -1))[1]:
+            at_least[key] = (fence.event, fence.at_least)
 
 
 @judge("KIP101-INV-11")
@@ -175,6 +192,10 @@ def one_leader_per_epoch(history: History) -> Iterator[Finding]:
             if event != seen.event:
                 shown = f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
                 yield Finding(leader == seen.leader, "metadata", (event, seen.event), shown)
+    for event, epoch, leader in leader_hints(history):
+        if epoch in first:
+            shown = f"epoch {epoch}: leader {first[epoch][1]} by Metadata, {leader} by a Fetch"
+            yield Finding(first[epoch][1] == leader, "hint", (first[epoch][0], event), shown)
 
 
 @judge("KIP101-INV-12")

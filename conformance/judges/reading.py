@@ -10,6 +10,8 @@ import msgspec
 from history.events import Answer, Call, Fault, History
 
 NONE = 0
+FENCED_LEADER_EPOCH = 74
+UNKNOWN_LEADER_EPOCH = 75
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, uncommitted tail included (catalogue, tool T2)."""
 
@@ -152,6 +154,37 @@ def incarnations(history: History) -> dict[str, list[int]]:
 def incarnation(starts: dict[str, list[int]], node: str, event: int) -> int:
     """How often the node had been started again before the event."""
     return sum(start < event for start in starts.get(node, ()))
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """What an answer to a request with a CurrentLeaderEpoch tells of the epoch that the broker holds."""
+
+    event: int
+    node: str
+    at_least: int | None
+    at_most: int | None
+
+
+def fences(history: History) -> Iterator[Fence]:
+    """FENCED_LEADER_EPOCH: the broker's is higher; UNKNOWN_LEADER_EPOCH: lower; no error: the very same."""
+    for call, answer in history.answered():
+        cur = call.request.get("current_leader_epoch", -1)
+        if answer.outcome == "ok" and cur >= 0:
+            error = answer.value["error_code"]
+            if error == FENCED_LEADER_EPOCH:
+                yield Fence(answer.n, call.node, cur + 1, None)
+            elif error == UNKNOWN_LEADER_EPOCH:
+                yield Fence(answer.n, call.node, None, cur - 1)
+            elif error == NONE:
+                yield Fence(answer.n, call.node, cur, cur)
+
+
+def leader_hints(history: History) -> Iterator[tuple[int, int, int]]:
+    """(event, epoch, leader) as named in Fetch answers (KIP-951)."""
+    for _, answer in answers(history, "fetch"):
+        hint = answer.value["current_leader"]
+        if hint is not None and hint["leader_id"] >= 0:
+            yield answer.n, hint["leader_epoch"], hint["leader_id"]
 
 
 def name_of(history: History, id: int) -> str:
