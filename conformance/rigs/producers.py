@@ -23,11 +23,16 @@ from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, ProducedPartition
 from fixtures.wire.records import Batch, ControlType, NewBatch, batch
 from fixtures.wire.transactions import (
+    ADD_PARTITIONS_BATCHED_FROM,
+    AddOffsetsToTxnAnswer,
     AddPartitionsToTxnAnswer,
     DescribedTransaction,
     EndTxnAnswer,
     InitProducerIdAnswer,
     ProducerState,
+    TxnOffset,
+    TxnOffsetCommitAnswer,
+    TxnPartitions,
 )
 
 A = TypeVar("A", bound=Answer)
@@ -137,8 +142,8 @@ class Log:
 class Producer:
     """A producer as a client keeps it: id, epoch, the next sequence of each partition, and a dialect.
 
-    `init`, `send` and `finish` return any answer; `bump`, `write`, `enter` and `end` are for set-up, raise KitError when they
-    are refused, and move epoch and sequences on.
+    `init`, `send`, `add`, `finish` and the like return any answer. `bump`, `write`, `enter` and `end` are for set-up: they
+    raise KitError when they are refused, and move epoch and sequences on.
     """
 
     def __init__(
@@ -228,10 +233,34 @@ class Producer:
 
     # --- transactions
 
-    def add(self, *logs: Log, version: int | None = None) -> AddPartitionsToTxnAnswer:
+    def add(self, *logs: Log, version: int = 3) -> AddPartitionsToTxnAnswer:
+        """AddPartitionsToTxn, from version 4 on in the brokers' form."""
+        partitions = tuple(log.here for log in logs)
+        tid, id, epoch = self.transactional_id, self.producer_id, self.epoch
+        named = TxnPartitions(transactional_id=tid, producer_id=id, producer_epoch=epoch, partitions=partitions)
+        broker = self.stage.broker
+        if version >= ADD_PARTITIONS_BATCHED_FROM:
+            return self.stage.settled(lambda: broker.add_partitions_to_txns([named], version=version))
+        return self.stage.settled(lambda: broker.add_partitions_to_txn(tid, id, epoch, partitions, version=version))
+
+    def add_offsets(self, group: str, *, version: int | None = None) -> AddOffsetsToTxnAnswer:
         return self.stage.settled(
-            lambda: self.stage.broker.add_partitions_to_txn(
-                self.transactional_id, self.producer_id, self.epoch, [log.here for log in logs], version=version
+            lambda: self.stage.broker.add_offsets_to_txn(
+                self.transactional_id, self.producer_id, self.epoch, group, version=version
+            )
+        )
+
+    def commit_offset(self, group: str, log: Log, offset: int, *, version: int | None = None) -> TxnOffsetCommitAnswer:
+        """TxnOffsetCommit of one offset, as no member in particular."""
+        spoken = self.stage.at_most("TxnOffsetCommit", self.dialect.txn_offset_commit) if version is None else version
+        return self.stage.settled(
+            lambda: self.stage.broker.txn_offset_commit(
+                self.transactional_id,
+                group,
+                self.producer_id,
+                self.epoch,
+                [TxnOffset(log.topic, 0, offset)],
+                version=spoken,
             )
         )
 
@@ -278,6 +307,11 @@ class Stage:
     @property
     def broker(self) -> NodeClient:
         return self.bench.node(self._broker)
+
+    @property
+    def newest_dialect(self) -> str:
+        """The one that the cluster's feature level gives to new clients."""
+        return "tv2" if self.bench.column.ranges.get("transaction.version", 0) >= 2 else "legacy"
 
     def at_most(self, api: str, version: int) -> int:
         """`version`, or the broker's highest where that is lower."""

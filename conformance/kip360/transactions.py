@@ -1,0 +1,153 @@
+"""Transactions that open, end and time out (KIP-360, Motivation; KIP-890)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip360.bumping import gives
+from conformance.kip360.zombies import fenced
+from conformance.rigs.producers import STAGE, Producer, Stage, accepted
+from fixtures.wire import Error
+from fixtures.wire.records import batch
+from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer
+
+TIMEOUTS_MS = integers(200, 400)
+
+
+def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
+    return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
+
+
+@probe(
+    "KIP360-FENCE-07",
+    rig=STAGE,
+    cases=["commit", "abort"],
+    bumps=integers(0, 3),
+    partitions=integers(1, 3),
+    records=integers(1, 3),
+    sequence=integers(1, 20),
+)
+def finished_transaction_bumps_the_epoch(
+    stage: Stage, case: str, bumps: int, partitions: int, records: int, sequence: int
+) -> Generator[Said, None, None]:
+    """EndTxn v5 answers the next epoch; the old one is refused from then on, and the new one starts at sequence 0."""
+    producer, logs = stage.transactional("tv2"), stage.logs(partitions)
+    producer.bump(bumps)
+    for log in logs:
+        producer.enter(log, records)
+    before = producer.described()
+    yield premise((before.state, before.producer_epoch) == ("Ongoing", producer.epoch), "an open transaction")
+    answer = producer.finish(committed=case == "commit")
+    bumped = ends_at(answer, producer.producer_id, producer.epoch + 1)
+    yield held_if(bumped, before, answer)
+    if not bumped:
+        return
+    producer.completed()
+    late = producer.send(log, producer.batch(log))
+    yield held_if(late.error is Error.INVALID_PRODUCER_EPOCH, answer, late, case="old-epoch-write")
+    producer.go_on_at(producer.producer_id, producer.epoch + 1)
+    hole = producer.send(log, producer.batch(log, sequence=sequence))
+    first = producer.send(log, producer.batch(log))
+    from_zero = hole.error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER and first.error is Error.NONE
+    yield held_if(from_zero, answer, hole, first, case="new-epoch-write")
+
+
+@probe("KIP360-FENCE-07", rig=STAGE, cases=["empty-abort", "empty-commit"], bumps=integers(0, 5), used=booleans())
+def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Generator[Said, None, None]:
+    """EndTxn v5 without any partition bumps the epoch for an abort and is refused for a commit."""
+    producer = stage.resting("tv2" if used else "untouched", bumps)
+    before = producer.described()
+    yield premise(before.state != "Ongoing" and not before.partitions, f"nothing is open: {before.state}")
+    answer = producer.finish(committed=case == "empty-commit", version=5)
+    if case == "empty-abort":
+        yield held_if(ends_at(answer, producer.producer_id, producer.epoch + 1), before, answer)
+    else:
+        yield held_if(answer.error is Error.INVALID_TXN_STATE, before, answer)
+
+
+@probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=integers(1, 4))
+def write_outside_the_transaction(
+    stage: Stage, case: str, version: int, is_open: bool, records: int
+) -> Generator[Said, None, None]:
+    """A transactional batch to a partition that was not added is refused and leaves no trace; Produce v12 adds it."""
+    producer = stage.transactional("tv2" if case == "tv2" else "legacy")
+    if is_open:
+        producer.enter(stage.log())
+    log, before = stage.log(), producer.described()
+    yield premise((before.state == "Ongoing") == is_open and log.here not in before.partitions, "it was not added")
+    version = {"produce-v10": min(version, 10), "produce-v11": 11, "tv2": max(version, 12)}[case]
+    answer = producer.send(log, producer.batch(log, records), version=stage.at_most("Produce", version))
+    after, end, stable_end = producer.described(), log.end(), log.stable_end()
+    detail = f"{answer}; end {end}, stable end {stable_end}; {after}"
+    if case == "tv2":
+        added = after.state == "Ongoing" and log.here in after.partitions
+        yield held_if(answer.error is Error.NONE and end == records and added, answer, after, detail=detail)
+    else:
+        told = Error.INVALID_TXN_STATE if case == "produce-v10" else Error.TRANSACTION_ABORTABLE
+        yield held_if(answer.error is told and end == stable_end == 0, answer, after, detail=detail)
+
+
+@probe("KIP360-TXN-11", rig=STAGE, records=integers(1, 4), bystanders=integers(1, 3), more=integers(0, 2))
+def deleted_records_of_an_open_transaction(
+    stage: Stage, case: str, records: int, bystanders: int, more: int
+) -> Generator[Said, None, None]:
+    """With its records deleted a transaction stays open from the new log start on, and commits."""
+    producer, log = stage.transactional(case), stage.log()
+    producer.enter(log, records)
+    start = log.empty()
+    yield premise(start == log.start() == log.end() == records, "every record is deleted")
+    accepted(stage.broker.produce(log.topic, 0, batch(*[b"bystander"] * bystanders)))
+    if more:
+        producer.write(log, more)
+    shown, stable_end = producer.described(), log.stable_end()
+    stays_open = shown.state == "Ongoing" and stable_end == start
+    commit = producer.finish(committed=True)
+    done = producer.completed() if commit.error is Error.NONE else producer.described()
+    ended = done.state == "CompleteCommit" and log.stable_end() == log.end() == start + bystanders + more + 1
+    detail = f"{shown}; stable end {stable_end}, log start {start}; {commit}; {done}; end {log.end()}"
+    yield held_if(stays_open and commit.error is Error.NONE and ended, shown, commit, done, detail=detail)
+
+
+def timed_out(producer: Producer, records: int) -> DescribedTransaction:
+    """What the coordinator shows after it has aborted the producer's transaction by itself."""
+    producer.enter(producer.stage.log(), records)
+    return producer.completed()
+
+
+@probe(
+    "KIP360-TXN-05",
+    "KIP360-TXN-04",
+    rig=STAGE,
+    cases=["legacy", "tv2"],
+    timeout_ms=TIMEOUTS_MS,
+    records=integers(1, 3),
+    version=integers(3, 5),
+)
+def commit_after_the_time_out(
+    stage: Stage, case: str, expected: str, timeout_ms: int, records: int, version: int
+) -> Generator[Said, None, None]:
+    """A commit that lost the race with the time-out is refused; the producer comes back as the server's level says."""
+    producer = stage.transactional(case, timeout_ms)
+    aborted = timed_out(producer, records)
+    rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
+    yield premise(rolled_back, f"aborted by the coordinator: {aborted}")
+    commit = producer.finish(committed=True)
+    legal = [Error.PRODUCER_FENCED] + [Error.INVALID_TXN_STATE] * (case == "tv2")
+    yield held_if(commit.error in legal, aborted, commit, row="KIP360-TXN-04", variant=commit.error.name)
+    back = producer.init(producer.producer_id, producer.epoch, version=stage.at_most("InitProducerId", version))
+    came_back = fenced(back) if expected == "FENCED" else gives(back, producer.producer_id, producer.epoch + 1)
+    yield held_if(came_back, aborted, back)
+
+
+@probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=integers(1, 3))
+def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Generator[Said, None, None]:
+    """An abort that comes after the time-out, by EndTxn v5, is what has already happened."""
+    producer = stage.transactional("tv2", timeout_ms)
+    aborted = timed_out(producer, records)
+    rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
+    yield premise(rolled_back, f"aborted by the coordinator: {aborted}")
+    answer = producer.finish(committed=False)
+    yield held_if(answer.error is Error.NONE, aborted, answer, case="tv2-abort")
