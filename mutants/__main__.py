@@ -1,33 +1,53 @@
-"""python -m mutants build NAME --kafka-version V: prints the reference of an image to hand to --kafka-image."""
+"""`build NAME --kafka-version V` prints the reference of an image to hand to --kafka-image; `compare NAME MATRIX MUTATED
+UNHARMED` holds a mutant's column of a matrix.json against the table and the column of the unharmed Kafka."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import from_image, obtain
-from mutants import all_mutants
+from mutants import all_mutants, mutant
 from mutants.build import mutant_image
+from mutants.compare import compare
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 with the reference on stdout; as elsewhere in the kit 2 for wrong use, 3 for trouble with images or tools."""
     options = _parser().parse_args(arguments)
     try:
-        if options.kafka_image:
-            base = from_image(options.kafka_image, progress=_tell)
-        else:
-            base = obtain(options.kafka_version, progress=_tell)
-        print(mutant_image(options.name, base, _tell).reference)
-    except KitError as trouble:
+        return _compare(options) if options.command == "compare" else _build(options)
+    except (KitError, ValueError, OSError) as trouble:
         _tell(str(trouble))
-        return 2 if isinstance(trouble, UnknownVersion) else 3
+        return 3 if isinstance(trouble, KitError) and not isinstance(trouble, UnknownVersion) else 2
+
+
+def _build(options: argparse.Namespace) -> int:
+    if options.kafka_image:
+        base = from_image(options.kafka_image, progress=_tell)
+    else:
+        base = obtain(options.kafka_version, progress=_tell)
+    print(mutant_image(options.name, base, _tell).reference)
     return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    """0 when the mutant did what the table says, else 1."""
+    comparison = compare(mutant(options.name), options.matrix, options.mutated, options.unharmed)
+    print(comparison)
+    return 0 if comparison.as_promised else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
-    build = parser.add_subparsers(required=True).add_parser("build", help="an image of Kafka with one planted bug")
+    commands = parser.add_subparsers(required=True, dest="command")
+    held = commands.add_parser("compare", help="hold a mutant's column against the table")
+    held.add_argument("name", choices=[each.name for each in all_mutants()])
+    held.add_argument("matrix", type=Path, help="a matrix.json")
+    held.add_argument("mutated", help="the mutant's column")
+    held.add_argument("unharmed", help="the column of the same version without the mutant")
+    build = commands.add_parser("build", help="an image of Kafka with one planted bug")
     build.add_argument("name", choices=[each.name for each in all_mutants()])
     base = build.add_mutually_exclusive_group(required=True)
     base.add_argument("--kafka-version", metavar="V", help="a released version")

@@ -34,10 +34,11 @@ class Read(Step, frozen=True, kw_only=True, tag="read"):
 
 
 class AskEpoch(Step, frozen=True, kw_only=True, tag="ask-epoch"):
-    """OffsetForLeaderEpoch for the epoch `epochs_back` ago."""
+    """OffsetForLeaderEpoch for the epoch `epochs_back` ago, claiming the one `claimed_back` ago to be current (-1: the next)."""
 
     role: ReplicaRole
     epochs_back: int
+    claimed_back: int = 0
 
 
 class AskOffsets(Step, frozen=True, kw_only=True, tag="ask-offsets"):
@@ -90,7 +91,7 @@ def reads() -> SearchStrategy[Read]:
 
 
 def epoch_questions() -> SearchStrategy[AskEpoch]:
-    return builds(AskEpoch, role=sampled_from(ROLES), epochs_back=integers(0, 3))
+    return builds(AskEpoch, role=sampled_from(ROLES), epochs_back=integers(0, 3), claimed_back=integers(-1, 1))
 
 
 def trims() -> SearchStrategy[Trim]:

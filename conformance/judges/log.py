@@ -169,7 +169,7 @@ def epochs_never_fall(history: History) -> Iterator[Finding]:
 
 
 def _fences_never_fall(history: History) -> Iterator[Finding]:
-    """A broker that fenced an epoch as older never again takes it, or an older one, for its own or for a newer one."""
+    """A broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
     starts = incarnations(history)
     at_least: dict[tuple[str, int], tuple[int, int]] = {}
     for fence in fences(history):

@@ -166,7 +166,7 @@ class Fence(msgspec.Struct, frozen=True):
 
 
 def fences(history: History) -> Iterator[Fence]:
-    """FENCED_LEADER_EPOCH: the broker's is higher; UNKNOWN_LEADER_EPOCH: lower; no error: the very same."""
+    """FENCED_LEADER_EPOCH: the broker's is higher; UNKNOWN_LEADER_EPOCH: lower."""
     for call, answer in history.answered():
         cur = call.request.get("current_leader_epoch", -1)
         if answer.outcome == "ok" and cur >= 0:
@@ -175,8 +175,6 @@ def fences(history: History) -> Iterator[Fence]:
                 yield Fence(answer.n, call.node, cur + 1, None)
             elif error == UNKNOWN_LEADER_EPOCH:
                 yield Fence(answer.n, call.node, None, cur - 1)
-            elif error == NONE:
-                yield Fence(answer.n, call.node, cur, cur)
 
 
 def leader_hints(history: History) -> Iterator[tuple[int, int, int]]:

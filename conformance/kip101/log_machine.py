@@ -130,10 +130,8 @@ class LogExecutor:
     @run.register
     def _(self, step: AskEpoch) -> None:
         epoch = self._state().leader_epoch
-        asked = self._in_role(step.role)
-        asked.offset_for_leader_epoch(
-            self.partition.name, 0, max(0, epoch - step.epochs_back), current_leader_epoch=epoch
-        )
+        asked, claimed = max(0, epoch - step.epochs_back), max(0, epoch - step.claimed_back)
+        self._in_role(step.role).offset_for_leader_epoch(self.partition.name, 0, asked, current_leader_epoch=claimed)
 
     @run.register
     def _(self, step: AskOffsets) -> None:
@@ -242,6 +240,8 @@ LOG_MACHINE = machine(
             Kill(role="leader"),
             Produce(records=2, acks=-1),
             AskEpoch(role="leader", epochs_back=1),
+            AskEpoch(role="leader", epochs_back=0, claimed_back=1),
+            AskEpoch(role="leader", epochs_back=0, claimed_back=-1),
             Read(role="leader", whole=True),
             Read(role="leader", whole=True, epochs_back=1),
             Restart(),

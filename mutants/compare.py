@@ -1,0 +1,48 @@
+"""Whether a mutant turned the rows red that the table names, and no others: its column beside that of the unharmed Kafka."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mutants import Mutant
+
+RED = "violated"
+NO_CHECK = ("untested", "not-run", "inapplicable")
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """`missed`: rows of the table that were exercised and stayed free of violations; `unexpected`: red only on the mutant, and
+    not in the table; `unexercised`: rows of the table that no check ran for."""
+
+    caught: tuple[str, ...]
+    missed: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    unexercised: tuple[str, ...]
+
+    @property
+    def as_promised(self) -> bool:
+        return bool(self.caught) and not self.missed and not self.unexpected
+
+    def __str__(self) -> str:
+        parts = ("caught", "missed", "unexpected", "unexercised")
+        return "\n".join(f"{part:12}{', '.join(getattr(self, part)) or '-'}" for part in parts)
+
+
+def compare(mutant: Mutant, matrix: Path, mutated: str, unharmed: str) -> Comparison:
+    """`mutated` and `unharmed` are columns of a matrix.json. Raises ValueError for a column that it does not have."""
+    cells: list[dict[str, Any]] = msgspec.json.decode(matrix.read_bytes())["cells"]
+    of = {label: {c["requirement"]: c["verdict"] for c in cells if c["kafka_version"] == label} for label in (mutated, unharmed)}
+    for label, verdicts in of.items():
+        if not verdicts:
+            raise ValueError(f"{matrix} has no column {label!r}; it has {sorted({c['kafka_version'] for c in cells})}")
+    expected = {red.id for red in mutant.red}
+    red = {row for row, verdict in of[mutated].items() if verdict == RED}
+    idle = {row for row in expected if of[mutated].get(row, "untested") in NO_CHECK}
+    new = {row for row in red - expected if of[unharmed].get(row) != RED}
+    return Comparison(
+        caught=tuple(sorted(red & expected)),
+        missed=tuple(sorted(expected - red - idle)),
+        unexpected=tuple(sorted(new)),
+        unexercised=tuple(sorted(idle)),
+    )
