@@ -1,0 +1,139 @@
+"""DescribeQuorum (KIP-595, KIP-836, KIP-853), and what the quorum's numbers must agree with."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip595.fetching import own_end
+from conformance.rigs.quorum import GHOSTS, LISTENER, QUORUM, Quorum
+from fixtures.wire import Error
+from fixtures.wire.cluster import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
+
+MEMBERS = integers(0, 2)
+READS = 8
+"""Questions of one example."""
+
+
+def led(described: QuorumAnswer) -> bool:
+    return described.error is Error.NONE and described.top_level_error is Error.NONE
+
+
+@probe("KIP595-DQ-01", "KIP595-HW-02", rig=QUORUM)
+def leader_describes_the_quorum(quorum: Quorum) -> Generator[Said, None, None]:
+    """The leader names itself, its epoch and high watermark, all voters and all live brokers."""
+    for _ in range(READS):
+        before = quorum.settled()
+        answer = quorum.client(quorum.bench.name_of(before.leader_id)).describe_quorum()
+        yield premise(quorum.settled() == before, f"still {before}")
+        leader = (answer.leader_id, answer.leader_epoch) == (before.leader_id, before.leader_epoch)
+        yield held_if(led(answer) and leader and answer.high_watermark >= 0, answer, case="leader")
+        yield held_if(_voters_are_right(quorum, answer), answer, case="voters")
+        observers = {o.replica_id for o in answer.observers if o.replica_id not in GHOSTS}
+        brokers = {quorum.bench.id_of(name) for name in quorum.bench.brokers}
+        yield held_if(led(answer) and observers == brokers, answer, case="observers")
+        yield held_if(_majority_has_it(answer), answer, row="KIP595-HW-02", case="majority")
+
+
+def _voters_are_right(quorum: Quorum, answer: QuorumAnswer) -> bool:
+    ids = [voter.replica_id for voter in answer.current_voters]
+    if not led(answer) or sorted(ids) != sorted(quorum.bench.id_of(name) for name in quorum.controllers):
+        return False
+    own = own_end(answer.leader_id, answer)
+    return own >= answer.high_watermark and all(own >= voter.log_end_offset for voter in answer.current_voters)
+
+
+def _majority_has_it(answer: QuorumAnswer) -> bool:
+    reached = [voter for voter in answer.current_voters if voter.log_end_offset >= answer.high_watermark]
+    return len(reached) > len(answer.current_voters) // 2
+
+
+@probe("KIP595-DQ-02", rig=QUORUM, cases=["non-leader"], follower=integers(0, 1), older=integers(0, 2))
+def others_do_not_describe_it(quorum: Quorum, follower: int, older: int) -> Generator[Said, None, None]:
+    """A controller that does not lead refuses, and describes nobody."""
+    before = quorum.settled()
+    answer = quorum.client(quorum.followers()[follower]).describe_quorum(version=quorum.version("DescribeQuorum", older))
+    yield premise(quorum.settled() == before, f"still {before}")
+    refused = answer.error is Error.NOT_LEADER_OR_FOLLOWER and answer.top_level_error is Error.NONE
+    yield held_if(refused and not answer.current_voters and not answer.observers, answer)
+
+
+@probe("KIP595-DQ-03", rig=QUORUM, cases=["broker"], broker=MEMBERS)
+def broker_passes_the_question_on(quorum: Quorum, broker: int) -> Generator[Said, None, None]:
+    """A broker's answer is the leader's: its leader and epoch, and offsets between those from before and after."""
+    earlier = quorum.described()
+    answer = quorum.bench.node(quorum.bench.brokers[broker]).describe_quorum()
+    later = quorum.described()
+    led_by = {(described.leader_id, described.leader_epoch) for described in (earlier, later)}
+    yield premise(len(led_by) == 1, "one leader and epoch before and after")
+    same = led(answer) and (answer.leader_id, answer.leader_epoch) in led_by
+    between = earlier.high_watermark <= answer.high_watermark <= later.high_watermark
+    yield held_if(same and between and _ends_lie_between(earlier, answer, later), earlier, answer, later)
+
+
+def _ends_lie_between(earlier: QuorumAnswer, answer: QuorumAnswer, later: QuorumAnswer) -> bool:
+    ends = [{v.replica_id: v.log_end_offset for v in asked.current_voters} for asked in (earlier, answer, later)]
+    low, seen, high = ends
+    return low.keys() == seen.keys() == high.keys() and all(low[id] <= seen[id] <= high[id] for id in seen)
+
+
+@probe("KIP595-DQ-04", rig=QUORUM, member=MEMBERS, number=integers(1, 1 << 30), older=integers(0, 2))
+def unknown_partition_is_not_described(
+    quorum: Quorum, case: str, member: int, number: int, older: int
+) -> Generator[Said, None, None]:
+    """Another topic or partition is unknown, to leader and non-leader alike."""
+    topic, partition = (METADATA_TOPIC, number) if case == "partition" else (f"topic-{number}", 0)
+    client = quorum.client(quorum.any(member))
+    answer = client.describe_quorum(topic, partition, version=quorum.version("DescribeQuorum", older))
+    unknown = answer.error is Error.UNKNOWN_TOPIC_OR_PARTITION and answer.top_level_error is Error.NONE
+    yield held_if(unknown and not answer.current_voters and not answer.observers, answer)
+
+
+@probe("KIP595-DQ-06", rig=QUORUM, older=integers(0, 1))
+def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Generator[Said, None, None]:
+    """A replica is caught up no later than it fetched, and both no later than now; for the leader both are now."""
+    leader = quorum.client(quorum.one("leader"))
+    version = quorum.version("DescribeQuorum", older, 1)
+    for _ in range(READS):
+        began = quorum.bench.now().unix_ms
+        answer, bare = leader.describe_quorum(version=version), leader.describe_quorum(version=0)
+        ended = quorum.bench.now().unix_ms
+        yield premise(led(answer) and led(bare), "an answer of the leader")
+        replicas = [*answer.current_voters, *answer.observers]
+        own = next(replica for replica in replicas if replica.replica_id == answer.leader_id)
+        others = [replica for replica in replicas if replica is not own]
+        yield held_if(all(_in_order(replica, ended) for replica in others), answer, case="replicas")
+        times = (own.last_fetch_timestamp, own.last_caught_up_timestamp)
+        yield held_if(all(began - CLOCK_STEP <= time <= ended for time in times), answer, case="leader")
+        yield held_if(all(_without_times(replica) for replica in bare.current_voters), bare, case="version-0")
+
+
+CLOCK_STEP = 1
+"""Milliseconds: both sides cut their clock down to whole ones."""
+
+
+def _in_order(replica: QuorumReplica, now: int) -> bool:
+    return -1 <= replica.last_caught_up_timestamp <= replica.last_fetch_timestamp <= now
+
+
+def _without_times(replica: QuorumReplica) -> bool:
+    return (replica.last_fetch_timestamp, replica.last_caught_up_timestamp) == (-1, -1)
+
+
+@probe("KIP595-DQ-07", rig=QUORUM, through=sampled_from(["leader", "broker"]))
+def version_2_names_directories_and_nodes(quorum: Quorum, through: str) -> Generator[Said, None, None]:
+    """Directory ids (none for static voters), the voters' controller listeners, and a message with an error."""
+    node = quorum.bench.node(quorum.bench.brokers[0]) if through == "broker" else quorum.client(quorum.one("leader"))
+    answer = node.describe_quorum(version=2)
+    yield premise(led(answer), "an answer of the leader")
+    yield held_if(all(v.replica_directory_id is None for v in answer.current_voters), answer, case="directory-ids")
+    wanted = {
+        QuorumNode(quorum.bench.id_of(name), (Listener(LISTENER, *quorum.address(quorum.bench.id_of(name))),))
+        for name in quorum.controllers
+    }
+    yield held_if(set(answer.nodes) == wanted and len(answer.nodes) == len(wanted), answer, case="nodes")
+    refusal = quorum.client(quorum.one("follower")).describe_quorum(version=2)
+    yield premise(refusal.error is not Error.NONE, "an error")
+    yield held_if(bool(refusal.error_message), refusal, case="error-message")

@@ -1,0 +1,92 @@
+"""Fetch of the metadata log: what waits, and what does not (KIP-595, KIP-1166)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import msgspec
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip595.fetching import log_end
+from conformance.rigs.quorum import FAR, QUORUM, Quorum, took
+from fixtures.wire.log import FetchedPartition
+from fixtures.wire.quorum import METADATA
+
+LATE = 1000
+"""Milliseconds by which a busy machine may be late."""
+
+LONG = 10_000
+"""Milliseconds within which a leader surely appends: its no-op record comes every half second (KIP-835)."""
+
+
+class Waited(msgspec.Struct, frozen=True):
+    """An answer and the milliseconds it took; `arrived_ms` is on the wall clock."""
+
+    answer: FetchedPartition
+    milliseconds: float
+    arrived_ms: int
+
+
+def waited(quorum: Quorum, offset: int, max_wait_ms: int, *, high_watermark: int | None = None) -> Waited:
+    """Fetch from the leader, saying that the log before `offset` ends in its epoch."""
+    settled = quorum.settled()
+    leader = quorum.client(quorum.bench.name_of(settled.leader_id))
+    began = quorum.bench.now()
+    answer = leader.fetch(
+        METADATA, 0, offset, current_leader_epoch=settled.leader_epoch, last_fetched_epoch=settled.leader_epoch,
+        cluster_id=quorum.cluster_id, max_wait_ms=max_wait_ms, high_watermark=high_watermark,
+    )  # fmt: skip
+    ended = quorum.bench.now()
+    return Waited(answer, took(began, ended), ended.unix_ms)
+
+
+@probe("KIP595-FETCH-05", rig=QUORUM, cases=["diverging"], by=integers(1, FAR), wait=integers(1000, 1500))
+def divergence_is_told_at_once(quorum: Quorum, by: int, wait: int, expected: str) -> Generator[Said, None, None]:
+    """An answer with a diverging epoch is held for MaxWaitMs up to 3.5.1, and comes at once from 3.5.2."""
+    seen = waited(quorum, log_end(quorum) + 1000 + by, wait)
+    yield premise(seen.answer.diverging_epoch is not None, "a diverging epoch")
+    held = seen.milliseconds >= wait if expected == "AFTER_MAX_WAIT" else seen.milliseconds < wait
+    yield held_if(held, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
+
+
+@probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
+def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+    """At the log end a fetch is answered empty when its wait is over, not before."""
+    at_end = waited(quorum, log_end(quorum), LONG).answer
+    yield premise(bool(at_end.batches), "an append")
+    seen = waited(quorum, at_end.batches[-1].last_offset + 1, wait)
+    yield premise(not seen.answer.batches, "nothing appended meanwhile")
+    over = wait <= seen.milliseconds < wait + LATE
+    yield held_if(over, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
+
+
+@probe("KIP595-FETCH-07", rig=QUORUM, cases=["append"], wait=integers(LONG, 2 * LONG))
+def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+    """A fetch that waits at the log end is answered as soon as the leader appends."""
+    seen = waited(quorum, log_end(quorum), wait)
+    late = seen.arrived_ms - max((batch.max_timestamp for batch in seen.answer.batches), default=0)
+    yield held_if(bool(seen.answer.batches) and late < LATE, seen.answer, detail=f"{late} ms after the append")
+
+
+@probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
+def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Generator[Said, None, None]:
+    """At the log end a fetch that knows an older high watermark is answered at once with the new one."""
+    known = waited(quorum, 1, 0).answer.high_watermark - back
+    seen = waited(quorum, log_end(quorum), wait, high_watermark=known)
+    yield premise(not seen.answer.batches, "nothing appended meanwhile")
+    told = seen.answer.high_watermark > known
+    yield held_if(told and seen.milliseconds < wait, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
+
+
+@probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))
+def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+    """A fetch that knows the high watermark of a fresh append is answered, empty, once that is committed."""
+    appended = waited(quorum, log_end(quorum), LONG).answer
+    yield premise(bool(appended.batches), "an append")
+    end = appended.batches[-1].last_offset + 1
+    yield premise(appended.high_watermark < end, f"a record before {end} that was not committed yet")
+    seen = waited(quorum, end, wait, high_watermark=appended.high_watermark)
+    yield premise(not seen.answer.batches, "nothing appended meanwhile")
+    told = seen.answer.high_watermark > appended.high_watermark
+    yield held_if(told and seen.milliseconds < wait, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")

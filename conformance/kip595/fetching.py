@@ -1,0 +1,193 @@
+"""Fetch and FetchSnapshot of the metadata log (KIP-595, KIP-630)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import pairwise
+from typing import Any
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum import FAR, QUORUM, EpochStart, Quorum, Tried
+from fixtures.wire import Error
+from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from fixtures.wire.quorum import METADATA
+
+MEMBERS = integers(0, 2)
+OLDER = integers(0, 3)
+FETCH_BY_ID = 13
+SMALL = 4096
+"""Bytes: enough for a batch or two of metadata."""
+
+READS = 6
+"""Fetches of one example."""
+
+FAR_EPOCH = 1 << 20
+
+
+def fetched(
+    quorum: Quorum,
+    name: str,
+    offset: int,
+    *,
+    ahead: int = 0,
+    last_fetched_epoch: int | None = None,
+    older: int = 0,
+    **more: Any,
+) -> Tried[FetchedPartition]:
+    """Fetch from a controller in an epoch that is `ahead` of the quorum's; by default a log that ends in that epoch."""
+    version = quorum.version("Fetch", older, FETCH_BY_ID)
+
+    def ask(settled: LeaderAndEpoch) -> FetchedPartition:
+        epoch = settled.leader_epoch + ahead
+        return quorum.client(name).fetch(
+            METADATA, 0, offset, current_leader_epoch=epoch, cluster_id=quorum.cluster_id, version=version,
+            last_fetched_epoch=epoch if last_fetched_epoch is None else last_fetched_epoch,
+            partition_max_bytes=SMALL, **more,
+        )  # fmt: skip
+
+    return quorum.tried(name, ask)
+
+
+def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
+    """Refused with this partition error and the receiver's leader and epoch; nothing is read, nothing changes."""
+    answer = tried.answer
+    nothing = not answer.batches and answer.high_watermark == -1 and answer.diverging_epoch is None
+    as_said = answer.error is error and answer.top_level_error is Error.NONE
+    return as_said and nothing and answer.current_leader == tried.before.stored.leader and tried.unchanged
+
+
+@probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=MEMBERS, by=integers(1, 4),
+       offset=integers(0, 40), older=OLDER)  # fmt: skip
+def another_epoch_is_fenced(
+    quorum: Quorum, case: str, member: int, by: int, offset: int, older: int
+) -> Generator[Said, None, None]:
+    """A fetch in another epoch than the receiver's is refused, by the leader and by others; no epoch is adopted."""
+    ahead, error = (-by, Error.FENCED_LEADER_EPOCH) if case == "older-epoch" else (by, Error.UNKNOWN_LEADER_EPOCH)
+    tried = fetched(quorum, quorum.any(member), offset, ahead=ahead, last_fetched_epoch=0, older=older)
+    yield held_if(refused(tried, error), tried.answer)
+
+
+@probe("KIP595-FETCH-01", rig=QUORUM, cases=["not-leader"], follower=integers(0, 1), offset=integers(0, 40), older=OLDER)
+def follower_serves_no_fetch(
+    quorum: Quorum, follower: int, offset: int, older: int
+) -> Generator[Said, None, None]:
+    """A controller that does not lead names the leader and serves nothing."""
+    tried = fetched(quorum, quorum.followers()[follower], offset, older=older)
+    yield held_if(refused(tried, Error.NOT_LEADER_OR_FOLLOWER), tried.answer)
+
+
+@probe("KIP595-FETCH-02", rig=QUORUM, by=integers(1, 1000), older=OLDER)
+def nonsense_arguments_are_refused(
+    quorum: Quorum, case: str, by: int, older: int
+) -> Generator[Said, None, None]:
+    """The leader refuses positions, epochs and waits that cannot be."""
+    leader = quorum.one("leader")
+    tried = {
+        "offset-negative": lambda: fetched(quorum, leader, -by, older=older),
+        "epoch-negative": lambda: fetched(quorum, leader, 1, last_fetched_epoch=-by, older=older),
+        "epoch-above": lambda: fetched(quorum, leader, 1, last_fetched_epoch=FAR_EPOCH + by, older=older),
+        "wait-negative": lambda: fetched(quorum, leader, 1, max_wait_ms=-by, older=older),
+    }[case]()
+    answer = tried.answer
+    invalid = answer.error is Error.INVALID_REQUEST and answer.top_level_error is Error.NONE
+    yield held_if(invalid and not answer.batches and tried.unchanged, answer)
+
+
+def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> EpochAndOffset:
+    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and where it ends (KIP-595, Fetch)."""
+    known = [line.epoch for line in log if line.epoch <= last_fetched_epoch]
+    later = [line.start for line in log if line.epoch > last_fetched_epoch]
+    return EpochAndOffset(known[-1] if known else last_fetched_epoch, later[0] if later else end)
+
+
+@probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
+       by=integers(1, 1000), between=integers(0, 3), older=OLDER)  # fmt: skip
+def divergence_is_told(
+    quorum: Quorum, case: str, by: int, between: int, older: int
+) -> Generator[Said, None, None]:
+    """A fetch from behind the end of an old epoch, or in an unknown one, is told where the leader's log parts from it."""
+    log = quorum.epochs()
+    offset, epoch = _diverged(log, case, by, between)
+    yield premise(epoch < log[-1].epoch, f"an epoch before {log[-1].epoch}")
+    tried = fetched(quorum, quorum.one("leader"), offset, last_fetched_epoch=epoch, older=older)
+    yield premise(quorum.epochs() == log, "no new epoch in the log")
+    yield held_if(diverges(tried.answer, diverging(log, -1, epoch)), tried.answer)
+
+
+def _diverged(log: list[EpochStart], case: str, by: int, between: int) -> tuple[int, int]:
+    """An offset and epoch at which no log that agrees with the leader's can end."""
+    first, second = log[0], log[1]
+    if case == "epoch-below-first":
+        return by, first.epoch - 1
+    if case == "epoch-unknown":
+        return by, first.epoch + 1 + between % max(1, second.epoch - first.epoch - 1)
+    return second.start + by, first.epoch
+
+
+def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
+    told = answer.diverging_epoch == where
+    return answer.error is Error.NONE and told and not answer.batches
+
+
+@probe("KIP595-FETCH-04", rig=QUORUM, cases=["past-log-end"], by=integers(1000, FAR), older=OLDER)
+def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Generator[Said, None, None]:
+    """A fetch from behind the leader's log end is told that end, in the leader's epoch."""
+    earlier = quorum.described()
+    tried = fetched(quorum, quorum.one("leader"), log_end(quorum) + by, older=older)
+    later = quorum.described()
+    epoch = tried.before.says.leader_epoch
+    yield premise(earlier.leader_epoch == later.leader_epoch == epoch, f"still epoch {epoch}")
+    told = tried.answer.diverging_epoch or EpochAndOffset()
+    # The leader appends of its own accord, so its end is known from before and after only.
+    lies = own_end(earlier.leader_id, earlier) <= told.end_offset <= own_end(later.leader_id, later)
+    yield held_if(lies and diverges(tried.answer, EpochAndOffset(epoch, told.end_offset)), tried.answer)
+
+
+@probe("KIP595-FETCH-03", "KIP595-FETCH-04", rig=QUORUM, offset=integers(0, 1000), older=OLDER)
+def matching_position_returns_the_log(
+    quorum: Quorum, case: str, offset: int, older: int
+) -> Generator[Said, None, None]:
+    """A fetch whose position is in the leader's log returns what follows there; it is told of no divergence."""
+    log, leader = quorum.epochs(), quorum.one("leader")
+    end = log_end(quorum)
+    for step in range(READS):
+        start, epoch = _matching(log, end, case, offset + step)
+        tried = fetched(quorum, leader, start, last_fetched_epoch=epoch, older=older)
+        yield premise(tried.before.says.leader_epoch == log[-1].epoch, f"still epoch {log[-1].epoch}")
+        answer = tried.answer
+        yield held_if(follows(answer, start, log[-1].epoch), answer)
+        agrees = answer.error is Error.NONE and answer.diverging_epoch is None and answer.snapshot_id is None
+        yield held_if(agrees, answer, row="KIP595-FETCH-04", case="matching")
+
+
+def _matching(log: list[EpochStart], end: int, case: str, number: int) -> tuple[int, int]:
+    """An offset of the log and the epoch of the record before it."""
+    if case == "epoch-start":
+        which = 1 + number % (len(log) - 1)
+        return log[which].start, log[which - 1].epoch
+    offset = 1 + number % (end - 1)
+    return next((offset, line.epoch) for line in reversed(log) if line.start < offset)
+
+
+def follows(answer: FetchedPartition, offset: int, epoch: int) -> bool:
+    """Batches without a gap from the one that holds `offset` on, in epochs that never fall and do not pass `epoch`."""
+    batches = answer.batches
+    if answer.error is not Error.NONE or not batches or not batches[0].base_offset <= offset <= batches[0].last_offset:
+        return False
+    pairs = list(pairwise(batches))
+    contiguous = all(later.base_offset == earlier.last_offset + 1 for earlier, later in pairs)
+    epochs = [batch.leader_epoch for batch in batches]
+    known = answer.log_start_offset >= 0 and answer.high_watermark >= 0 and answer.session_id == 0
+    return contiguous and epochs == sorted(epochs) and 0 < epochs[0] <= epochs[-1] <= epoch and known
+
+
+def own_end(id: int, described: Any) -> int:
+    return next(int(voter.log_end_offset) for voter in described.current_voters if voter.replica_id == id)
+
+
+def log_end(quorum: Quorum) -> int:
+    """The leader's log end offset of a moment ago."""
+    described = quorum.described()
+    return own_end(described.leader_id, described)

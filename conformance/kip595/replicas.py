@@ -1,0 +1,89 @@
+"""Whom the leader counts as a replica, and what a snapshot is refused for (KIP-595, KIP-630)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip595.fetching import fetched, log_end
+from conformance.rigs.quorum import FAR, GHOSTS, QUORUM, Quorum
+from fixtures.wire import Error
+from fixtures.wire.cluster import METADATA_TOPIC
+from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
+from fixtures.wire.quorum import SnapshotPiece
+
+BACK = integers(0, 20)
+OLDER = integers(0, 3)
+
+
+@probe("KIP595-FETCH-09", rig=QUORUM, cases=["consumer"], back=BACK, older=OLDER)
+def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator[Said, None, None]:
+    """A fetch without a replica id is served, and DescribeQuorum shows nobody more."""
+    before = quorum.described()
+    tried = fetched(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
+    yield premise(tried.answer.error is Error.NONE, "a fetch that was served")
+    after = quorum.described()
+    same = {o.replica_id for o in after.observers} == {o.replica_id for o in before.observers}
+    yield held_if(same and len(after.current_voters) == len(before.current_voters), tried.answer, before, after)
+
+
+@probe("KIP595-FETCH-09", rig=QUORUM, cases=["unknown-id"], ghost=integers(GHOSTS.start, GHOSTS.stop - 1), back=BACK,
+       older=OLDER)  # fmt: skip
+def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older: int) -> Generator[Said, None, None]:
+    """A fetch under an unknown id shows up among the observers with its offset, and not among the voters."""
+    log = quorum.epochs()
+    offset = max(log[-1].start + 1, log_end(quorum) - back)
+    tried = fetched(quorum, quorum.one("leader"), offset, replica_id=ghost, older=older)
+    yield premise(tried.answer.error is Error.NONE and tried.answer.diverging_epoch is None, "a fetch that was served")
+    described = quorum.described()
+    seen = [observer.log_end_offset for observer in described.observers if observer.replica_id == ghost]
+    voters = {voter.replica_id for voter in described.current_voters}
+    yield held_if(seen == [offset] and ghost not in voters, tried.answer, described)
+
+
+@probe("KIP595-FETCH-09", rig=QUORUM, cases=["leaders-id"], back=BACK, older=OLDER)
+def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int) -> Generator[Said, None, None]:
+    """A fetch from the leader under its own id is answered UNKNOWN_SERVER_ERROR, and it leads on."""
+    name = quorum.one("leader")
+    offset = max(0, log_end(quorum) - back)
+    tried = fetched(quorum, name, offset, replica_id=quorum.bench.id_of(name), older=older)
+    described = quorum.described()
+    leads = described.error is Error.NONE and described.leader_id == quorum.bench.id_of(name)
+    refused = tried.answer.error is Error.UNKNOWN_SERVER_ERROR and tried.answer.top_level_error is Error.NONE
+    yield held_if(refused and leads and tried.unchanged, tried.answer, described)
+
+
+class Wrong(NamedTuple):
+    """A snapshot that is not to be had: the partition error it is refused with, and what is wrong in the request."""
+
+    error: Error
+    ahead: int = 0
+    topic: str = METADATA_TOPIC
+
+
+SNAPSHOTS = {
+    "unknown-topic": Wrong(Error.UNKNOWN_TOPIC_OR_PARTITION, topic="other"),
+    "not-leader": Wrong(Error.NOT_LEADER_OR_FOLLOWER),
+    "older-epoch": Wrong(Error.FENCED_LEADER_EPOCH, ahead=-1),
+    "newer-epoch": Wrong(Error.UNKNOWN_LEADER_EPOCH, ahead=1),
+    "no-snapshot": Wrong(Error.SNAPSHOT_NOT_FOUND),
+}
+
+
+@probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), offset=integers(1, FAR), older=integers(0, 1))
+def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Generator[Said, None, None]:
+    """A snapshot that is not to be had is refused with the partition error that says why."""
+    wrong = SNAPSHOTS[case]
+    name = quorum.one("follower" if case == "not-leader" else "leader")
+
+    def ask(settled: LeaderAndEpoch) -> SnapshotPiece:
+        return quorum.client(name).fetch_snapshot(
+            EpochAndOffset(settled.leader_epoch, offset), topic=wrong.topic, cluster_id=quorum.cluster_id,
+            current_leader_epoch=settled.leader_epoch + wrong.ahead, version=quorum.version("FetchSnapshot", older),
+        )  # fmt: skip
+
+    tried = quorum.tried(name, ask)
+    yield held_if(tried.answer.error is wrong.error and tried.answer.top_level_error is Error.NONE, tried.answer)

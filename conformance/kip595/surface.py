@@ -1,0 +1,125 @@
+"""What the listeners offer, and what configuration and storage declare (KIP-595, KIP-631)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum import FAR, QUORUM, Quorum
+from fixtures.wire import ConnectionClosed, Error
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.schemas import Versions
+
+CONTROLLER_ONLY = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot"}
+EVERYWHERE = "DescribeQuorum"
+DEFAULT = 5
+"""The config source of a default value."""
+
+
+@probe("KIP595-API-01", rig=QUORUM)
+def raft_is_spoken_to_controllers_only(quorum: Quorum, case: str) -> Generator[Said, None, None]:
+    """Controller listeners offer the raft requests, broker listeners offer and answer none."""
+    for name in quorum.controllers if case == "controller" else quorum.bench.brokers:
+        if case == "vote-at-broker":
+            yield _unanswered(quorum, name)
+            continue
+        client = quorum.client(name) if case == "controller" else quorum.bench.node(name)
+        answer = client.api_versions()
+        offered = set(answer.ranges)
+        right = offered >= CONTROLLER_ONLY if case == "controller" else not offered & CONTROLLER_ONLY
+        yield held_if(answer.error is Error.NONE and right and EVERYWHERE in offered, answer)
+
+
+def _unanswered(quorum: Quorum, broker: str) -> Said:
+    client = quorum.bench.node(broker, purpose="vote")
+    try:
+        answer = client.vote(
+            quorum.bench.id_of(quorum.controllers[0]), 0, last_offset=-1, last_offset_epoch=0,
+            cluster_id=quorum.cluster_id, version=0,
+        )  # fmt: skip
+    except ConnectionClosed as error:
+        return held_if(True, detail=str(error))
+    return held_if(False, answer)
+
+
+def _declared(vote: int, fetch: Versions) -> dict[str, Versions]:
+    """The ranges that go with the highest version of Vote; the other raft APIs stopped at 1 (KIP-996 changed Vote only)."""
+    highest = min(vote, 1)
+    others = {name: Versions(0, highest) for name in CONTROLLER_ONLY}
+    return {**others, "Vote": Versions(0, vote), "DescribeQuorum": Versions(0, highest + 1), "Fetch": fetch}
+
+
+RANGES = {
+    "VOTE_0_FETCH_0_13": _declared(0, Versions(0, 13)),
+    "VOTE_0_FETCH_0_15": _declared(0, Versions(0, 15)),
+    "VOTE_0_FETCH_0_16": _declared(0, Versions(0, 16)),
+    "VOTE_1_FETCH_0_17": _declared(1, Versions(0, 17)),
+    "VOTE_2_FETCH_4_17": _declared(2, Versions(4, 17)),
+    "VOTE_2_FETCH_4_18": _declared(2, Versions(4, 18)),
+}
+CASES = {"raft": CONTROLLER_ONLY, "describe-quorum": {"DescribeQuorum"}, "fetch": {"Fetch"}}
+
+
+@probe("KIP595-API-02", rig=QUORUM)
+def ranges_are_those_of_the_release(quorum: Quorum, case: str, expected: str) -> Generator[Said, None, None]:
+    """Every controller offers exactly the versions that its release declares."""
+    for name in quorum.controllers:
+        answer = quorum.client(name).api_versions()
+        right = all(answer.ranges.get(api) == RANGES[expected][api] for api in CASES[case])
+        yield held_if(right, answer)
+
+
+BASE = {
+    "controller.quorum.append.linger.ms": "25",
+    "controller.quorum.election.backoff.max.ms": "1000",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "2000",
+    "controller.quorum.request.timeout.ms": "2000",
+    "controller.quorum.retry.backoff.ms": "20",
+}
+VOTERS = "controller.quorum.voters"
+BOOTSTRAP_SERVERS = BASE | {"controller.quorum.bootstrap.servers": ""}
+AUTO_JOIN = BOOTSTRAP_SERVERS | {"controller.quorum.auto.join.enable": "false"}
+MEBIBYTE = str(1 << 20)
+FETCH_BYTES = AUTO_JOIN | {
+    "controller.quorum.fetch.max.bytes": MEBIBYTE,
+    "controller.quorum.fetch.snapshot.max.bytes": MEBIBYTE,
+}
+SETTINGS = {"BASE": BASE, "BOOTSTRAP_SERVERS": BOOTSTRAP_SERVERS, "AUTO_JOIN": AUTO_JOIN, "FETCH_BYTES": FETCH_BYTES}
+
+
+@probe("KIP595-CONF-01", rig=QUORUM, cases=["defaults"])
+def settings_have_their_defaults(quorum: Quorum, expected: str) -> Generator[Said, None, None]:
+    """A broker shows the quorum's settings, read-only, at the defaults of its release."""
+    for name in quorum.bench.brokers:
+        answer = quorum.bench.node(name).describe_configs(ResourceType.BROKER, str(quorum.bench.id_of(name)))
+        yield premise(answer.error is Error.NONE, "a description of the broker")
+        found = {config.name: config for config in answer.configs if config.name.startswith("controller.quorum.")}
+        voters = found.pop(VOTERS, None)
+        values = {config.name: config.value for config in found.values() if config.config_source == DEFAULT}
+        read_only = all(config.read_only for config in found.values())
+        right = values == SETTINGS[expected] and read_only and voters is not None and voters.read_only
+        yield held_if(right, answer, detail=f"{values}, voters {voters}")
+
+
+@probe("KIP595-BOOT-02", rig=QUORUM, cases=["apis"])
+def cluster_id_is_the_formatted_one(quorum: Quorum) -> Generator[Said, None, None]:
+    """Every node's disk holds the id that Metadata and DescribeCluster show."""
+    for name in quorum.bench.members:
+        file = quorum.bench.read_file(name, "meta.properties")
+        on_disk = [line for line in file.text.splitlines() if line.startswith("cluster.id=")]
+        broker = quorum.bench.node(quorum.bench.brokers[0])
+        metadata, described = broker.metadata([]), broker.describe_cluster()
+        ids = {f"cluster.id={metadata.cluster_id}", f"cluster.id={described.cluster_id}"}
+        yield held_if(set(on_disk) == ids and len(on_disk) == 1, metadata, described, detail=f"{on_disk}, {ids}")
+
+
+@probe("KIP595-BOOT-02", rig=QUORUM, cases=["raft"], member=integers(0, 2))
+def raft_knows_the_formatted_id(quorum: Quorum, member: int) -> Generator[Said, None, None]:
+    """A raft request with the id that Metadata shows is not refused for it."""
+    shown = quorum.bench.node(quorum.bench.brokers[0]).metadata([]).cluster_id
+    name = quorum.any(member)
+    answer = quorum.client(name).vote(quorum.peer_of(name), 1, last_offset=FAR, last_offset_epoch=0, cluster_id=shown)
+    yield held_if(answer.top_level_error is Error.NONE and answer.error is Error.FENCED_LEADER_EPOCH, answer)
