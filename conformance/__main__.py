@@ -16,7 +16,7 @@ from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRO
 from fixtures.engine import ensure
 from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import obtain, select
-from fixtures.runs import sweep
+from fixtures.runs import forget, sweep
 
 PARTS_OF_A_RUN = ("shards", "histories", "evidence", "matrix", "rejudged")
 
@@ -47,9 +47,10 @@ def setup(versions: Sequence[str]) -> int:
     return 0
 
 
-def clean(_: Sequence[str]) -> int:
-    """Remove what dead runs of this host left on the engine."""
-    removed = sweep(ensure(install=False), _say)
+def clean(kept: Sequence[str]) -> int:
+    """Remove what dead runs of this host left on the engine, and kept runs that are named."""
+    client = ensure(install=False)
+    removed = [name for run in kept for name in forget(client, run)] + sweep(client, _say)
     _say(f"{len(removed)} things removed")
     return 0
 

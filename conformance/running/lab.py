@@ -83,9 +83,12 @@ class Lab:
             raise
 
     def keep(self) -> None:
-        """Leave the cluster of the moment up for the user to look at."""
+        """Leave the cluster of the moment up for the user to look at, and say where it is."""
         if self._standing is not None and self._standing[1].cluster not in self.kept:
-            self.kept.append(self._standing[1].cluster)
+            cluster = self._standing[1].cluster
+            self.kept.append(cluster)
+            self.run.keep()
+            print(f"\n{cluster} is kept: {cluster.addresses()}. To remove it: ./kit sweep {self.run.id}", flush=True)
 
     def drop_cluster(self) -> None:
         if self._standing is not None and self._standing[1].cluster not in self.kept:

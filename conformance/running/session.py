@@ -13,6 +13,7 @@ from conformance.catalogue import shipped
 from conformance.judges.tally import Matrix, judge_shards
 from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck, checks_by_row
+from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.machine_run import MachineRun
@@ -39,6 +40,7 @@ class ConformanceSession:
         self.run = run
         self.images = images
         self.worker = worker
+        self._known = read_baseline(Path(settings.baseline)) if settings.baseline else Baseline()
         self._replay = read_schedule(Path(settings.replay)) if settings.replay else None
         self._lab: Lab | None = None
         self._matrix: Matrix | None = None
@@ -51,6 +53,8 @@ class ConformanceSession:
             _matched(settings)
             if settings.replay:
                 read_schedule(Path(settings.replay))
+            if settings.baseline:
+                read_baseline(Path(settings.baseline))
             versions = select(settings.versions or [newest()]) if not (settings.image or settings.home) else ()
         except (ValueError, KitError) as error:
             raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
@@ -127,12 +131,11 @@ class ConformanceSession:
 
     def finish(self, exitstatus: int) -> int:
         """Take everything down; in the controller also sweep the run and judge. Returns the exit code."""
-        kept = bool(self._lab and self._lab.kept)
         if self._lab is not None:
             self._lab.close()
         if self.worker != "master":
             return exitstatus
-        if not (kept or self.settings.keep_cluster):
+        if not self.run.kept:
             self.run.end(ensure(install=False))
         if exitstatus == pytest.ExitCode.INTERRUPTED:
             return EXIT_INTERRUPTED
@@ -143,12 +146,14 @@ class ConformanceSession:
 
     def _exit_code(self, matrix: Matrix) -> int:
         verdicts = [cell.verdict for cell in matrix.cells]
-        if "violated" in verdicts:
+        if new_violations(matrix, self._known):
             return EXIT_VIOLATED
         return EXIT_TROUBLE if "error" in verdicts or "satisfied" not in verdicts else EXIT_SATISFIED
 
     def summary(self) -> list[str]:
-        return self._matrix.lines() if self._matrix else []
+        """What the terminal shows last: the verdicts, and what was kept on the engine."""
+        kept = [f"kept for you to look at; to remove it: ./kit sweep {self.run.id}"] if self.run.kept else []
+        return (self._matrix.lines() if self._matrix else []) + kept
 
 
 def _matched(settings: Settings) -> None:
