@@ -12,7 +12,7 @@ from conformance.bench import Bench
 from conformance.checks import PremiseSaid, Rig, premise
 from conformance.topologies import COMBINED
 from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient
+from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import (
     JOIN,
@@ -297,6 +297,14 @@ class Group:
         """The committed offset as anybody may read it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
+    def restart_coordinator(self) -> None:
+        """Kill the node, start it again, and wait until it has loaded the group."""
+        name = self.bench.brokers[0]
+        with self.bench.down(name, role="group coordinator"):
+            pass
+        self.bench.eventually(lambda: reachable(self.node), f"{name} answering again")
+        coordinated(self.bench, self.name)
+
     # --- what the coordinator says
 
     def describe(self) -> DescribedGroup:
@@ -362,6 +370,13 @@ def _usable(node: NodeClient, topic: str) -> bool:
     return found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
 
 
+def reachable(node: NodeClient) -> bool:
+    try:
+        return node.api_versions().error is Error.NONE
+    except WireError:
+        return False
+
+
 def coordinated(bench: Bench, group: str) -> None:
     """Wait until the group has a coordinator that has loaded its part of __consumer_offsets."""
     node = bench.node(bench.brokers[0])
@@ -373,13 +388,17 @@ def coordinated(bench: Bench, group: str) -> None:
     bench.eventually(ready, f"a coordinator of {group}")
 
 
+def new_group(bench: Bench, partitions: int = 4) -> GroupData:
+    data = GroupData(bench.fresh("group"), new_topic(bench, partitions), partitions)
+    coordinated(bench, data.name)
+    return data
+
+
 def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:
     """A group of the example's own, with a fresh topic."""
 
     def prepare(bench: Bench) -> GroupData:
-        data = GroupData(bench.fresh("group"), new_topic(bench, partitions), partitions)
-        coordinated(bench, data.name)
-        return data
+        return new_group(bench, partitions)
 
     prepare.__qualname__ = f"fresh_group_{partitions}"
     return Rig(COMBINED, prepare, Group)

@@ -1,0 +1,216 @@
+"""TxnOffsetCommit by a member: the rule of plain commits, its error codes, and the order of what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from uuid import UUID
+
+from hypothesis.strategies import booleans, integers, uuids
+
+from conformance.checks import Said, held_if, probe
+from conformance.rigs.group_transactions import TxnGroup, all_answered, fresh_txn_group, refusal
+from conformance.rigs.groups import new_group
+from conformance.rigs.producers import Producer, accepted
+from fixtures.wire import Error
+from fixtures.wire.calls import Topic
+from fixtures.wire.transactions import TxnOffsetCommitAnswer
+
+BUMPS = integers(0, 3)
+OFFSETS = integers(1, 2**40)
+PICK = integers(0, 1)
+"""Which of the dialects that the cluster offers."""
+RISE = integers(1, 1000)
+OLD = integers(3, 5)
+ANY = integers(3, 6)
+
+
+def taken(
+    group: TxnGroup, producer: Producer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
+) -> Generator[Said, None, None]:
+    """The commit was accepted, and its offset is there once the transaction is committed."""
+    if all_answered(answer, Error.NONE):
+        producer.end(committed=True)
+    after = group.decided(partition)
+    yield held_if(all_answered(answer, Error.NONE) and after.only.offset == offset, answer, after, case=case)
+
+
+def refused(
+    group: TxnGroup, producer: Producer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
+) -> Generator[Said, None, None]:
+    """The commit was refused for its epoch, and the offset of before stays though the transaction is committed."""
+    producer.end(committed=True)
+    after = group.decided(partition)
+    yield held_if(all_answered(answer, refusal(answer)) and after.only.offset == offset, answer, after, case=case)
+
+
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["legacy", "tv2"], bumps=BUMPS, v3=booleans(), offset=OFFSETS)
+def kept_partition_at_an_older_epoch(
+    group: TxnGroup, case: str, bumps: int, v3: bool, offset: int
+) -> Generator[Said, None, None]:
+    """A heartbeat in flight aborts no transaction: the epoch of before it still passes for what the member kept."""
+    hand = group.hand_over(bumps)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    producer = group.producer(case)
+    version = 3 if v3 and case == "legacy" else None
+    answer = group.txn_commit(producer, hand.old, {hand.kept: offset}, hand.before, version=version)
+    yield from taken(group, producer, answer, hand.kept, offset, case)
+
+
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["before-assignment"], back=integers(1, 3), pick=PICK)
+def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int) -> Generator[Said, None, None]:
+    """An epoch below the partition's assignment epoch is refused."""
+    heir, partition, epoch = group.inherit(2, later=1)
+    group.store(heir, partition, 10)
+    yield group.holding(heir, heir.epoch, partition)
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, heir, {partition: 11}, epoch - back)
+    yield from refused(group, producer, answer, partition, 10, case)
+
+
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future"], ahead=integers(1, 1000), pick=PICK)
+def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Said, None, None]:
+    """An epoch that the member has not reached is refused."""
+    member = group.alone()
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, member, {0: 11}, member.epoch + ahead)
+    yield from refused(group, producer, answer, 0, 10, case)
+
+
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=BUMPS, pick=PICK)
+def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Said, None, None]:
+    """For a partition that has another owner by now the old epoch is refused and the member epoch accepted."""
+    hand = group.hand_over(bumps)
+    group.given(hand.new, hand.lost)
+    group.store(hand.new, hand.lost, 10)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    producer = group.producer(group.dialect(pick))
+    epoch = hand.before if case == "lost" else hand.now
+    answer = group.txn_commit(producer, hand.old, {hand.lost: 11}, epoch)
+    if case == "lost":
+        yield from refused(group, producer, answer, hand.lost, 10, case)
+    else:
+        yield from taken(group, producer, answer, hand.lost, 11, case)
+
+
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
+def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Said, None, None]:
+    """Until it acknowledges the revocation a member may commit from the assignment epoch on."""
+    member = group.alone(bumps)
+    since = dict(member.since)
+    group.member().join()
+    partition = min(group.told_to_revoke(member))
+    yield group.holding(member, member.epoch, partition)
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, member, {partition: 7}, since[partition])
+    yield from taken(group, producer, answer, partition, 7, case)
+
+
+def version_for(group: TxnGroup, case: str, drawn: int) -> int:
+    """For a case of old versions the drawn one, or the cluster's newest where that is lower; else the newest."""
+    return group.newest if case.endswith("-v6") else min(drawn, group.newest)
+
+
+@probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["epoch-v5", "epoch-v6"], ahead=integers(1, 9), version=OLD)
+def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Generator[Said, None, None]:
+    """A refused epoch has the error of the version that asked."""
+    member = group.alone()
+    yield group.holding(member, member.epoch, 0)
+    spoken = version_for(group, case, version)
+    answer = group.txn_commit(group.speaking(spoken), member, {0: 11}, member.epoch + ahead, version=spoken)
+    error = Error.STALE_MEMBER_EPOCH if case.endswith("-v6") else Error.ILLEGAL_GENERATION
+    yield held_if(all_answered(answer, error), answer)
+
+
+@probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["group-v5", "group-v6"], epoch=integers(0, 9), version=OLD)
+def unknown_group(group: TxnGroup, case: str, epoch: int, version: int) -> Generator[Said, None, None]:
+    """A member of a group that nobody knows is refused by the error of the version that asked."""
+    spoken = version_for(group, case, version)
+    answer = group.txn_commit(group.speaking(spoken), group.member(), {0: 11}, epoch, version=spoken)
+    error = Error.GROUP_ID_NOT_FOUND if case.endswith("-v6") else Error.ILLEGAL_GENERATION
+    yield held_if(all_answered(answer, error), answer)
+
+
+@probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["unknown-member"], distance=integers(-2, 2), version=ANY)
+def unknown_member(group: TxnGroup, case: str, distance: int, version: int) -> Generator[Said, None, None]:
+    """A member that the group does not have is unknown in every version."""
+    member = group.alone(2)
+    yield group.holding(member, member.epoch, 0)
+    spoken = min(version, group.newest)
+    epoch = member.epoch + distance
+    answer = group.txn_commit(group.speaking(spoken), group.member(), {0: 11}, epoch, version=spoken)
+    yield held_if(all_answered(answer, Error.UNKNOWN_MEMBER_ID), answer)
+
+
+@probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["topic-v6"], topic_id=uuids(version=4))
+def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Said, None, None]:
+    """The id of no topic is answered as that."""
+    member = group.alone()
+    yield group.holding(member, member.epoch, 0)
+    nowhere = Topic("nowhere", topic_id)
+    answer = group.txn_commit(
+        group.speaking(group.newest), member, {0: 11}, member.epoch, topic=nowhere, version=group.newest
+    )
+    yield held_if(all_answered(answer, Error.UNKNOWN_TOPIC_ID), answer)
+
+
+@probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["nothing-given"], pick=PICK)
+def commit_of_nobody(group: TxnGroup, case: str, expected: str, pick: int) -> Generator[Said, None, None]:
+    """A commit that names no member is taken as it stands though the group has members; at first it was not."""
+    member = group.alone()
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, None, {0: 11}, -1)
+    if expected == "ACCEPTED":
+        yield from taken(group, producer, answer, 0, 11, case)
+    else:
+        yield held_if(all_answered(answer, Error[expected]), answer)
+
+
+@probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["member-id-given", "instance-id-given"], pick=PICK)
+def commit_of_half_a_member(group: TxnGroup, case: str, pick: int) -> Generator[Said, None, None]:
+    """With a member id or an instance id epoch -1 is an epoch like any other, and refused."""
+    member = group.alone(instance_id=group.bench.fresh("instance") if case == "instance-id-given" else None)
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    if case == "instance-id-given":
+        member.id = ""
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, member, {0: 11}, -1)
+    producer.end(committed=True)
+    after = group.decided(0)
+    none_taken = Error.NONE not in {partition.error for partition in answer.partitions}
+    yield held_if(none_taken and after.only.offset == 10, answer, after)
+
+
+@probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["legacy", "tv2"], offset=OFFSETS, rise=RISE)
+def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, rise: int) -> Generator[Said, None, None]:
+    """A plain commit that came after a transactional one stays when the transaction is committed."""
+    late_marker(group, case, offset, rise)
+    after = group.decided(0)
+    yield held_if(after.only.offset == offset + rise, after)
+
+
+def late_marker(group: TxnGroup, dialect: str, offset: int, rise: int) -> None:
+    """TxnOffsetCommit, then a plain commit of the same partition, then the marker."""
+    member, producer = group.alone(), group.producer(dialect)
+    accepted(group.txn_commit(producer, member, {0: offset}, member.epoch))
+    group.store(member, 0, offset + rise)
+    producer.end(committed=True)
+
+
+@probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["restart"], examples=3, offset=OFFSETS, rise=RISE, pick=PICK)
+def plain_commit_before_the_marker_loaded(
+    group: TxnGroup, case: str, offset: int, rise: int, pick: int
+) -> Generator[Said, None, None]:
+    """It stays for a coordinator that has only the log to go by, too."""
+    late_marker(group, group.dialect(pick), offset, rise)
+    other = TxnGroup(group.bench, new_group(group.bench))
+    late_marker(other, other.dialect(pick + 1), offset, rise)
+    group.restart_coordinator()
+    for restarted in (group, other):
+        after = restarted.decided(0)
+        yield held_if(after.only.offset == offset + rise, after)
