@@ -1,0 +1,89 @@
+"""The leader epoch as the controller manages it and brokers tell it (KIP-101, Leader Epoch)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.log import Partition, fresh_partition, partition_at_epoch
+from conformance.rigs.replicas import PAIRS, Pairs, frozen, reassign, whole_again
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import PartitionAnswer
+
+FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
+
+
+def asking(node: NodeClient, partition: Partition, case: str) -> Callable[[int], PartitionAnswer]:
+    """The question of a case, with its current leader epoch left open."""
+    if case == "fetch":
+        return lambda epoch: node.fetch(partition.topic, 0, 0, current_leader_epoch=epoch)
+    if case == "list-offsets":
+        return lambda epoch: node.list_offsets(partition.name, 0, current_leader_epoch=epoch)
+    return lambda epoch: node.offset_for_leader_epoch(partition.name, 0, 0, current_leader_epoch=epoch)
+
+
+@probe(
+    "KIP101-EPOCH-01",
+    rig=partition_at_epoch(3),
+    cases=["fetch", "list-offsets", "offset-for-leader-epoch"],
+    around=integers(1, 3),
+)
+def metadata_names_the_turn_of_the_fence(partition: Partition, case: str, around: int) -> Generator[Said, None, None]:
+    """Below the epoch that a broker's Metadata names it answers 74, above it 75, and at it neither."""
+    settled = partition.whole()
+    for broker in settled.replicas:
+        ask = asking(partition.bench.node(broker), partition, case)
+        told = partition.state(broker).leader_epoch
+        below = [ask(told - n) for n in range(around, 0, -1)]
+        at, above = ask(told), [ask(told + n) for n in range(1, around + 1)]
+        yield premise(partition.settled().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}")
+        turns = (
+            all(answer.error is Error.FENCED_LEADER_EPOCH for answer in below)
+            and at.error not in FENCE_ERRORS
+            and all(answer.error is Error.UNKNOWN_LEADER_EPOCH for answer in above)
+        )
+        yield held_if(turns, *below, at, *above)
+
+
+@probe("KIP101-EPOCH-01", rig=partition_at_epoch(3), cases=["topic-partitions"])
+def both_descriptions_name_one_epoch(partition: Partition, case: str) -> Generator[Said, None, None]:
+    """DescribeTopicPartitions names the epoch that Metadata names."""
+    settled = partition.whole()
+    for broker in settled.replicas:
+        node = partition.bench.node(broker)
+        told = node.metadata([partition.name])
+        described = node.describe_topic_partitions([partition.name])
+        yield premise(partition.settled().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}")
+        epochs = [answer.topics[0].partition(0).leader_epoch for answer in (told, described)]
+        yield held_if(epochs[0] == epochs[1], told, described)
+
+
+@probe("KIP101-EPOCH-03", rig=fresh_partition(), removed=integers(0, 1))
+def assignment_changes_and_the_epoch(partition: Partition, removed: int) -> Generator[Said, None, None]:
+    """Under one leader the removal of a replica raises the epoch, and its addition does not."""
+    before = partition.whole()
+    followers = [id for id in before.replicas if id != before.leader]
+    fewer = reassign(partition, tuple(id for id in before.replicas if id != followers[removed]))
+    more = reassign(partition, before.replicas)
+    yield premise(before.leader == fewer.leader == more.leader, f"led by {before.leader} all the time")
+    detail = f"before {before}; without {followers[removed]} {fewer}; with it {more}"
+    yield held_if(fewer.leader_epoch > before.leader_epoch, case="removal", detail=detail)
+    yield held_if(more.leader_epoch == fewer.leader_epoch, case="addition", detail=detail)
+
+
+@probe("KIP101-EPOCH-03", rig=PAIRS, examples=1)
+def isr_changes_and_the_epoch(pairs: Pairs, expected: str) -> Generator[Said, None, None]:
+    """Under one leader ISR growth leaves the epoch, and a shrink raises it by 1 only below metadata.version 12."""
+    before = pairs.states()
+    with frozen(pairs.bench, pairs.follower):
+        shrunk = pairs.states_with_isr(1)
+    whole_again(pairs.bench)
+    grown = pairs.states_with_isr(2)
+    raised = 1 if expected == "SHRINK_RAISES" else 0
+    for old, small, new in zip(before, shrunk, grown, strict=True):
+        yield premise(old.leader == small.leader == new.leader, f"led by {old.leader} all the time")
+        detail = f"before {old}; shrunk {small}; grown {new}"
+        yield held_if(small.leader_epoch == old.leader_epoch + raised, case="shrink", detail=detail)
+        yield held_if(new.leader_epoch == small.leader_epoch, case="growth", detail=detail)
