@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.catalogue import Facts, Requirement, shipped
 from conformance.judges.verdicts import VERDICTS, CaseTally, CellEvidence, Verdict, judge_cell
-from history.shards import CheckLine, Header, ObservationLine, Shard
+from history.shards import AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,40 +38,87 @@ class Matrix(msgspec.Struct, kw_only=True):
         return lines
 
 
+class _Gathered:
+    """One shard, from however many files hold pieces of it: a line that is there twice counts once."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.by_number: dict[int, set[bytes]] = defaultdict(set)
+        self.lines: list[AnyShardLine] = []
+        self.header: Header | None = None
+
+    def add(self, line: AnyShardLine) -> None:
+        text = msgspec.json.encode(line, order="sorted")
+        if text not in self.by_number[line.n]:
+            self.by_number[line.n].add(text)
+            self.lines.append(line)
+        if isinstance(line, Header):
+            self.header = line
+
+    @property
+    def trusted(self) -> bool:
+        """Does it tell its column, and carries no number two different lines?"""
+        return self.header is not None and all(len(texts) == 1 for texts in self.by_number.values())
+
+    @property
+    def missing(self) -> str:
+        ends = [line.n for line in self.lines if isinstance(line, Footer)]
+        if not ends:
+            return f"shard {self.id} has no footer: its worker was cut short"
+        gaps = ends[0] + 1 - len(self.by_number)
+        return f"shard {self.id} lacks {gaps} of its lines" if gaps else ""
+
+
 class _Pool:
     """Everything the shards of one column say."""
 
     def __init__(self) -> None:
-        self.facts = Facts(version="")
-        self.hashes: dict[str, set[str]] = defaultdict(set)
+        self.version = ""
+        self.ranges: dict[str, int] = {}
+        self.current: set[str] = set()
+        self.outdated: set[str] = set()
         self.checks: dict[str, set[str]] = defaultdict(set)
-        self.observed: dict[tuple[str, str], list[ObservationLine]] = defaultdict(list)
+        self.observed: dict[str, dict[str, list[ObservationLine]]] = defaultdict(lambda: defaultdict(list))
         self.ran: dict[str, set[str]] = defaultdict(set)
         self.errors: dict[str, set[str]] = defaultdict(set)
+        self.lost: list[str] = []
 
-    def header(self, header: Header) -> None:
-        if not self.facts.ranges:
-            self.facts = Facts(version=header.column.version, ranges=header.column.ranges)
-        for row, hash in header.rows.items():
-            self.hashes[row].add(hash)
+    @property
+    def facts(self) -> Facts:
+        return Facts(version=self.version, ranges=self.ranges)
+
+    def pour(self, shard: _Gathered, header: Header) -> None:
+        self.version = header.column.version
+        for name, level in header.column.ranges.items():
+            self.ranges[name] = max(level, self.ranges.get(name, level))
         for row, checks in header.checks.items():
             self.checks[row].update(checks)
+        self.lost += [shard.missing] if shard.missing else []
+        outdated = {row.id for row in shipped() if header.rows.get(row.id, row.hash) != row.hash}
+        self.outdated |= outdated
+        self.current |= header.rows.keys() - outdated
+        for line in shard.lines:
+            if isinstance(line, CheckLine):
+                self._ended(line, set(line.rows) - outdated)
+            elif isinstance(line, ObservationLine) and line.requirement not in outdated:
+                self.observed[line.requirement][line.case].append(line)
+                self.ran[line.requirement].add(line.check)
 
-    def check(self, line: CheckLine) -> None:
-        for row in line.rows:
+    def _ended(self, line: CheckLine, rows: set[str]) -> None:
+        for row in rows:
             if line.outcome != "cut-off" or line.examples:
                 self.ran[row].add(line.check)
             if line.outcome == "error":
                 self.errors[row].add(line.check)
 
-    def evidence(self, row: Requirement) -> CellEvidence:
-        cases = {case: _tally(lines) for (id, case), lines in self.observed.items() if id == row.id}
+    def evidence(self, row: Requirement, lost_anywhere: list[str]) -> CellEvidence:
         return CellEvidence(
-            cases=cases,
+            cases={case: _tally(lines) for case, lines in self.observed[row.id].items()},
             checks=len(self.checks[row.id]),
             ran=len(self.ran[row.id]),
             errors=len(self.errors[row.id]),
-            changed=bool(self.hashes[row.id] - {row.hash}),
+            changed=row.id in self.outdated - self.current,
+            lost="; ".join(sorted(self.lost + lost_anywhere)),
         )
 
 
@@ -85,40 +132,45 @@ def _tally(lines: list[ObservationLine]) -> CaseTally:
         violated=sum(line.result == "violated" for line in lines),
         recorded=sum(line.result == "recorded" for line in lines),
         inputs=len({line.inputs for line in lines}),
-        examples=len({line.example for line in lines}),
+        examples=len({(line.shard, line.example) for line in lines}),
         wavering=any(len(seen) > 1 for seen in variants.values()),
     )
 
 
 def judge_shards(shards: Iterable[Shard], run: str = "") -> Matrix:
-    """All cells of the columns that the shards (of one run, if named) speak of."""
+    """All cells of the columns that the shards (of one run, if named) speak of.
+
+    The same for any order, splitting and repeating of the lines. A shard without a header, or with two lines under one
+    number, does not count; nothing is satisfied beside it, nor in a column of which a line is known to be missing.
+    """
     pools: dict[str, _Pool] = defaultdict(_Pool)
-    for shard in shards:
-        if shard.header is not None and run in ("", shard.header.run):
-            _pour(shard, pools[shard.header.column.label])
-    cells = []
-    for label, pool in sorted(pools.items()):
-        for row in shipped():
-            evidence = pool.evidence(row)
-            judgement = judge_cell(row, pool.facts, evidence)
-            observations = sum(tally.observations for tally in evidence.cases.values())
-            cells.append(
-                Cell(
-                    requirement=row.id,
-                    label=label,
-                    verdict=judgement.verdict,
-                    reason=judgement.reason,
-                    observations=observations,
-                )
-            )
-    return Matrix(cells=cells)
+    lost: list[str] = []
+    for shard in _gather(shards):
+        if shard.header is None:
+            lost += [f"shard {shard.id} has no readable header"] if shard.id.startswith(run) else []
+        elif run in ("", shard.header.run):
+            if shard.trusted:
+                pools[shard.header.column.label].pour(shard, shard.header)
+            else:
+                lost.append(f"shard {shard.id} carries different lines under one number")
+    return Matrix(cells=[_cell(row, label, pool, lost) for label, pool in sorted(pools.items()) for row in shipped()])
 
 
-def _pour(shard: Shard, pool: _Pool) -> None:
-    for line in shard.lines:
-        if isinstance(line, Header):
-            pool.header(line)
-        elif isinstance(line, CheckLine):
-            pool.check(line)
-        elif isinstance(line, ObservationLine):
-            pool.observed[line.requirement, line.case].append(line)
+def _gather(pieces: Iterable[Shard]) -> list[_Gathered]:
+    shards: dict[str, _Gathered] = {}
+    for piece in pieces:
+        for line in piece.lines:
+            shards.setdefault(line.shard, _Gathered(line.shard)).add(line)
+    return list(shards.values())
+
+
+def _cell(row: Requirement, label: str, pool: _Pool, lost: list[str]) -> Cell:
+    evidence = pool.evidence(row, lost)
+    judgement = judge_cell(row, pool.facts, evidence)
+    return Cell(
+        requirement=row.id,
+        label=label,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        observations=sum(tally.observations for tally in evidence.cases.values()),
+    )
