@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from conformance.catalogue import Catalogue
 from conformance.catalogue.deviations import Deviation
@@ -42,6 +45,11 @@ def merge(
     return matrix
 
 
+def _as_json(name: str, table: DataFrame) -> DataFrame:
+    content = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+    return table.select(F.lit(name).alias("table"), content.alias("content"))
+
+
 def _summaries(lines: DataFrame) -> list[ShardSummary]:
     return [msgspec.convert(row, ShardSummary) for row in _collected(validate.summarise(lines))]
 
@@ -66,8 +74,12 @@ class _Tables:
         }
 
     def collect(self) -> Pooled:
-        """None of these grows with the number of observations."""
-        return Pooled(cases=_collected(self.cases), **{name: _collected(table) for name, table in self.small.items()})
+        """All in one job. None of these grows with the number of observations."""
+        named = [_as_json(name, table) for name, table in (self.small | {"cases": self.cases}).items()]
+        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in reduce(DataFrame.unionAll, named).collect():
+            found[row.table].append(msgspec.json.decode(row.content))
+        return Pooled(**found)
 
     def write(self, folder: str) -> None:
         kept = self.observations.repartition("kafka_version").sortWithinPartitions("shard", "n")

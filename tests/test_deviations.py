@@ -1,0 +1,42 @@
+"""The table of known deviations."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance.catalogue import CatalogueError, shipped
+from conformance.catalogue.deviations import load_deviations
+
+
+def _write(folder: Path, text: str) -> Path:
+    path = folder / "known.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_shipped_table_names_rows_and_versions() -> None:
+    deviations = load_deviations(shipped())
+    assert {entry.requirement for entry in deviations} >= {"KIP320-LO-04", "KIP360-INIT-10", "KIP595-LEAD-01"}
+    assert all(entry.reason for entry in deviations)
+
+
+def test_an_entry_covers_the_patches_of_its_minors() -> None:
+    (late,) = [entry for entry in load_deviations(shipped()) if entry.requirement == "KIP320-LO-04"]
+    assert late.covers("KIP320-LO-04", "3.7.2")
+    assert not late.covers("KIP320-LO-04", "3.8.0")
+    assert not late.covers("KIP320-LO-03", "3.7.2")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[deviation]\n", "known.toml"),
+        ('[[deviation]]\nrequirement = "KIP1-X-01"\nversions = ["3.3.."]\nreason = "r"\n', "no row of the catalogue"),
+        ('[[deviation]]\nrequirement = "KIP320-LO-04"\nversions = []\nreason = "r"\n', "names no versions"),
+        ('[[deviation]]\nrequirement = "KIP320-LO-04"\nversions = ["3.3"]\nreason = "r"\n', "no version range"),
+        ('[[deviation]]\nrequirement = "KIP320-LO-04"\nversion = "3.3"\nreason = "r"\n', "unknown field"),
+    ],
+)
+def test_a_broken_entry_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(CatalogueError, match=said):
+        load_deviations(shipped(), _write(tmp_path, text))
