@@ -22,7 +22,7 @@ def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
     """Answered with this partition error and the receiver's leader and epoch, and with no effect."""
     answer = tried.answer
     as_said = answer.error is error and answer.top_level_error is Error.NONE
-    return as_said and of(answer) == tried.before.stored.leader and tried.unchanged
+    return as_said and of(answer) == tried.leader and tried.unchanged
 
 
 @probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)

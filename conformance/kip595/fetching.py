@@ -47,7 +47,7 @@ def fetched(
             partition_max_bytes=SMALL, **more,
         )  # fmt: skip
 
-    return quorum.tried(name, ask)
+    return quorum.tried(name, ask, disk=False)
 
 
 def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
@@ -55,7 +55,7 @@ def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
     answer = tried.answer
     nothing = not answer.batches and answer.high_watermark == -1 and answer.diverging_epoch is None
     as_said = answer.error is error and answer.top_level_error is Error.NONE
-    return as_said and nothing and answer.current_leader == tried.before.stored.leader and tried.unchanged
+    return as_said and nothing and answer.current_leader == tried.leader and tried.unchanged
 
 
 @probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=MEMBERS, by=integers(1, 4),
@@ -167,7 +167,8 @@ def _matching(log: list[EpochStart], end: int, case: str, number: int) -> tuple[
     if case == "epoch-start":
         which = 1 + number % (len(log) - 1)
         return log[which].start, log[which - 1].epoch
-    offset = 1 + number % (end - 1)
+    # Near the end, since an answer runs on to the end of the log.
+    offset = end - 1 - number % (end // 2)
     return next((offset, line.epoch) for line in reversed(log) if line.start < offset)
 
 

@@ -144,7 +144,7 @@ def answers_carry_leader_and_epoch(
         return answer
 
     tried = quorum.tried(name, ask)
-    yield held_if(of(tried.answer) == tried.before.stored.leader and tried.unchanged, tried.answer)
+    yield held_if(of(tried.answer) == tried.leader and tried.unchanged, tried.answer)
 
 
 ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
@@ -168,7 +168,7 @@ def refused_fetch_carries_leader_and_epoch(
 
     tried = quorum.tried(name, ask)
     yield premise(tried.answer.error is not Error.NONE, "a partition error")
-    yield held_if(tried.answer.current_leader == tried.before.stored.leader, tried.answer)
+    yield held_if(tried.answer.current_leader == tried.leader, tried.answer)
 
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=integers(0, 4))
@@ -185,7 +185,7 @@ def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> G
 
     tried = quorum.tried(name, ask)
     yield premise(tried.answer.error is Error.NONE, "no error")
-    yield held_if(tried.answer.current_leader == tried.before.stored.leader, tried.answer)
+    yield held_if(tried.answer.current_leader == tried.leader, tried.answer)
 
 
 @probe("KIP595-API-07", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, back=integers(1, 4),
@@ -224,9 +224,9 @@ def _asked_in_old_epoch(quorum: Quorum, name: str, api: str, back: int, version:
         epoch = settled.leader_epoch - back
         return ASK[api](quorum, name, epoch, cluster_id=quorum.cluster_id, version=version)
 
-    return quorum.tried(name, ask)
+    return quorum.tried(name, ask, disk=False)
 
 
 def _endpoint(tried: Tried[Any]) -> Node:
-    id = tried.before.stored.leader_id
+    id = tried.leader.leader_id
     return Node(node_id=id, host=f"controller-{id}", port=CONTROLLER_PORT)

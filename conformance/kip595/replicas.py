@@ -85,5 +85,5 @@ def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: i
             current_leader_epoch=settled.leader_epoch + wrong.ahead, version=quorum.version("FetchSnapshot", older),
         )  # fmt: skip
 
-    tried = quorum.tried(name, ask)
+    tried = quorum.tried(name, ask, disk=False)
     yield held_if(tried.answer.error is wrong.error and tried.answer.top_level_error is Error.NONE, tried.answer)

@@ -47,7 +47,7 @@ def refused(tried: Tried[VoteAnswer], error: Error) -> bool:
     """Refused with this partition error, naming the receiver's leader and epoch, and with no effect."""
     answer = tried.answer
     as_said = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
-    return as_said and of(answer) == tried.before.stored.leader and tried.unchanged
+    return as_said and of(answer) == tried.leader and tried.unchanged
 
 
 @probe("KIP595-VOTE-01", rig=QUORUM, member=MEMBERS, back=integers(1, 4), older=OLDER)

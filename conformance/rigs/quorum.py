@@ -50,10 +50,10 @@ class Stored(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """Whom a controller says it follows, in which epoch, and what it has stored."""
+    """Whom a controller says it follows, in which epoch, and what it has stored (None if its disk was not read)."""
 
     says: LeaderAndEpoch
-    stored: Stored
+    stored: Stored | None
 
 
 class Tried(NamedTuple, Generic[A]):
@@ -66,6 +66,11 @@ class Tried(NamedTuple, Generic[A]):
     @property
     def unchanged(self) -> bool:
         return self.before == self.after
+
+    @property
+    def leader(self) -> LeaderAndEpoch:
+        """What the answer has to name: leader and epoch of before, from disk where that was read."""
+        return self.before.stored.leader if self.before.stored else self.before.says
 
 
 class EpochStart(msgspec.Struct, frozen=True):
@@ -116,9 +121,9 @@ class Quorum:
         file = self.bench.read_file(name, QUORUM_STATE)
         return msgspec.json.decode(file.text, type=Stored)
 
-    def condition(self, name: str) -> Condition:
+    def condition(self, name: str, disk: bool = True) -> Condition:
         """What the controller has stored, and then says."""
-        stored = self.stored(name)
+        stored = self.stored(name) if disk else None
         return Condition(self.says(name), stored)
 
     def epochs(self) -> list[EpochStart]:
@@ -160,8 +165,8 @@ class Quorum:
 
     # --- trying
 
-    def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A]) -> Tried[A]:
-        """Ask when the quorum is settled; `ask` gets its leader and epoch.
+    def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
+        """Ask when the quorum is settled; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
 
         An election of its own accord would look like an effect of the request, so a try after which the node says something
         else is repeated: what happens in each of three tries is the request's doing.
@@ -169,9 +174,9 @@ class Quorum:
         tried: Tried[A] | None = None
         for _ in range(TRIES):
             settled = self.settled()
-            before = self.condition(name)
+            before = self.condition(name, disk)
             if before.says == settled:
-                tried = Tried(before, ask(settled), self.condition(name))
+                tried = Tried(before, ask(settled), self.condition(name, disk))
                 if tried.after.says == settled:
                     return tried
         if tried is None:
