@@ -17,6 +17,16 @@ from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import NewBatch, batch
 from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
 
+NOT_YET = frozenset(
+    {
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.UNKNOWN_TOPIC_ID,
+    }
+)
+"""What a broker answers to a fetch with the epoch of Metadata until it acts on that epoch."""
+
 
 class Boundary(msgspec.Struct, frozen=True):
     """Where an epoch began: its number and the offset of its first record."""
@@ -80,13 +90,19 @@ class Partition:
         return self.bench.eventually(agreed, f"all brokers naming one leader of {self.name}-{self.index}")
 
     def whole(self) -> PartitionMetadata:
-        """The state once every replica is in the ISR."""
+        """The state once every replica is in the ISR and acts on it."""
 
         def is_whole() -> PartitionMetadata | None:
             state = self.settled()
-            return state if set(state.isr) == set(state.replicas) else None
+            return state if set(state.isr) == set(state.replicas) and self._acted_on(state) else None
 
         return self.bench.eventually(is_whole, f"the full ISR of {self.name}-{self.index}")
+
+    def _acted_on(self, state: PartitionMetadata) -> bool:
+        """Does the ISR work at this epoch? A broker tells of a change in Metadata a moment before it acts on it."""
+        asked = (self.bench.node(id) for id in state.isr)
+        answers = [node.fetch(self.topic, self.index, 0, current_leader_epoch=state.leader_epoch) for node in asked]
+        return not any(answer.error in NOT_YET for answer in answers)
 
     # --- writing, moving
 
@@ -117,7 +133,7 @@ class Partition:
 
     def _led_by(self, id: int) -> PartitionMetadata | None:
         state = self.settled()
-        return state if state.leader == id else None
+        return state if state.leader == id and self._acted_on(state) else None
 
     def _accepted(self, error: Error) -> None:
         if error is not Error.NONE:
