@@ -3,32 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.checks import PremiseSaid, Said, held_if, premise, probe
 from conformance.rigs.log import Partition, partition_at_epoch
-from fixtures.wire import Error
-from fixtures.wire.log import CONSUMER
+from conformance.rigs.replica_log import reads_nothing, replica_log, serves
+from conformance.rigs.spoken import BACK, spoken
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import CONSUMER, FetchedPartition, LeaderAndEpoch
+
+FENCED_FROM = 9
+"""The first version of Fetch with a current leader epoch."""
+FOLLOWERS_SERVE_FROM = 11
+HINTS_FROM = 16
+LARGEST_EPOCH = 2**31 - 1
 
 
-def as_replica(partition: Partition, case: str) -> int:
-    """The replica id of a consumer, or of a real follower of the partition."""
+class Asking(NamedTuple):
+    """Who asks whom: the replica id of the request, the broker, and the state of the partition before."""
+
+    node: NodeClient
+    replica_id: int
+    state: PartitionMetadata
+
+
+def asking(partition: Partition, case: str) -> Asking:
+    """A consumer at the leader, but with case `replica` a real follower there, with `follower` a consumer at a follower."""
     state = partition.settled()
-    return next(id for id in state.replicas if id != state.leader) if case == "replica" else CONSUMER
+    follower = next(id for id in state.replicas if id != state.leader)
+    node = partition.bench.node(follower if case == "follower" else state.leader)
+    return Asking(node, follower if case in ("replica", "no-endpoints") else CONSUMER, state)
 
 
-@probe("KIP320-FETCH-02", rig=partition_at_epoch(3), cases=["consumer", "replica"], epochs_back=integers(1, 3))
-def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int) -> Generator[Said, None, None]:
-    """A fetch that names an older epoch is refused, and nothing is read."""
-    before = partition.settled()
-    answer = partition.leader().fetch(
+def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseSaid:
+    """Premise: leader and epoch are still what they were, so all answers between belong to one epoch."""
+    now = partition.settled()
+    same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
+    return premise(same, f"still epoch {before.leader_epoch} of leader {before.leader}: {now}")
+
+
+@probe("KIP320-FETCH-01", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK)
+def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: int) -> Generator[Said, None, None]:
+    """A fetch that names the epoch of the addressed broker gets records, high watermark and log start."""
+    node, replica_id, state = asking(partition, case)
+    log = replica_log(partition, node)
+    low = FOLLOWERS_SERVE_FROM if case == "follower" else FENCED_FROM
+    answer = node.fetch(
+        partition.topic,
+        0,
+        offset,
+        current_leader_epoch=state.leader_epoch,
+        replica_id=replica_id,
+        version=spoken(partition.bench, "Fetch", back, low=low),
+    )
+    yield unmoved(partition, state)
+    whole = serves(answer, log, offset)
+    yield held_if(whole and answer.high_watermark == log.end and answer.log_start_offset == log.start, answer)
+
+
+@probe("KIP320-FETCH-02", rig=partition_at_epoch(3), epochs_back=integers(1, 3), back=BACK)
+def older_epoch_is_fenced(
+    partition: Partition, case: str, expected: str, epochs_back: int, back: int
+) -> Generator[Said, None, None]:
+    """A fetch that names an older epoch is refused, nothing is read, and a consumer is told who leads."""
+    node, replica_id, state = asking(partition, case)
+    hinted = case in ("hint", "no-endpoints")
+    answer = node.fetch(
         partition.topic,
         0,
         0,
-        current_leader_epoch=before.leader_epoch - epochs_back,
-        replica_id=as_replica(partition, case),
+        current_leader_epoch=state.leader_epoch - epochs_back,
+        replica_id=replica_id,
+        version=spoken(partition.bench, "Fetch", back, low=HINTS_FROM if hinted else FENCED_FROM),
     )
-    yield premise(partition.epoch() == before.leader_epoch, f"still epoch {before.leader_epoch}")
-    refused = answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches
-    yield held_if(refused and answer.high_watermark == -1 and answer.log_start_offset == -1, answer)
+    told = case != "hint" or names_leader(partition, node, answer, state)
+    silent = case != "no-endpoints" or bool(answer.node_endpoints) == (expected == "ENDPOINTS")
+    yield unmoved(partition, state)
+    refused = answer.error is Error.FENCED_LEADER_EPOCH and reads_nothing(answer)
+    yield held_if(refused and told and silent, answer)
+
+
+def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartition, state: PartitionMetadata) -> bool:
+    """Does the hint (KIP-951) name leader, epoch and the address that Metadata gives on the same listener?"""
+    brokers = node.metadata([partition.name]).brokers
+    [address] = [(broker.host, broker.port) for broker in brokers if broker.node_id == state.leader]
+    endpoints = [(e.host, e.port) for e in answer.node_endpoints if e.node_id == state.leader]
+    return answer.current_leader == LeaderAndEpoch(state.leader, state.leader_epoch) and endpoints == [address]
+
+
+@probe("KIP320-FETCH-03", rig=partition_at_epoch(3), epochs_ahead=integers(1, 1000), back=BACK)
+def newer_epoch_is_unknown(
+    partition: Partition, case: str, epochs_ahead: int, back: int
+) -> Generator[Said, None, None]:
+    """A fetch that names a newer epoch is refused without records or leader, and the broker's own epoch stays."""
+    node, replica_id, state = asking(partition, case)
+    version = spoken(partition.bench, "Fetch", back, low=FENCED_FROM)
+    newer = LARGEST_EPOCH if case == "largest" else state.leader_epoch + epochs_ahead
+    answer = node.fetch(partition.topic, 0, 0, current_leader_epoch=newer, replica_id=replica_id, version=version)
+    # Epochs are compared before leadership, so at a follower too the broker's own one is not "unknown".
+    own = node.fetch(partition.topic, 0, 0, current_leader_epoch=state.leader_epoch, version=version)
+    yield unmoved(partition, state)
+    refused = answer.error is Error.UNKNOWN_LEADER_EPOCH and reads_nothing(answer)
+    named = answer.node_endpoints or answer.current_leader not in (None, LeaderAndEpoch())
+    stayed = own.error in (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER)
+    yield held_if(refused and not named and stayed, answer, own)

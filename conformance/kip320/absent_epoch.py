@@ -1,0 +1,57 @@
+"""Fetch without a current leader epoch: only leadership and the offset count (KIP-320, Fetch)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, probe
+from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, asking, unmoved
+from conformance.rigs.log import Partition, partition_at_epoch
+from conformance.rigs.replica_log import ReplicaLog, reads_nothing, replica_log, serves
+from conformance.rigs.spoken import BACK, spoken
+from fixtures.wire import Error
+from fixtures.wire.log import FetchedPartition
+
+VERSIONS: dict[str, tuple[int, int | None]] = {
+    "sentinel": (FENCED_FROM, None),
+    "negative": (FENCED_FROM, None),
+    "unversioned": (4, FENCED_FROM - 1),
+    "ancient": (0, 3),
+    "follower-refuses": (4, FOLLOWERS_SERVE_FROM - 1),
+    "follower-serves": (FOLLOWERS_SERVE_FROM, None),
+}
+
+
+@probe("KIP320-FETCH-04", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK, below=integers(-(2**31), -2))
+def absent_epoch_is_not_compared(
+    partition: Partition, case: str, offset: int, back: int, below: int
+) -> Generator[Said, None, None]:
+    """Without a current epoch the leader serves a fetch; a follower refuses it up to version 10 and serves it then."""
+    node, _, state = asking(partition, "follower" if case.startswith("follower") else "consumer")
+    log = replica_log(partition, node)
+    low, high = VERSIONS[case]
+    answer = node.fetch(
+        partition.topic,
+        0,
+        offset,
+        current_leader_epoch=below if case == "negative" else -1,
+        version=spoken(partition.bench, "Fetch", back, low=low, high=high),
+    )
+    yield unmoved(partition, state)
+    yield held_if(as_promised(case, answer, log, offset), answer)
+
+
+def as_promised(case: str, answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
+    if case == "follower-refuses":
+        return answer.error is Error.NOT_LEADER_OR_FOLLOWER and reads_nothing(answer)
+    whole = same_records(answer, log, offset) if case == "ancient" else serves(answer, log, offset)
+    return whole and answer.high_watermark == log.end
+
+
+def same_records(answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
+    """The log's records from `offset` on, or as many as fit: the old format is larger and gets no more bytes for it."""
+    handed = [(r.offset, r.value) for batch in answer.batches for r in batch.records if r.offset >= offset]
+    stored = [(r.offset, r.value) for batch in log.batches for r in batch.records if r.offset >= offset]
+    return answer.error is Error.NONE and bool(handed) and handed == stored[: len(handed)]

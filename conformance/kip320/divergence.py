@@ -1,0 +1,171 @@
+"""Fetch with LastFetchedEpoch: what is a divergence, what is out of range, what is merely not committed (KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip320.fencing import asking, unmoved
+from conformance.rigs.behind import watermark_behind
+from conformance.rigs.histories import AWAY_AND_BACK, Gap, TrimmedPartitions, trimmed_to
+from conformance.rigs.log import Partition, fresh_partition, partition_at_epoch
+from conformance.rigs.replica_log import replica_log
+from conformance.rigs.spoken import BACK, spoken
+from fixtures.wire import Error
+from fixtures.wire.log import EpochAndOffset, FetchedPartition
+
+DIVERGES_FROM = 12
+"""The first version of Fetch with LastFetchedEpoch and DivergingEpoch."""
+TRIMMED = trimmed_to(4, 6, 7)
+
+
+def diverges(answer: FetchedPartition, epoch: int, end: int) -> bool:
+    """Error 0, no records, and this epoch with this end offset as the diverging one."""
+    no_records = answer.error is Error.NONE and not answer.batches
+    return no_records and answer.diverging_epoch == EpochAndOffset(epoch, end)
+
+
+def out_of_range(answer: FetchedPartition) -> bool:
+    return answer.error is Error.OFFSET_OUT_OF_RANGE and not answer.batches and answer.diverging_epoch is None
+
+
+@probe(
+    "KIP320-FETCH-06",
+    rig=partition_at_epoch(3),
+    cases=["consumer", "replica", "follower"],
+    which=integers(0, 2),
+    past=integers(1, 4),
+    with_epoch=booleans(),
+    back=BACK,
+)
+def ended_epoch_diverges(
+    partition: Partition, case: str, which: int, past: int, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """A position past the end of its epoch is answered with that epoch and its end, in place of records."""
+    node, replica_id, state = asking(partition, case)
+    log = replica_log(partition, node)
+    epoch = log.ended()[which]
+    end = log.end_of(epoch)
+    answer = node.fetch(
+        partition.topic,
+        0,
+        end + past,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        last_fetched_epoch=epoch,
+        replica_id=replica_id,
+        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+    )
+    yield unmoved(partition, state)
+    yield held_if(diverges(answer, epoch, end), answer)
+
+
+@probe("KIP320-FETCH-06", rig=AWAY_AND_BACK, cases=["floor"], past=integers(1, 4), with_epoch=booleans(), back=BACK)
+def gap_epoch_diverges_at_its_floor(
+    gap: Gap, case: str, past: int, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """Of an epoch that left no record the largest one below it is named, with its end."""
+    partition = gap.partition
+    node, _, state = asking(partition, "consumer")
+    log = replica_log(partition, node)
+    yield premise(gap.gap not in log.stamps and gap.floor in log.stamps, f"no record of epoch {gap.gap}: {log.stamps}")
+    end = log.end_of(gap.floor)
+    answer = node.fetch(
+        partition.topic,
+        0,
+        end + past,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        last_fetched_epoch=gap.gap,
+        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+    )
+    yield unmoved(partition, state)
+    yield held_if(diverges(answer, gap.floor, end), answer)
+
+
+@probe(
+    "KIP320-FETCH-07",
+    rig=TRIMMED,
+    cases=["below-start"],
+    number=integers(0, 2),
+    below=integers(1, 4),
+    last=integers(0, 3),
+    back=BACK,
+)
+def below_the_start_is_out_of_range(
+    trimmed: TrimmedPartitions, case: str, number: int, below: int, last: int, back: int
+) -> Generator[Said, None, None]:
+    """Below the log start no LastFetchedEpoch, purged or kept, turns the range error into a divergence."""
+    one = trimmed.one(number)
+    node, _, state = asking(one.partition, "consumer")
+    answer = node.fetch(
+        one.partition.topic,
+        0,
+        one.start - below,
+        current_leader_epoch=state.leader_epoch,
+        last_fetched_epoch=[*one.epochs, -1][last],
+        version=spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
+    )
+    yield unmoved(one.partition, state)
+    yield held_if(out_of_range(answer), answer)
+
+
+@probe(
+    "KIP320-FETCH-07",
+    rig=partition_at_epoch(3),
+    cases=["unknown-epoch", "past-end", "unset"],
+    offset=integers(0, 12),
+    past=integers(1, 1000),
+    ahead=integers(1, 1000),
+    which=integers(0, 3),
+    with_epoch=booleans(),
+    back=BACK,
+)
+def range_error_or_divergence(
+    partition: Partition, case: str, offset: int, past: int, ahead: int, which: int, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """An unknown epoch is out of range, an offset past the end diverges, and without an epoch it is out of range."""
+    node, _, state = asking(partition, "consumer")
+    log = replica_log(partition, node)
+    known = sorted(log.stamps)[which]
+    position = {"unknown-epoch": offset, "past-end": log.end + past, "unset": log.end + past if which else -past}[case]
+    last = {"unknown-epoch": state.leader_epoch + ahead, "past-end": known, "unset": -1}[case]
+    answer = node.fetch(
+        partition.topic,
+        0,
+        position,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        last_fetched_epoch=last,
+        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+    )
+    yield unmoved(partition, state)
+    held = diverges(answer, known, log.end_of(known)) if case == "past-end" else out_of_range(answer)
+    yield held_if(held, answer)
+
+
+@probe(
+    "KIP320-FETCH-07",
+    rig=fresh_partition(),
+    cases=["uncommitted"],
+    records=integers(1, 4),
+    position=integers(0, 3),
+    with_last=booleans(),
+    back=BACK,
+)
+def uncommitted_is_empty(
+    partition: Partition, case: str, records: int, position: int, with_last: bool, back: int
+) -> Generator[Said, None, None]:
+    """A consumer above the high watermark and not past the log end gets error 0 and nothing."""
+    with watermark_behind(partition, records) as behind:
+        answer = behind.leader.fetch(
+            partition.topic,
+            0,
+            behind.watermark + 1 + position % records,
+            current_leader_epoch=behind.epoch,
+            last_fetched_epoch=behind.epoch if with_last else -1,
+            version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+        )
+        still = behind.still(partition)
+    yield still
+    empty = not answer.batches and answer.diverging_epoch is None
+    yield held_if(answer.error is Error.NONE and empty, answer)
