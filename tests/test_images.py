@@ -10,7 +10,7 @@ from typing import Any
 import docker
 import docker.errors
 import pytest
-from fake_engine import FakeEngine
+from tests.fake_engine import FakeEngine
 
 from fixtures.errors import EngineTrouble, ImageUnavailable, NotKafka
 from fixtures.images import Image, build, derive, from_home, from_image, layers, maven, obtain, sources

@@ -15,7 +15,7 @@ import docker
 import docker.errors
 import pytest
 import requests
-from fake_engine import FakePulls
+from tests.fake_engine import FakePulls
 
 from fixtures.errors import EngineTrouble, ImageUnavailable
 from fixtures.images import from_image, maven, obtain, pull, sources

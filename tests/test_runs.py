@@ -9,7 +9,7 @@ import docker
 import docker.errors
 import pytest
 import requests
-from fake_engine import FakeEngine
+from tests.fake_engine import FakeEngine
 
 from fixtures.errors import KitError
 from fixtures.images import layers

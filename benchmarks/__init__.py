@@ -1,0 +1,1 @@
+"""What is measured, and how: `python -m benchmarks`. Ratios within one run, printed and never asserted."""
