@@ -28,9 +28,11 @@ def in_range(version: str, text: str) -> bool:
     match = _RANGE.match(text)
     if match is None:
         raise ValueError(f"{text!r} is no version range; write '3.3..4.2', '4.3..' or '..3.9.1'")
-    low, high = match["low"], match["high"]
+    low, high = numbers(match["low"] or ""), numbers(match["high"] or "")
+    if high and low[: len(high)] > high:
+        raise ValueError(f"{text!r} holds no version; write the older end first, as in '3.9..4.2'")
     have = numbers(version)
-    return (low is None or have >= numbers(low)) and (high is None or have[: high.count(".") + 1] <= numbers(high))
+    return have >= low and (not high or have[: len(high)] <= high)
 
 
 def need(text: str) -> tuple[str, str, int]:

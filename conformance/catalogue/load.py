@@ -67,9 +67,15 @@ def shipped() -> Catalogue:
 
 def _rows_of(path: Traversable) -> Iterator[Requirement]:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("requirement", [])
-    except tomllib.TOMLDecodeError as error:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{path.name}: not TOML: {error}") from error
+    tables = content.pop("requirement", [])
+    if content or not isinstance(tables, list):
+        wrong = ", ".join(map(repr, content)) or "'requirement' as a single table"
+        raise CatalogueError(f"{path.name}: holds {wrong}; every row begins with [[requirement]], nothing else is read")
+    if not tables:
+        raise CatalogueError(f"{path.name}: there is no row in it; a row begins with [[requirement]]")
     for number, table in enumerate(tables, start=1):
         yield _row(path, table, number)
 
