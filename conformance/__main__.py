@@ -18,6 +18,7 @@ from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import obtain, select
 from fixtures.runs import forget, sweep
 
+CONFIGURATION = Path(__file__).parent.parent / "pyproject.toml"
 PARTS_OF_A_RUN = ("shards", "histories", "evidence", "matrix", "rejudged")
 
 
@@ -72,7 +73,8 @@ def matrix(options: Sequence[str]) -> int:
 
 def _pytest(options: Sequence[str]) -> int:
     began = time.monotonic()
-    code = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "auto", *options], check=False).returncode
+    command = [sys.executable, "-m", "pytest", "-c", str(CONFIGURATION), "-v", "-n", "auto", *options]
+    code = subprocess.run(command, check=False).returncode
     _say(f"checks: {time.monotonic() - began:.0f} s")
     # pytest's own codes for wrong use and for nothing collected.
     return EXIT_WRONG_USE if code in (4, 5) else code
