@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -278,9 +278,16 @@ class Group:
         self, member: Member | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
         """Commit an offset for each partition at this epoch, as the member or, for None, as nobody."""
+        wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
+        return self.commit_all(member, wanted, epoch, version=version)
+
+    def commit_all(
+        self, member: Member | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
+    ) -> OffsetCommitAnswer:
+        """As `commit`, for offsets of any topics and with any metadata."""
         return self.node.offset_commit(
             self.name,
-            [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()],
+            offsets,
             member_id=member.id if member else "",
             epoch=epoch,
             instance_id=member.instance_id if member else None,
@@ -361,13 +368,15 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
     [created] = node.create_topics([wanted]).topics
     if created.error is not Error.NONE:
         raise KitError(f"topic {wanted.name} could not be created: {created.error.name} {created.error_message}")
-    bench.eventually(lambda: _usable(node, wanted.name), f"the broker knowing topic {wanted.name}")
-    return Topic(created.name, created.topic_id)
+    topic = Topic(created.name, created.topic_id)
+    bench.eventually(lambda: _usable(node, topic), f"the broker knowing {topic}")
+    return topic
 
 
-def _usable(node: NodeClient, topic: str) -> bool:
-    [found] = node.metadata([topic]).topics
-    return found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
+def _usable(node: NodeClient, topic: Topic) -> bool:
+    [found] = node.metadata([topic.name]).topics
+    led = found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
+    return led and found.topic_id == topic.id
 
 
 def reachable(node: NodeClient) -> bool:

@@ -1,0 +1,99 @@
+"""OffsetCommit with several partitions or topics in one request (KIP-1251, as it landed)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from uuid import UUID
+
+from hypothesis.strategies import integers, uuids
+
+from conformance.checks import Said, held_if, probe
+from conformance.rigs.groups import Group, fresh_group, new_topic
+from fixtures.errors import KitError
+from fixtures.wire import Error
+from fixtures.wire.calls import Topic
+from fixtures.wire.groups import NewOffset
+
+BUMPS = integers(0, 3)
+OFFSETS = integers(1, 2**40)
+LONGEST_METADATA = 4096
+"""Kafka's default of offset.metadata.max.bytes, which the kit leaves alone."""
+
+
+@probe("KIP1251-COMMIT-09", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, offset=OFFSETS)
+def one_lost_partition_among_kept_ones(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
+    """A request that names a partition which it may not commit is refused as a whole, and nothing of it is stored."""
+    hand = group.hand_over(bumps)
+    group.given(hand.new, hand.lost)
+    group.store(hand.new, hand.lost, offset)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    answer = group.commit(hand.old, {hand.kept: offset + 1, hand.lost: offset + 2}, hand.before)
+    kept, lost = group.stored(hand.kept), group.stored(hand.lost)
+    nothing = kept.only.offset == -1 and lost.only.offset == offset
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and nothing, answer, kept, lost, case="mixed")
+
+
+@probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, excess=integers(1, 2000))
+def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Said, None, None]:
+    """A lost partition with too much metadata is refused for that alone, and does not sink the kept one."""
+    hand = group.hand_over(bumps)
+    group.given(hand.new, hand.lost)
+    group.store(hand.new, hand.lost, 10)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    oversized = NewOffset(group.topic, hand.lost, 11, metadata="x" * (LONGEST_METADATA + excess))
+    answer = group.commit_all(hand.old, [oversized, NewOffset(group.topic, hand.kept, 12)], hand.before)
+    kept, lost = group.stored(hand.kept), group.stored(hand.lost)
+    errors = {result.partition: result.error for result in answer.partitions}
+    told = errors == {hand.lost: Error.OFFSET_METADATA_TOO_LARGE, hand.kept: Error.NONE}
+    yield held_if(told and (kept.only.offset, lost.only.offset) == (12, 10), answer, kept, lost, case="mixed")
+
+
+@probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
+def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Said, None, None]:
+    """A topic id that nobody knows is answered as that, and the request's other topics are committed."""
+    member = group.alone()
+    yield group.holding(member, member.epoch, 0)
+    unknown = NewOffset(Topic("nowhere", topic_id), 0, offset)
+    answer = group.commit_all(member, [unknown, NewOffset(group.topic, 0, offset)], member.epoch, version=10)
+    after = group.stored(0)
+    errors = {result.topic_id: result.error for result in answer.partitions}
+    told = errors == {topic_id: Error.UNKNOWN_TOPIC_ID, group.topic.id: Error.NONE}
+    yield held_if(told and after.only.offset == offset, answer, after, case="unknown-id")
+
+
+@probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=BUMPS, offset=OFFSETS)
+def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
+    """The id of a topic that was deleted commits nothing for the topic that has its name now."""
+    member = group.alone(bumps)
+    old = recreate(group)
+    answer = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
+    after = group.stored(0)
+    yield held_if(Error.NONE not in answer.errors and after.only.offset == -1, answer, after, case="deleted-id")
+
+
+@probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
+def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
+    """By name an older epoch is refused for a topic that was created again: nobody had the new one then."""
+    member = group.alone()
+    before = member.epoch
+    member.bump(bumps)
+    recreate(group)
+    member.assigned = frozenset()
+    group.settle(member)
+    yield group.holding(member, member.epoch, 0)
+    answer = group.commit(member, {0: offset}, before, version=9)
+    after = group.stored(0)
+    refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == -1
+    yield held_if(refused, answer, after, case="by-name")
+
+
+def recreate(group: Group) -> Topic:
+    """Delete the group's topic and create it again under its name; returns the topic that was."""
+    old = group.topic
+    [deleted] = group.node.delete_topics([old.name]).topics
+    if deleted.error is not Error.NONE:
+        raise KitError(f"topic {old.name} could not be deleted: {deleted}")
+    group.topic = new_topic(group.bench, group.partitions, old.name)
+    return old
