@@ -11,9 +11,10 @@ import msgspec
 from fixtures.cluster import KRaftCluster, NodeState
 from fixtures.cluster.topology import Member
 from fixtures.errors import KitError
+from fixtures.images import jar_of
 from fixtures.tape import Tape
 from fixtures.waiting import eventually
-from fixtures.wire import NodeClient
+from fixtures.wire import NodeClient, Schemas
 from history.shards import Column
 
 T = TypeVar("T")
@@ -198,6 +199,17 @@ class Bench:
                 return File(None)
 
         return self.tape.call(name, "read_file", {"path": path}, File, read)
+
+    def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
+        """What a record or file of the release says, read by the schema in one of its own jars, e.g. message
+        ``OffsetCommitValue`` of ``kafka-group-coordinator``.
+        """
+
+        def decoded() -> T:
+            schemas = Schemas.of_jar(jar_of(self._live().image, artifact))
+            return msgspec.convert(schemas.message(message).decode(data, version), into)
+
+        return self.tape.call("kit", "decode", {"message": message, "version": version, "data": data.hex()}, into, decoded)
 
     def _live(self) -> KRaftCluster:
         if self._cluster is None:
