@@ -209,7 +209,8 @@ class Bench:
             schemas = Schemas.of_jar(jar_of(self._live().image, artifact))
             return msgspec.convert(schemas.message(message).decode(data, version), into)
 
-        return self.tape.call("kit", "decode", {"message": message, "version": version, "data": data.hex()}, into, decoded)
+        request = {"message": message, "version": version, "data": data.hex()}
+        return self.tape.call("kit", "decode", request, into, decoded)
 
     def _live(self) -> KRaftCluster:
         if self._cluster is None:
