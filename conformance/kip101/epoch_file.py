@@ -10,6 +10,7 @@ from conformance.bench import File
 from conformance.checks import Said, held_if, premise, probe
 from conformance.rigs.epoch_file import entries_of, entry_of, read_epochs
 from conformance.rigs.log import Boundary, Partition, fresh_partition, partition_at_epoch
+from conformance.rigs.replicas import TRIO
 from fixtures.wire import Error
 from fixtures.wire.log import EARLIEST
 
@@ -28,7 +29,7 @@ def file_has_the_documented_form(partition: Partition) -> Generator[Said, None, 
         yield held_if(documented(file), file, case="leader" if broker == state.leader else "follower")
 
 
-@probe("KIP101-CACHE-02", rig=fresh_partition(), records=integers(1, 4))
+@probe("KIP101-CACHE-02", rig=TRIO, records=integers(1, 4))
 def epoch_is_entered_at_election_and_first_batch(partition: Partition, records: int) -> Generator[Said, None, None]:
     """A new leader enters its epoch at its log end before any write, a follower only with the epoch's first batch."""
     end = partition.write(*[b"before"] * records).base_offset + records

@@ -7,8 +7,8 @@ from collections.abc import Callable, Generator
 from hypothesis.strategies import integers
 
 from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.log import Partition, fresh_partition, partition_at_epoch
-from conformance.rigs.replicas import PAIRS, Pairs, frozen, reassign, whole_again
+from conformance.rigs.log import Partition, partition_at_epoch
+from conformance.rigs.replicas import PAIRS, TRIO, Pairs, frozen, reassign, whole_again
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer
 
@@ -60,7 +60,7 @@ def both_descriptions_name_one_epoch(partition: Partition, case: str) -> Generat
         yield held_if(epochs[0] == epochs[1], told, described)
 
 
-@probe("KIP101-EPOCH-03", rig=fresh_partition(), removed=integers(0, 1))
+@probe("KIP101-EPOCH-03", rig=TRIO, removed=integers(0, 1))
 def assignment_changes_and_the_epoch(partition: Partition, removed: int) -> Generator[Said, None, None]:
     """Under one leader the removal of a replica raises the epoch, and its addition does not."""
     before = partition.whole()

@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.bench import Bench
 from conformance.checks import Rig
-from conformance.rigs.log import Partition, PartitionData, new_partition, new_topics
+from conformance.rigs.log import Partition, PartitionData, new_partition, new_topics, with_epochs
 from conformance.topologies import CLUSTER
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
@@ -192,6 +192,23 @@ def duo(bench: Bench) -> PartitionData:
 
 DUO = Rig(CLUSTER, duo, Duo, shared=True)
 """Its high watermark is lifted over records that its follower has not: for nothing else to use."""
+
+
+# --- one partition of all brokers
+
+
+def moving_partition(name: str, **configs: str) -> Rig[PartitionData, Partition]:
+    """A partition with three leader changes behind it, shared by probes that append to it, move it and reassign it."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        return with_epochs(bench, 3, 3, **configs)
+
+    prepare.__qualname__ = name
+    return Rig(CLUSTER, prepare, Partition, shared=True)
+
+
+TRIO = moving_partition("trio")
+RECOMPRESSING = moving_partition("recompressing", compression_type="gzip")
 
 
 # --- many partitions, for one costly fault
