@@ -271,7 +271,7 @@ def test_two_lines_under_one_number_make_a_shard_unfit(tmp_path: Path) -> None:
     assert verdicts([as_shard([*lines, forged])]) == {}
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_order_splitting_and_repeating_change_nothing(data: st.DataObject) -> None:
     lines = sample().lines
@@ -280,6 +280,14 @@ def test_order_splitting_and_repeating_change_nothing(data: st.DataObject) -> No
     cut = data.draw(st.integers(0, len(lines)))
     pieces = [as_shard(shuffled[:cut]), as_shard(shuffled[cut:] + again), as_shard(again)]
     assert judge_shards(data.draw(st.permutations(pieces))) == judge_shards([as_shard(lines)])
+
+
+def test_a_column_declares_the_highest_level_of_its_shards(tmp_path: Path) -> None:
+    """A worker whose cluster never came up declares nothing; the order in which shards are met does not matter."""
+    levels: list[dict[str, int]] = [{}, {"Fetch": 18}, {"Fetch": 8}]
+    pieces = read(tmp_path, *(ShardBuilder(f"s{n}", ranges=ranges).finish() for n, ranges in enumerate(levels)))
+    assert verdicts(pieces[2:])["KIP320-FETCH-01"] == "inapplicable"
+    assert verdicts(pieces)["KIP320-FETCH-01"] == verdicts(pieces[::-1])["KIP320-FETCH-01"] == "untested"
 
 
 def test_rows_that_changed_since_are_not_run(tmp_path: Path) -> None:
