@@ -18,6 +18,9 @@ from fixtures.wire.log import FetchedPartition
 AT_ONCE_MS = 1_500
 """Far below replica.lag.time.max.ms, far above what one broker takes to append."""
 
+SERVED = 5
+"""So many matching fetches of all partitions are enough for a leader to let their sender into the ISR."""
+
 TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 
 
