@@ -5,7 +5,7 @@
 runs on all cores of this machine (`local[*]`). The same through `spark-submit`, on whatever master it is given, with
 the code as a zip:
 
-    zip -qr kit.zip history conformance reports -i '*.py' '*.toml' 'reports/site/*'
+    python -m zipfile -c kit.zip history conformance reports
     spark-submit --py-files kit.zip reports/__main__.py --in DIR/shards --out DIR/matrix
 
 (or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2 and

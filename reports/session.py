@@ -27,7 +27,11 @@ _LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0
 _FLAGS = f"-XX:+UseSerialGC -Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
 
 # Where a merge takes seconds, compiling it takes most of them: half the time is saved by not doing so.
-_SMALL = {"spark.sql.codegen.wholeStage": "false", "spark.sql.shuffle.partitions": "2"}
+_SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
 _ALWAYS_SAID = "WARNING: Using incubator modules"
 _SMALL_FLAGS = "-XX:TieredStopAtLevel=1"
 
