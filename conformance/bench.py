@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fixtures.cluster import KRaftCluster, NodeState
+from fixtures.cluster import KRaftCluster, NodeState, Peers
 from fixtures.cluster.topology import Member
 from fixtures.errors import KitError
 from fixtures.images import jar_of
@@ -108,6 +108,11 @@ class Bench:
         client = self._cluster.client(name, self.tape, controller=controller)
         client.node = known_as
         return client
+
+    @property
+    def peers(self) -> Peers:
+        """The voters that the kit plays itself."""
+        return Peers(self.tape, self._cluster.peers if self._cluster else None)
 
     def close(self) -> None:
         for client in self._clients.values():

@@ -20,3 +20,12 @@ COMBINED = Topology(
 
 CLUSTER = Topology(name="cluster", controllers=3, brokers=3)
 """Three controllers and three brokers: KIP-101, KIP-320, and what KIP-595 lets a client ask without harm."""
+
+FROZEN_VOTER = Topology(
+    name="frozen-voter",
+    controllers=1,
+    brokers=0,
+    scripted=(2, 3),
+    config={"controller.quorum.election.timeout.ms": "600000", "controller.quorum.fetch.timeout.ms": "600000"},
+)
+"""One controller of a quorum of three whose other two voters the kit plays; it never starts an election by itself."""

@@ -193,10 +193,15 @@ def took(began: Moment, ended: Moment) -> float:
     return (ended.seconds - began.seconds) * 1000
 
 
+def cluster_id_of(bench: Bench) -> str:
+    """The id that a controller's disk was formatted with."""
+    lines = bench.read_file(bench.controllers[0], "meta.properties").text.splitlines()
+    return next(line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id="))
+
+
 def prepare_quorum(bench: Bench) -> QuorumData:
     """A settled quorum with a few epochs behind it, some of which left no record in the log."""
-    lines = bench.read_file(bench.controllers[0], "meta.properties").text.splitlines()
-    quorum = Quorum(bench, QuorumData(next(line.removeprefix("cluster.id=") for line in lines if "cluster.id=" in line)))
+    quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
     before = quorum.settled()
     if before.leader_epoch <= OLD_EPOCHS:
         _raise_epoch(quorum, before)

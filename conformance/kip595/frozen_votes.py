@@ -1,0 +1,225 @@
+"""Vote at a voter that waits: what it grants, to whom, and what it holds on disk when it says so (KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from uuid import UUID
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
+from conformance.rigs.quorum import Stored, of
+from fixtures.wire import Error
+from fixtures.wire.log import LeaderAndEpoch
+from fixtures.wire.quorum import VoteAnswer
+
+CANDIDATES = sampled_from(PEERS)
+AHEAD = integers(1, 5)
+LONGER = integers(0, 3)
+BEHIND = LogEnd(0, 0)
+
+
+def other(peer: int) -> int:
+    return next(id for id in PEERS if id != peer)
+
+
+def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
+    """Answered without error in `epoch`, with no leader known."""
+    as_said = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
+    return as_said and of(answer) == LeaderAndEpoch(-1, epoch)
+
+
+@probe("KIP595-VOTE-03", "KIP595-VOTE-02", "KIP595-QS-02", "KIP595-QS-03", rig=FROZEN, candidate=CANDIDATES,
+       ahead=AHEAD, longer=LONGER, newer=LONGER, cases=["version-0", "version-1"])  # fmt: skip
+def first_candidate_is_granted(
+    frozen: Frozen, case: str, candidate: int, ahead: int, longer: int, newer: int
+) -> Generator[Said, None, None]:
+    """The first candidate of a new epoch whose log is not behind gets the vote, and it is on disk by then."""
+    end = frozen.log_end()
+    epoch = frozen.next_epoch(ahead + newer)
+    log = LogEnd(end.epoch + newer, end.offset + longer)
+    key = {} if case == "version-0" else {"voter_id": frozen.id}
+    version = 0 if case == "version-0" else frozen.version("Vote")
+    answer = frozen.vote(candidate, epoch, log, version=version, **key)
+    stored = frozen.stored()
+    yield held_if(voted(answer, epoch, granted=True), answer)
+    on_disk = stored == Stored(-1, epoch, candidate)
+    yield held_if(on_disk and of(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
+    if answer.vote_granted:
+        yield held_if(on_disk, answer, row="KIP595-QS-02", case="vote", detail=f"{stored}")
+        tidy = frozen.bench.read_file(frozen.name, "__cluster_metadata-0/quorum-state.tmp").content is None
+        yield held_if(on_disk and tidy, answer, row="KIP595-QS-03", case="voted", detail=f"{stored}")
+
+
+@probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=AHEAD)
+def newer_epoch_of_a_stale_candidate_is_adopted(
+    frozen: Frozen, candidate: int, ahead: int
+) -> Generator[Said, None, None]:
+    """A candidate with too short a log is refused, yet its epoch is adopted and on disk by then, without leader and vote."""
+    epoch = epoch_before_vote(frozen) + ahead
+    answer = frozen.vote(candidate, epoch, BEHIND)
+    stored = frozen.stored()
+    adopted = stored == Stored(-1, epoch, -1)
+    yield held_if(voted(answer, epoch, granted=False) and adopted, answer, detail=f"{answer}; {stored}")
+    yield held_if(adopted, answer, row="KIP595-QS-02", case="newer-epoch", detail=f"{stored}")
+
+
+def epoch_before_vote(frozen: Frozen) -> int:
+    """The epoch in which it now follows a peer."""
+    return epoch_of(frozen.follow())
+
+
+@probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=AHEAD, longer=LONGER)
+def leader_leaves_for_a_newer_epoch(
+    frozen: Frozen, candidate: int, ahead: int, longer: int
+) -> Generator[Said, None, None]:
+    """A leader that is asked for its vote in a newer epoch leads no more."""
+    led = frozen.lead()
+    answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, longer * 1000))
+    stored, says, described = frozen.stored(), frozen.says(), frozen.client.describe_quorum()
+    left = stored.leader == says == of(answer) == LeaderAndEpoch(-1, led + ahead)
+    refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
+    yield held_if(left and refuses and answer.error is Error.NONE, answer, described, detail=f"{answer}; {stored}")
+
+
+@probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=AHEAD, longer=integers(1, 1000))
+def one_vote_an_epoch(
+    frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
+) -> Generator[Said, None, None]:
+    """Who has the vote of an epoch gets it again; nobody else does, however long his log."""
+    end = frozen.log_end()
+    epoch = frozen.next_epoch(ahead)
+    first = frozen.vote(candidate, epoch, end)
+    yield premise(first.vote_granted, "a vote that was granted")
+    before = frozen.stored()
+    again = case == "same-candidate"
+    log = LogEnd(end.epoch, end.offset + (longer if case == "longer-log" else 0))
+    answer = frozen.vote(candidate if again else other(candidate), epoch, log)
+    yield held_if(voted(answer, epoch, granted=again) and frozen.stored() == before, first, answer)
+
+
+@probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=AHEAD, by=integers(1, 4), older=integers(0, 1),
+       offset=integers(0, 1000))  # fmt: skip
+def logs_are_compared_by_epoch_then_offset(
+    frozen: Frozen, case: str, candidate: int, ahead: int, by: int, older: int, offset: int
+) -> Generator[Said, None, None]:
+    """A candidate gets the vote if its log ends in a later epoch, or in the same one and no earlier."""
+    end = frozen.log_end()
+    yield premise(end.epoch >= 1 and end.offset > by, "a log to compare with")
+    log, granted = {
+        "older-epoch": (LogEnd(end.epoch - 1, offset), False),
+        "newer-epoch": (LogEnd(end.epoch + by, offset % end.offset), True),
+        "shorter": (LogEnd(end.epoch, end.offset - by), False),
+        "equal": (end, True),
+        "longer": (LogEnd(end.epoch, end.offset + offset + 1), True),
+    }[case]
+    epoch = frozen.next_epoch(ahead + by)
+    answer = frozen.vote(candidate, epoch, log, version=frozen.version("Vote", older))
+    yield held_if(voted(answer, epoch, granted=granted), answer, detail=f"{log} at {end}: {answer}")
+
+
+@probe("KIP595-VOTE-06", rig=FROZEN, cases=["second-candidate"], candidate=CANDIDATES, ahead=AHEAD, short=integers(1, 5))
+def refusal_leaves_the_vote_free(
+    frozen: Frozen, candidate: int, ahead: int, short: int
+) -> Generator[Said, None, None]:
+    """A candidate that is refused for its short log does not use up the vote of its epoch."""
+    end = frozen.log_end()
+    epoch = frozen.next_epoch(ahead)
+    refused = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset - short))
+    stored = frozen.stored()
+    granted = frozen.vote(other(candidate), epoch, end)
+    free = voted(refused, epoch, granted=False) and stored == Stored(-1, epoch, -1)
+    yield held_if(free and voted(granted, epoch, granted=True), refused, granted)
+
+
+@probe("KIP595-VOTE-09", rig=FROZEN, cases=["outsider"], ahead=AHEAD, longer=LONGER,
+       candidate=integers(OUTSIDER, OUTSIDER + 50))  # fmt: skip
+def candidate_outside_the_voters(
+    frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int
+) -> Generator[Said, None, None]:
+    """Up to 3.7 a candidate that is no voter is refused without a bump, from 3.8 it is judged like any other."""
+    end = frozen.log_end()
+    before = frozen.stored()
+    epoch = before.leader_epoch + ahead
+    answer = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset + longer))
+    after = frozen.stored()
+    if expected == "INCONSISTENT_VOTER_SET":
+        unmoved = answer.error is Error.INCONSISTENT_VOTER_SET and not answer.vote_granted and after == before
+        yield held_if(unmoved, answer)
+    else:
+        yield held_if(voted(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate), answer)
+
+
+@probe("KIP595-VOTE-10", rig=FROZEN, cases=["newer-epoch"], candidate=CANDIDATES, ahead=AHEAD,
+       voter=integers(200, 1 << 30), directory=integers(2, 1 << 100))  # fmt: skip
+def misaddressed_vote_is_refused(
+    frozen: Frozen, candidate: int, ahead: int, voter: int, directory: int
+) -> Generator[Said, None, None]:
+    """A vote for another voter id or directory is refused, though its epoch is adopted."""
+    end = frozen.log_end()
+    epoch = frozen.next_epoch(ahead)
+    wrong_id = frozen.vote(candidate, epoch, end, voter_id=voter)
+    wrong_disk = frozen.vote(candidate, epoch, end, voter_id=frozen.id, voter_directory_id=UUID(int=directory))
+    stored = frozen.stored()
+    refused = all(
+        answer.error is Error.INVALID_VOTER_KEY and not answer.vote_granted for answer in (wrong_id, wrong_disk)
+    )
+    yield held_if(refused and stored == Stored(-1, epoch, -1), wrong_id, wrong_disk)
+
+
+@probe("KIP595-VOTE-11", rig=FROZEN, cases=["leader", "follower", "candidate"], candidate=CANDIDATES,
+       longer=integers(0, 1000))  # fmt: skip
+def committed_roles_keep_their_vote(
+    frozen: Frozen, case: str, candidate: int, longer: int
+) -> Generator[Said, None, None]:
+    """In its own epoch neither leader nor follower nor candidate gives its vote to another, and nothing changes."""
+    epoch = put(frozen, case)
+    before, said = frozen.stored(), frozen.says()
+    yield premise(said.leader_epoch == epoch, f"{case} in epoch {epoch}")
+    answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
+    refused = answer.error is Error.NONE and not answer.vote_granted and of(answer) == said
+    yield held_if(refused and frozen.stored() == before and frozen.says() == said, answer)
+
+
+def put(frozen: Frozen, role: str) -> int:
+    """Bring it into a role; returns its epoch."""
+    if role == "leader":
+        return frozen.lead()
+    return candidate_epoch(frozen.candidate()) if role == "candidate" else epoch_before_vote(frozen)
+
+
+@probe("KIP595-VOTE-17", rig=FROZEN, candidate=CANDIDATES, ahead=AHEAD, longer=LONGER)
+def pre_vote_leaves_no_trace_in_its_epoch(
+    frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
+) -> Generator[Said, None, None]:
+    """A pre-vote in the voter's own epoch changes nothing on disk; one in a later epoch has that adopted."""
+    end = frozen.log_end()
+    epoch = frozen.next_epoch(ahead)
+    yield premise(frozen.vote(other(candidate), epoch, end).vote_granted, "a vote that was granted")
+    before = frozen.stored()
+    asked = epoch if case == "equal-epoch" else epoch + ahead
+    answer = frozen.vote(candidate, asked, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
+    after = frozen.stored()
+    expected = before if case == "equal-epoch" else Stored(-1, asked, -1)
+    yield held_if(after == expected and of(answer) == after.leader, answer, detail=f"{before} -> {after}; {answer}")
+
+
+@probe("KIP595-VOTE-18", rig=FROZEN, cases=["unattached", "prospective", "candidate", "follower-fresh"],
+       candidate=CANDIDATES, longer=integers(0, 1000), voted_before=sampled_from([True, False]))  # fmt: skip
+def waiting_roles_grant_a_pre_vote(
+    frozen: Frozen, case: str, candidate: int, longer: int, voted_before: bool
+) -> Generator[Said, None, None]:
+    """Who has no leader to speak for says yes to a pre-vote for a log that is up to date, and no to one that is behind."""
+    end = frozen.log_end()
+    if case == "unattached":
+        vote = frozen.vote(other(candidate), frozen.next_epoch(), end if voted_before else BEHIND)
+        yield premise(vote.vote_granted is voted_before, "its vote given or free")
+    elif case != "follower-fresh":
+        frozen.candidate() if case == "candidate" else frozen.stand()
+    said = frozen.says()
+    behind = frozen.vote(candidate, said.leader_epoch, BEHIND, pre_vote=True)
+    answer = frozen.vote(candidate, said.leader_epoch, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
+    yield premise(frozen.says() == said, f"still {said}")
+    right = answer.vote_granted and not behind.vote_granted
+    yield held_if(right and answer.error is behind.error is Error.NONE, behind, answer)
