@@ -6,15 +6,16 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip360.bumping import gives
 from conformance.kip360.zombies import fenced
-from conformance.rigs.producers import STAGE, Producer, Stage, accepted
+from conformance.rigs.producers import STAGE, Log, Producer, Stage, accepted
 from fixtures.wire import Error
-from fixtures.wire.records import batch
+from fixtures.wire.records import ControlType, batch
 from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer
 
 TIMEOUTS_MS = integers(200, 400)
+BUMPS = {"ONE_BUMP": 1, "TWO_BUMPS": 2}
 
 
 def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
@@ -68,6 +69,31 @@ def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool)
         yield held_if(answer.error is Error.INVALID_TXN_STATE, before, answer)
 
 
+@probe(
+    "KIP360-FENCE-08",
+    rig=STAGE,
+    cases=["same-result", "opposite-result", "legacy"],
+    examples=2,
+    committed=booleans(),
+    repeats=integers(1, 3),
+)
+def repeated_end_of_a_transaction(
+    stage: Stage, case: str, committed: bool, repeats: int
+) -> Generator[Said, None, None]:
+    """EndTxn whose answer was lost, sent again, answers the same; with the opposite result it is refused."""
+    producer = stage.transactional("legacy" if case == "legacy" else "tv2")
+    producer.enter(stage.log())
+    lost = accepted(producer.finish(committed))
+    wanted = "CompleteCommit" if committed else "CompleteAbort"
+    yield premise(producer.completed().state == wanted, wanted)
+    answers = [producer.finish(committed != (case == "opposite-result")) for _ in range(repeats)]
+    if case == "opposite-result":
+        yield held_if(all(answer.error is Error.INVALID_TXN_STATE for answer in answers), lost, *answers)
+    else:
+        same = all(ends_at(answer, lost.producer_id, lost.producer_epoch) for answer in answers)
+        yield held_if(same, lost, *answers)
+
+
 @probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=integers(1, 4))
 def write_outside_the_transaction(
     stage: Stage, case: str, version: int, is_open: bool, records: int
@@ -115,6 +141,40 @@ def timed_out(producer: Producer, records: int) -> DescribedTransaction:
     """What the coordinator shows after it has aborted the producer's transaction by itself."""
     producer.enter(producer.stage.log(), records)
     return producer.completed()
+
+
+def rolled_back(
+    producer: Producer, log: Log, aborted: DescribedTransaction, bumps: int, case: str = ""
+) -> ObservationSaid:
+    """Was the producer's transaction, which waited for its time-out, aborted on the partition and its epoch fenced?"""
+    at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + bumps)
+    marker, before = log.last_marker(), log.end()
+    stable_end = log.stable_end()
+    late = producer.send(log, producer.batch(log))
+    fenced_off = late.error is Error.INVALID_PRODUCER_EPOCH and log.end() == before
+    marked = marker is ControlType.ABORT and stable_end == before
+    detail = f"{aborted}; last marker {marker}, end {before}, stable end {stable_end}; {late}"
+    held = at_the_coordinator and marked and fenced_off
+    return held_if(held, aborted, late, row="KIP360-TXN-03", case=case, detail=detail)
+
+
+@probe(
+    "KIP360-TXN-03",
+    rig=STAGE,
+    cases=["legacy", "tv2"],
+    examples=2,
+    timeout_ms=TIMEOUTS_MS,
+    bumps=integers(0, 3),
+    records=integers(1, 3),
+)
+def timed_out_transaction_is_aborted(
+    stage: Stage, case: str, expected: str, timeout_ms: int, bumps: int, records: int
+) -> Generator[Said, None, None]:
+    """A transaction that is open for too long is aborted on its partitions, and its epoch fenced."""
+    producer, log = stage.transactional(case, timeout_ms), stage.log()
+    producer.bump(bumps)
+    producer.enter(log, records)
+    yield rolled_back(producer, log, producer.completed(), BUMPS[expected])
 
 
 @probe(

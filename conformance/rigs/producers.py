@@ -17,7 +17,7 @@ from conformance.checks import Rig
 from conformance.rigs.log import new_topics
 from conformance.topologies import COMBINED
 from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient
+from fixtures.wire import ConnectionClosed, Error, NodeClient, NotSent, Unanswered
 from fixtures.wire.calls import Answer, Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, ProducedPartition
@@ -96,8 +96,13 @@ class Log:
         self.name = topic.name
         self.here = (topic.name, 0)
 
-    def is_led(self) -> bool:
-        return self.stage.broker.list_offsets(self.name, 0).error is Error.NONE
+    def led(self) -> None:
+        """Return once the broker leads the partition."""
+
+        def leads() -> bool:
+            return self.stage.broker.list_offsets(self.name, 0).error is Error.NONE
+
+        self.stage.bench.eventually(leads, f"the broker leading {self.name}")
 
     def start(self) -> int:
         return self._offset(EARLIEST, READ_UNCOMMITTED)
@@ -326,6 +331,21 @@ class Stage:
 
         return self.bench.eventually(answer, "an answer of a coordinator that has loaded and is not busy")
 
+    def restart(self, *, clean: bool) -> None:
+        """The broker as a new process on its data, after SIGTERM or SIGKILL; its coordinators have loaded again."""
+        fault = "stop" if clean else "kill"
+        (self.bench.stop if clean else self.bench.kill)(self._broker, role="broker")
+        self.bench.start(self._broker, fault)
+        self.bench.eventually(self._coordinates, f"{self._broker} coordinating again")
+
+    def _coordinates(self) -> bool:
+        try:
+            found = self.broker.find_coordinator("kit", CoordinatorType.TRANSACTION)
+            described = self.broker.describe_transaction("kit")
+        except (NotSent, ConnectionClosed, Unanswered):
+            return False
+        return found.error is Error.NONE and described.error is Error.TRANSACTIONAL_ID_NOT_FOUND
+
     def log(self) -> Log:
         [log] = self.logs(1)
         return log
@@ -334,7 +354,7 @@ class Stage:
         """Fresh partitions that take requests."""
         logs = [Log(self, topic) for topic in new_topics(self.bench, [(self.bench.id_of(self._broker),)] * count)]
         for log in logs:
-            self.bench.eventually(log.is_led, f"the broker leading {log.name}")
+            log.led()
         return logs
 
     def idempotent(self, epoch: int = 0) -> Producer:
