@@ -10,13 +10,13 @@ from typing import Any
 import docker
 import docker.errors
 import pytest
-from tests.fake_engine import FakeEngine
 
 from fixtures.errors import EngineTrouble, ImageUnavailable, NotKafka
 from fixtures.images import Image, build, derive, from_home, from_image, layers, maven, obtain, sources
 from fixtures.images.base import base
 from fixtures.images.image import JVM_FLAGS, _Chunks, is_clients_jar, version_of
 from fixtures.runs import RUN_LABEL, Run, quiet
+from tests.fake_engine import FakeEngine
 
 VERSION = "4.3.1"
 

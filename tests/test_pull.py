@@ -15,12 +15,12 @@ import docker
 import docker.errors
 import pytest
 import requests
-from tests.fake_engine import FakePulls
 
 from fixtures.errors import EngineTrouble, ImageUnavailable
 from fixtures.images import from_image, maven, obtain, pull, sources
 from fixtures.runs import quiet
 from fixtures.waiting import eventually
+from tests.fake_engine import FakePulls
 
 
 @pytest.fixture(autouse=True)

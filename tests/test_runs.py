@@ -9,12 +9,12 @@ import docker
 import docker.errors
 import pytest
 import requests
-from tests.fake_engine import FakeEngine
 
 from fixtures.errors import KitError
 from fixtures.images import layers
 from fixtures.images.base import base
 from fixtures.runs import HOST_LABEL, KIT_LABEL, RUN_LABEL, Run, host_id, quiet, sweep
+from tests.fake_engine import FakeEngine
 
 _HOLD = """
 import sys
