@@ -1,0 +1,77 @@
+"""A cluster in memory: its nodes answer ListOffsets with what the test says, and can be killed and started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fixtures.cluster.topology import Member, Topology
+from fixtures.wire import NodeClient, Tap
+from fixtures.wire.calls import Reply
+
+TOPOLOGY = Topology(name="fake", controllers=1, brokers=2)
+
+
+class FakeClient(NodeClient):
+    """The kit's own client down to the schema's fields; no frame leaves it."""
+
+    def __init__(self, cluster: FakeCluster, name: str, tap: Tap) -> None:
+        super().__init__(name, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
+        self._cluster = cluster
+
+    def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
+        assert api == "ListOffsets"
+        return Reply(version or 7, {"topics": [self._cluster.listed(topic) for topic in fields["topics"]]})
+
+
+class FakeNode:
+    def __init__(self) -> None:
+        self.starts = 1
+        self.status = "running"
+
+    def kill(self) -> None:
+        self.status = "exited"
+
+    def start(self) -> None:
+        self.status = "running"
+        self.starts += 1
+
+    def pause(self) -> None:
+        """Without effect: the engine goes on saying that it runs."""
+
+    def state(self) -> str:
+        return self.status
+
+    def started_at(self) -> str:
+        return f"start {self.starts}"
+
+    def read_file(self, path: str) -> bytes:
+        if path != "topic-0/leader-epoch-checkpoint":
+            raise FileNotFoundError(path)
+        return b"0\n0\n"
+
+
+class FakeCluster:
+    """`answers` are offsets to give out, or exceptions to raise, one for each request; `epoch` comes with all of them."""
+
+    def __init__(self, *answers: int | Exception, epoch: int = 3) -> None:
+        self.topology = TOPOLOGY
+        self.nodes = {member.name: FakeNode() for member in self.members()}
+        self.epoch = epoch
+        self._answers = iter(answers)
+
+    def members(self) -> list[Member]:
+        return TOPOLOGY.members()
+
+    def node(self, name: str) -> FakeNode:
+        return self.nodes[name]
+
+    def client(self, name: str, tap: Tap, *, controller: bool = False) -> FakeClient:
+        return FakeClient(self, name, tap)
+
+    def listed(self, topic: dict[str, Any]) -> dict[str, Any]:
+        answer = next(self._answers)
+        if isinstance(answer, Exception):
+            raise answer
+        [asked] = topic["partitions"]
+        told = {"error_code": 0, "timestamp": -1, "offset": answer, "leader_epoch": self.epoch}
+        return {"name": topic["name"], "partitions": [{"partition_index": asked["partition_index"], **told}]}
