@@ -18,6 +18,8 @@ from fixtures.wire.calls import Topic
 from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.configs import ResourceType
+from fixtures.wire.errors import UnexpectedAnswer
+from fixtures.wire.groups import JOIN, LEAVE, NewOffset, TopicPartitions, assigned, subscription
 from fixtures.wire.log import (
     EARLIEST,
     EpochAndOffset,
@@ -327,6 +329,102 @@ class TestCluster:
             message = control_message(first.records[0], controller.schemas)
         assert (first.control, first.records[0].control_type) == (True, ControlType.LEADER_CHANGE)
         assert (message["leader_id"], [voter["voter_id"] for voter in message["voters"]]) == (1, [1])
+
+
+def coordinated(client: NodeClient, group: str) -> str:
+    """The group's name, once its coordinator has loaded."""
+    client.find_coordinator(group)
+    loading = {Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR}
+
+    def loaded() -> bool:
+        return client.offset_fetch(group, version=7).error not in loading
+
+    return group if eventually(loaded, within=20, what=f"the coordinator of {group}") else ""
+
+
+class TestGroups:
+    def test_offsets(self, client: NodeClient, topic: Topic) -> None:
+        group = coordinated(client, f"{topic.name}-offsets")
+        for version in versions(client, "OffsetCommit", start=2):
+            named = topic if version >= 10 else Topic(topic.name)
+            leader_epoch = 4 if version >= 6 else -1
+            new = [NewOffset(named, p, 10 * version + p, leader_epoch, "m") for p in (0, 1)]
+            done = client.offset_commit(group, new, version=version)
+            assert (done.version, done.errors) == (version, (Error.NONE, Error.NONE))
+            assert done.all_answered(Error.NONE)
+        newest = client.choose("OffsetCommit")
+        for version in versions(client, "OffsetFetch", start=1):
+            named = topic if version >= 10 else Topic(topic.name)
+            answer = client.offset_fetch(group, [(named, 1)], require_stable=version >= 7, version=version)
+            found = answer.only
+            assert (answer.error, found.error, found.offset, found.metadata) == (0, 0, 10 * newest + 1, "m")
+            assert found.leader_epoch == (4 if version >= 5 else -1)
+            assert (found.topic, found.topic_id) == ((None, topic.id) if version >= 10 else (topic.name, None))
+            if version >= 2:
+                assert len(client.offset_fetch(group, version=version).partitions) == 2
+        with pytest.raises(UnexpectedAnswer):
+            assert client.offset_fetch(group).only
+
+    def test_a_classic_member(self, client: NodeClient, topic: Topic) -> None:
+        group = coordinated(client, f"{topic.name}-classic")
+        protocols = {"range": subscription([topic.name])}
+        for version in versions(client, "JoinGroup"):
+            asked = client.join_group(group, protocols, rebalance_timeout_ms=9_000 if version else -1, version=version)
+            if asked.error is Error.MEMBER_ID_REQUIRED:
+                asked = client.join_group(group, protocols, member_id=asked.member_id, version=version)
+            assert (asked.error, asked.leader, asked.protocol_name) == (Error.NONE, asked.member_id, "range")
+            assert [member.metadata for member in asked.members] == [protocols["range"]]
+            own = {asked.member_id: assigned({topic.name: [0, 1]})}
+            kind, spoken = ("consumer", 5) if version >= 7 else (None, min(version, 4))
+            share = client.sync_group(
+                group,
+                asked.member_id,
+                asked.generation_id,
+                own,
+                protocol_type=kind,
+                protocol_name="range" if kind else None,
+                version=spoken,
+            )
+            assert (share.error, share.assignment) == (Error.NONE, own[asked.member_id])
+            for beat in versions(client, "Heartbeat"):
+                answer = client.heartbeat(group, asked.member_id, asked.generation_id, version=beat)
+                assert answer.error is Error.NONE
+            left = client.leave_group(group, asked.member_id, version=min(version, client.choose("LeaveGroup")))
+            assert (left.error, {member.error for member in left.members} - {Error.NONE}) == (Error.NONE, set())
+
+    def test_a_consumer_protocol_member(self, client: NodeClient, topic: Topic) -> None:
+        try:
+            client.choose("ConsumerGroupHeartbeat")
+        except NotOffered:
+            return
+        group = coordinated(client, f"{topic.name}-consumer")
+        joined = client.consumer_group_heartbeat(
+            group, "m", JOIN, rebalance_timeout_ms=9_000, subscribed_topic_names=[topic.name], owned=[]
+        )
+        assert (joined.error, joined.member_id) == (Error.NONE, "m")
+        assert topic.id is not None
+        both = (TopicPartitions(topic.id, (0, 1)),)
+
+        def given() -> int | None:
+            [member] = client.consumer_group_describe(group).members
+            beat = client.consumer_group_heartbeat(group, "m", member.member_epoch)
+            assert beat.error is Error.NONE
+            return beat.member_epoch if member.assignment.topic_partitions == both else None
+
+        epoch = eventually(given, within=20, what="an assignment")
+        for version in versions(client, "ConsumerGroupDescribe"):
+            described = client.consumer_group_describe(group, version=version)
+            [member] = described.members
+            assert (described.error, described.group_id, member.member_id) == (Error.NONE, group, "m")
+            assert member.target_assignment.topic_partitions == both
+        own = client.consumer_group_heartbeat(group, "m", epoch, owned=both)
+        assert (own.error, own.member_epoch) == (Error.NONE, epoch)
+        served = client.offset_fetch(group, [(topic, 0)], member_id="m", epoch=epoch)
+        assert (served.error, served.only.offset) == (Error.NONE, -1)
+        stale = client.offset_fetch(group, [(topic, 0)], member_id="m", epoch=99)
+        assert (stale.error, stale.partitions) == (Error.STALE_MEMBER_EPOCH, ())
+        left = client.consumer_group_heartbeat(group, "m", LEAVE)
+        assert (left.error, left.member_epoch) == (Error.NONE, LEAVE)
 
 
 def test_a_version_that_the_node_does_not_offer(client: NodeClient) -> None:
