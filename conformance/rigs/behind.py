@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from conformance.checks import PremiseSaid, premise
 from conformance.rigs.log import Partition
+from conformance.rigs.replicas import frozen
 from fixtures.wire import NodeClient
 from fixtures.wire.log import DEBUGGER, LATEST
 
@@ -16,7 +17,6 @@ class Behind(NamedTuple):
     """A leader whose log end is above its high watermark. Ask this broker only: a paused one answers nobody."""
 
     leader: NodeClient
-    follower: int
     epoch: int
     watermark: int
     end: int
@@ -37,12 +37,9 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     follower = next(id for id in state.isr if id != state.leader)
-    bench.pause(bench.name_of(follower), role="follower")
-    try:
+    with frozen(bench, bench.name_of(follower)):
         partition.write(*(f"uncommitted {n}".encode() for n in range(records)), acks=1, to=leader)
-        yield Behind(leader, follower, state.leader_epoch, *watermark_and_end(partition, leader))
-    finally:
-        bench.resume(bench.name_of(follower))
+        yield Behind(leader, state.leader_epoch, *watermark_and_end(partition, leader))
 
 
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:
