@@ -31,6 +31,8 @@ from fixtures.wire.topics import NewTopic
 
 REBALANCE_TIMEOUT_MS = 120_000
 """Nobody is removed for being slow while an example runs."""
+RESTARTED_WITHIN = 90.0
+"""Seconds; a node needs 4 on an idle machine of two cores."""
 JOIN_WITHOUT_ID = 3
 """The last version of JoinGroup that lets a new member in at once: later ones first tell it an id (KIP-394)."""
 LOADING = {Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR}
@@ -309,7 +311,7 @@ class Group:
         name = self.bench.brokers[0]
         with self.bench.down(name, role="group coordinator"):
             pass
-        self.bench.eventually(lambda: reachable(self.node), f"{name} answering again")
+        self.bench.eventually(lambda: reachable(self.node), f"{name} answering again", RESTARTED_WITHIN, 0.2)
         coordinated(self.bench, self.name)
 
     # --- what the coordinator says
