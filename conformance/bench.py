@@ -19,6 +19,9 @@ from history.shards import Column
 
 T = TypeVar("T")
 
+ClientKey = tuple[str, bool, str]
+"""A node's name, whether its controller listener is meant, and the purpose of a client of one's own."""
+
 WITHIN = 30.0
 """Seconds that a wait of a check may take before it is trouble of the kit."""
 
@@ -52,15 +55,24 @@ class Moment(msgspec.Struct, frozen=True):
 class Bench:
     """Access to one cluster for one example.
 
+    `clients` are lent from example to example, so that not each opens its connections anew.
     On a stored tape there is no cluster: every answer comes from the tape.
     """
 
-    def __init__(self, tape: Tape, column: Column, members: list[Member], cluster: KRaftCluster | None) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        column: Column,
+        members: list[Member],
+        cluster: KRaftCluster | None,
+        clients: dict[ClientKey, NodeClient] | None = None,
+    ) -> None:
         self.tape = tape
         self.column = column
         self.members = {member.name: member for member in members}
         self._cluster = cluster
-        self._clients: dict[tuple[str, bool, str], NodeClient] = {}
+        self._lent = clients if clients is not None else {}
+        self._own: dict[ClientKey, NodeClient] = {}
         self._names = 0
 
     @staticmethod
@@ -96,9 +108,11 @@ class Bench:
         name = self.name_of(name) if isinstance(name, int) else name
         controller = controller or not self.members[name].is_broker
         key = (name, controller, purpose)
-        if key not in self._clients:
-            self._clients[key] = self._client(name, controller)
-        return self._clients[key]
+        held = self._own if purpose else self._lent
+        if key not in held:
+            held[key] = self._client(name, controller)
+        held[key].tap = self.tape
+        return held[key]
 
     def _client(self, name: str, controller: bool) -> NodeClient:
         # Both listeners of a combined node answer to one name, so the tape tells them apart by the client's.
@@ -115,7 +129,8 @@ class Bench:
         return Peers(self.tape, self._cluster.peers if self._cluster else None)
 
     def close(self) -> None:
-        for client in self._clients.values():
+        """Close what this bench opened for itself; lent clients go on to the next example."""
+        for client in self._own.values():
             client.close()
 
     # --- names, time, waiting

@@ -32,6 +32,7 @@ class Standing(msgspec.Struct, kw_only=True):
     cluster: Any
     column: Column
     rigs: dict[str, dict[str, Any]] = {}
+    clients: dict[Any, Any] = {}
 
 
 class Lab:
@@ -91,8 +92,11 @@ class Lab:
             print(f"\n{cluster} is kept: {cluster.addresses()}. To remove it: ./kit sweep {self.run.id}", flush=True)
 
     def drop_cluster(self) -> None:
-        if self._standing is not None and self._standing[1].cluster not in self.kept:
-            self._standing[1].cluster.close()
+        if self._standing is not None:
+            for client in self._standing[1].clients.values():
+                client.close()
+            if self._standing[1].cluster not in self.kept:
+                self._standing[1].cluster.close()
         self._standing = None
 
     # --- examples
@@ -115,7 +119,8 @@ class Lab:
         return LiveTape(self._writer, example)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
-        return Bench(tape, standing.column, standing.cluster.topology.members(), standing.cluster)
+        cluster = standing.cluster
+        return Bench(tape, standing.column, cluster.topology.members(), cluster, standing.clients)
 
     def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
         """The data of a shared rig, prepared on a tape of its own when first asked for. Raises KitError."""

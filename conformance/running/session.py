@@ -55,7 +55,7 @@ class ConformanceSession:
                 read_schedule(Path(settings.replay))
             if settings.baseline:
                 read_baseline(Path(settings.baseline))
-            versions = select(settings.versions or [newest()]) if not (settings.image or settings.home) else ()
+            versions = _versions(settings)
         except (ValueError, KitError) as error:
             raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
         try:
@@ -154,6 +154,12 @@ class ConformanceSession:
         """What the terminal shows last: the verdicts, and what was kept on the engine."""
         kept = [f"kept for you to look at; to remove it: ./kit sweep {self.run.id}"] if self.run.kept else []
         return (self._matrix.lines() if self._matrix else []) + kept
+
+
+def _versions(settings: Settings) -> tuple[str, ...]:
+    """The released versions to run: those named, beside an image or a home; the newest where nothing is named."""
+    own = settings.image or settings.home
+    return select(settings.versions or [newest()]) if settings.versions or not own else ()
 
 
 def _matched(settings: Settings) -> None:
