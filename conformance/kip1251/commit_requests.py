@@ -30,7 +30,7 @@ def one_lost_partition_among_kept_ones(group: Group, bumps: int, offset: int) ->
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.kept: offset + 1, hand.lost: offset + 2}, hand.before)
     kept, lost = group.stored(hand.kept), group.stored(hand.lost)
-    nothing = kept.only.offset == -1 and lost.only.offset == offset
+    nothing = kept.shows(-1) and lost.shows(offset)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and nothing, answer, kept, lost, case="mixed")
 
 
@@ -47,7 +47,7 @@ def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Said,
     kept, lost = group.stored(hand.kept), group.stored(hand.lost)
     errors = {result.partition: result.error for result in answer.partitions}
     told = errors == {hand.lost: Error.OFFSET_METADATA_TOO_LARGE, hand.kept: Error.NONE}
-    yield held_if(told and (kept.only.offset, lost.only.offset) == (12, 10), answer, kept, lost, case="mixed")
+    yield held_if(told and kept.shows(12) and lost.shows(10), answer, kept, lost, case="mixed")
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
@@ -60,7 +60,7 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Said,
     after = group.stored(0)
     errors = {result.topic_id: result.error for result in answer.partitions}
     told = errors == {topic_id: Error.UNKNOWN_TOPIC_ID, group.topic.id: Error.NONE}
-    yield held_if(told and after.only.offset == offset, answer, after, case="unknown-id")
+    yield held_if(told and after.shows(offset), answer, after, case="unknown-id")
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=BUMPS, offset=OFFSETS)
@@ -70,7 +70,7 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Sa
     old = recreate(group)
     answer = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
     after = group.stored(0)
-    yield held_if(Error.NONE not in answer.errors and after.only.offset == -1, answer, after, case="deleted-id")
+    yield held_if(Error.NONE not in answer.errors and after.shows(-1), answer, after, case="deleted-id")
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
@@ -85,7 +85,7 @@ def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Gene
     yield group.holding(member, member.epoch, 0)
     answer = group.commit(member, {0: offset}, before, version=9)
     after = group.stored(0)
-    refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == -1
+    refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1)
     yield held_if(refused, answer, after, case="by-name")
 
 

@@ -22,7 +22,7 @@ def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Gene
     yield group.holding(member, member.epoch, partition)
     answer = group.commit(member, {partition: offset}, member.epoch)
     after = group.stored(partition)
-    yield held_if(answer.all_answered(Error.NONE) and after.only.offset == offset, answer, after, case="owned")
+    yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after, case="owned")
 
 
 @probe("KIP1251-COMMIT-02", "KIP1251-GATE-01", rig=fresh_group(), earlier=BUMPS, later=BUMPS, offset=OFFSETS)
@@ -37,7 +37,7 @@ def kept_partition_at_an_older_epoch(
     yield group.holding(hand.old, now, hand.kept)
     answer = group.commit(hand.old, {hand.kept: offset}, hand.before, version=VERSIONS[case])
     after = group.stored(hand.kept)
-    accepted = answer.all_answered(Error.NONE) and after.only.offset == offset
+    accepted = answer.all_answered(Error.NONE) and after.shows(offset)
     yield held_if(accepted, answer, after)
     yield held_if(accepted, answer, after, row="KIP1251-GATE-01", case=f"offset-commit-{case}")
 
@@ -50,14 +50,14 @@ def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int
     yield group.holding(heir, heir.epoch, partition)
     below = group.commit(heir, {partition: offset + 1}, epoch - back)
     unchanged = group.stored(partition)
-    refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unchanged.only.offset == offset
+    refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unchanged.shows(offset)
     yield held_if(refused, below, unchanged, case="below")
     just_below = group.commit(heir, {partition: offset + 2}, epoch - 1)
     between = group.stored(partition)
     at = group.commit(heir, {partition: offset + 3}, epoch)
     after = group.stored(partition)
-    refused = just_below.all_answered(Error.STALE_MEMBER_EPOCH) and between.only.offset == offset
-    accepted = at.all_answered(Error.NONE) and after.only.offset == offset + 3
+    refused = just_below.all_answered(Error.STALE_MEMBER_EPOCH) and between.shows(offset)
+    accepted = at.all_answered(Error.NONE) and after.shows(offset + 3)
     yield held_if(refused and accepted, just_below, between, at, after, case="boundary")
 
 
@@ -73,7 +73,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
     yield group.holding(owner, owner.epoch, partition)
     answer = group.commit(member, {partition: offset + 1}, member.epoch + ahead)
     after = group.stored(partition)
-    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset, answer, after)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=BUMPS, offset=OFFSETS)
@@ -85,7 +85,7 @@ def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset
     yield group.holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
     after = group.stored(hand.lost)
-    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset, answer, after)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["not-yet-reassigned"], bumps=BUMPS, offset=OFFSETS)
@@ -96,7 +96,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
     yield group.free(hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.before)
     after = group.stored(hand.lost)
-    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == -1, answer, after)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1), answer, after)
 
 
 @probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=BUMPS, offset=OFFSETS)
@@ -113,7 +113,7 @@ def unowned_partition_at_the_current_epoch(
         yield group.free(hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.now)
     after = group.stored(hand.lost)
-    yield held_if(answer.all_answered(Error.NONE) and after.only.offset == offset, answer, after)
+    yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
 
 
 @probe("KIP1251-COMMIT-07", rig=fresh_group(), bumps=integers(1, 3), back=integers(1, 3), offset=OFFSETS)
@@ -127,14 +127,14 @@ def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset:
     yield group.holding(member, member.epoch, partition)
     below = group.commit(member, {partition: offset}, epoch - back)
     unset = group.stored(partition)
-    refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unset.only.offset == -1
+    refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1)
     yield held_if(refused, below, unset, case="below")
     pending = group.commit(member, {partition: offset}, min(epoch + back - 1, member.epoch))
     taken = group.stored(partition)
-    yield held_if(pending.all_answered(Error.NONE) and taken.only.offset == offset, pending, taken, case="pending")
+    yield held_if(pending.all_answered(Error.NONE) and taken.shows(offset), pending, taken, case="pending")
     group.acknowledge(member)
     yield group.free(partition)
     late = group.commit(member, {partition: offset + 1}, epoch)
     after = group.stored(partition)
-    refused = late.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset
+    refused = late.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset)
     yield held_if(refused, late, after, case="acknowledged")

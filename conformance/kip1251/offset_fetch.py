@@ -30,7 +30,7 @@ def served(group: Group, case: str, offset: int, by_name: bool) -> Generator[Sai
     yield group.holding(member, member.epoch, 0)
     named = (member.id, member.epoch) if case == "current" else (None, -1)
     answer = fetch(group, *named, by_name=by_name)
-    yield held_if(answer.error is Error.NONE and answer.only.offset == offset, answer)
+    yield held_if(answer.shows(offset), answer)
 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["other-epoch"], distance=integers(-3, 2), by_name=booleans())
@@ -64,4 +64,4 @@ def other_generation(group: Group, case: str, distance: int, by_name: bool) -> G
     answer = fetch(group, classic.id, generation, by_name=by_name)
     own = fetch(group, classic.id, classic.generation, by_name=by_name)
     refused = answer.error is Error.ILLEGAL_GENERATION and not answer.partitions
-    yield held_if(refused and own.error is Error.NONE and own.only.offset == 10, answer, own)
+    yield held_if(refused and own.shows(10), answer, own)

@@ -38,7 +38,7 @@ def commit_under_the_id_of_one_who_left(
     yield away(group, member)
     answer = group.commit(member, {0: offset + 1}, epoch)
     after = group.stored(0)
-    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.only.offset == offset, answer, after)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
 @probe("KIP1251-STATIC-01b", rig=fresh_group(), partition=PARTITION, offset=OFFSETS)
@@ -52,7 +52,7 @@ def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) ->
         member.instance_id = None
     answer = group.commit(member, {partition: offset + 1}, LEAVE_TO_RETURN)
     after = group.stored(partition)
-    yield held_if(Error.NONE not in answer.errors and after.only.offset == offset, answer, after)
+    yield held_if(Error.NONE not in answer.errors and after.shows(offset), answer, after)
 
 
 @probe("KIP1251-STATIC-02", rig=fresh_group(), bumps=BUMPS, epoch=integers(0, 4), partition=PARTITION, offset=OFFSETS)
@@ -70,12 +70,12 @@ def returning_instance(
     yield group.holding(new, back.member_epoch, partition)
     taken = group.commit(new, {partition: offset}, min(epoch, back.member_epoch))
     kept = group.stored(partition)
-    accepted = taken.all_answered(Error.NONE) and kept.only.offset == offset
+    accepted = taken.all_answered(Error.NONE) and kept.shows(offset)
     yield held_if(accepted, taken, kept, case="accepted")
     none = group.commit(new, {partition: offset + 1}, -1)
     future = group.commit(new, {partition: offset + 2}, back.member_epoch + 1 + epoch)
     after = group.stored(partition)
-    refused = Error.NONE not in none.errors + future.errors and after.only.offset == kept.only.offset
+    refused = Error.NONE not in none.errors + future.errors and after.shows(offset)
     yield held_if(refused, none, future, after, case="refused")
 
 
@@ -92,7 +92,7 @@ def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance:
         old.instance_id = None
     answer = group.commit(old, {0: 11}, epoch)
     after = group.stored(0)
-    unknown = answer.all_answered(Error.UNKNOWN_MEMBER_ID) and after.only.offset == 10
+    unknown = answer.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(10)
     yield held_if(unknown, answer, after, case="old-id")
 
 

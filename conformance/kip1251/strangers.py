@@ -42,7 +42,7 @@ def stranger_to_a_group_with_members(
     at = {"no-member": -1, "member-without-epoch": -1, "old-version": member.epoch}.get(case, epoch)
     answer = group.commit(commits_as, {0: offset + 1}, at, version=version if case == "old-version" else None)
     after = group.stored(0)
-    yield held_if(answer.all_answered(ERRORS[case]) and after.only.offset == offset, answer, after)
+    yield held_if(answer.all_answered(ERRORS[case]) and after.shows(offset), answer, after)
 
 
 @probe("KIP1251-COMMIT-11", rig=fresh_group(), cases=["simple-group"], emptied=booleans(), offset=OFFSETS)
@@ -56,7 +56,7 @@ def nobody_in_a_group_without_members(
         yield premise(not described.members, f"{group.name} was left by all: {described}")
     answer = group.commit(None, {0: offset}, -1)
     after = group.stored(0)
-    yield held_if(answer.all_answered(Error.NONE) and after.only.offset == offset, answer, after)
+    yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
 
 
 @probe(
@@ -76,4 +76,4 @@ def member_of_an_unknown_group(
     answer = group.commit(group.member(), {0: 5}, epoch, version=spoken)
     after = group.stored(0)
     error = Error.ILLEGAL_GENERATION if old else Error.GROUP_ID_NOT_FOUND
-    yield held_if(answer.all_answered(error) and after.only.offset == -1, answer, after)
+    yield held_if(answer.all_answered(error) and after.shows(-1), answer, after)

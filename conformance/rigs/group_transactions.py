@@ -84,7 +84,8 @@ class TxnGroup(Group):
 
         def stable() -> OffsetFetchAnswer | None:
             answer = self.stored(partition)
-            return None if answer.only.error is Error.UNSTABLE_OFFSET_COMMIT else answer
+            errors = {found.error for found in answer.partitions}
+            return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
 
         return self.bench.eventually(stable, f"the decided offset of {self.name}")
 
