@@ -79,10 +79,9 @@ def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Gener
 
 
 def kept_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Said]:
-    """None of the tries has got the follower into an ISR."""
-    yield premise(
-        all(one.error is Error.NONE for try_ in tries for one in try_.fetched.partitions), "fetches answered 0"
-    )
+    """None of the tries has got the follower into an ISR. At a change of epoch some may be refused, but most are not."""
+    served = [all(one.error is Error.NONE for one in try_.fetched.partitions) for try_ in tries]
+    yield premise(sum(served) >= SERVED, f"{sum(served)} of {len(tries)} fetches answered 0 throughout")
     for number, topic in enumerate(pairs.topics):
         entered = [try_.seen for try_ in tries if pairs.follower_id in pairs.states(try_.seen)[number].isr]
         shown = entered[:1] or [tries[-1].seen]
