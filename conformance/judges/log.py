@@ -11,8 +11,12 @@ from itertools import combinations, pairwise
 
 from conformance.judges.judge import Finding, Judge, judge
 from conformance.judges.reading import (
+    EARLIEST,
+    LATEST,
+    NONE,
     LogRead,
     RecordRead,
+    Seen,
     acknowledged,
     answers,
     fences,
@@ -25,7 +29,7 @@ from conformance.judges.reading import (
     metadata_seen,
     records_read,
 )
-from history.events import Fault, History, Premise
+from history.events import Answer, Call, Fault, History, Premise
 
 AT_REST = "at rest"
 """What the machine calls the premise that everything is healed and writing has ended."""
@@ -39,9 +43,10 @@ def one_record_per_offset_and_epoch(history: History) -> Iterator[Finding]:
     for record in records_read(history):
         known = first.setdefault((record.offset, record.epoch), record)
         between = any(known.event < n < record.event for n in faults)
-        if known.node != record.node or between:
+        same = known.content == record.content
+        # Read again where and while nothing happened it is no new instance, unless it differs.
+        if known.node != record.node or between or not same:
             case = "replicas" if known.node != record.node else "time"
-            same = known.content == record.content
             yield Finding(same, case, (known.event, record.event), f"{known} but {record}", "divergent-prefix")
 
 
@@ -91,24 +96,24 @@ def committed_means_kept(history: History) -> Iterator[Finding]:
     led = leaders(history)
     reads = [read for read in log_reads(history) if leads(history, led, read)]
     for ack in acknowledged(history):
+        # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
+        later = [read for read in reads if read.asked > ack.event and read.cur >= ack.since]
         for position, value in enumerate(ack.values):
             offset = ack.offset + position
-            later = [read for read in reads if read.event > ack.event and read.fetch_offset <= offset]
-            stamp = next((r.epoch for read in later for r in read.records if r.offset == offset), None)
-            for read in later:
-                if offset >= read.log_start and (stamp is None or read.cur > stamp):
-                    yield _kept(read, offset, value, stamp, ack.event)
+            yield from _kept(ack.event, offset, value, [read for read in later if read.shows(offset)])
 
 
-def _kept(read: LogRead, offset: int, value: str, stamp: int | None, event: int) -> Finding:
-    found = next((record for record in read.records if record.offset == offset), None)
-    kept = found is not None and found.content[1] == value and found.epoch == stamp
-    case = "kept" if read.whole else "readable"
-    if case == "readable" and read.high_watermark <= offset:
-        # Not yet covered by the high watermark: the row promises nothing to this reader.
-        return Finding(True, "kept", (event, read.event))
-    detail = f"offset {offset} was acknowledged with {value}, {read.node} at epoch {read.cur} has {found}"
-    return Finding(kept, case, (event, read.event), detail, "lost-write")
+def _kept(event: int, offset: int, value: str, reads: list[LogRead]) -> Iterator[Finding]:
+    stamp: int | None = None
+    for read in reads:
+        found = read.at(offset)
+        if found is None or found.content[1] != value or stamp not in (None, found.epoch):
+            detail = f"offset {offset} was acknowledged with {value}, {read.node} at epoch {read.cur} has {found}"
+            yield Finding(False, "kept" if read.whole else "readable", (event, read.event), detail, "lost-write")
+        else:
+            stamp = found.epoch
+            if read.cur > stamp:
+                yield Finding(True, "kept" if read.whole else "readable", (event, read.event))
 
 
 @judge("KIP101-INV-08")
@@ -132,25 +137,46 @@ def watermark_is_monotone_on_a_leader(history: History) -> Iterator[Finding]:
 @judge("KIP101-INV-09")
 def offsets_of_one_answer_are_ordered(history: History) -> Iterator[Finding]:
     """Log start <= high watermark <= log end; last stable offset <= high watermark."""
-    for read in log_reads(history):
+    reads = log_reads(history)
+    raced = _raced(reads)
+    for read in reads:
         shown = f"{read.node}: log start {read.log_start}, HW {read.high_watermark}, LSO {read.last_stable_offset}"
-        if read.whole:
+        if read.whole and read.event not in raced:
             ordered = read.log_start <= read.high_watermark <= max(read.log_end, read.log_start)
             yield Finding(ordered, "log", (read.event,), f"{shown}, log end {read.log_end}")
-        if read.last_stable_offset >= 0:
+        if read.last_stable_offset >= 0 and read.event not in raced:
             yield Finding(read.last_stable_offset <= read.high_watermark, "stable", (read.event,), shown)
     for event, earliest, latest in _listed(history):
         yield Finding(earliest <= latest, "listed", (event,), f"earliest {earliest}, latest {latest}")
 
 
+def _raced(reads: list[LogRead]) -> set[int]:
+    """An answer that a rise of the high watermark explains: a broker reads it first and the offsets below it after.
+
+    Its next answer shows the risen one. That takes two clock ticks to meet, so two such answers are no coincidence.
+    """
+    following = {read.event: after for node in {r.node for r in reads} for read, after in pairwise(_of(node, reads))}
+    raced = {
+        read.event
+        for read in reads
+        if (after := following.get(read.event)) is not None
+        and read.high_watermark < max(read.log_start, read.last_stable_offset) <= after.high_watermark
+    }
+    return raced if len(raced) == 1 else set()
+
+
+def _of(node: str, reads: list[LogRead]) -> list[LogRead]:
+    return [read for read in reads if read.node == node]
+
+
 def _listed(history: History) -> Iterator[tuple[int, int, int]]:
-    """Latest answers with the earliest that the same broker had answered just before."""
-    earliest: dict[str, int] = {}
-    for call, answer in answers(history, "list_offsets"):
-        if answer.value["error_code"] == 0 and call.request["timestamp"] == -2:
-            earliest[call.node] = answer.value["offset"]
-        elif answer.value["error_code"] == 0 and call.node in earliest:
-            yield answer.n, earliest.pop(call.node), answer.value["offset"]
+    """Earliest and latest where a broker was asked for one right after the other: between them its log may begin anew."""
+    listed = [(call, answer) for call, answer in history.answered() if call.op == "list_offsets"]
+    for (first, one), (second, two) in pairwise(listed):
+        asked = (first.request["timestamp"], second.request["timestamp"]) == (EARLIEST, LATEST)
+        told = all(answer.outcome == "ok" and answer.value["error_code"] == NONE for answer in (one, two))
+        if asked and told and first.node == second.node and second.n == one.n + 1:
+            yield two.n, one.value["offset"], two.value["offset"]
 
 
 @judge("KIP101-INV-10")
@@ -216,25 +242,27 @@ def end_offsets_grow_with_the_epoch(history: History) -> Iterator[Finding]:
     rest = [event.n for event in history.events if isinstance(event, Premise) and event.what == AT_REST and event.met]
     if not rest:
         return
-    ends = [(a.n, a.value) for _, a in answers(history, "offset_for_leader_epoch") if a.n > rest[0]]
-    known = [(n, value) for n, value in ends if value["error_code"] == 0 and value["end_offset"] >= 0]
-    for (one, lower), (two, higher) in pairwise(known):
+    asked = [(call, a) for call, a in answers(history, "offset_for_leader_epoch") if call.n > rest[0]]
+    known = [(call, a) for call, a in asked if a.value["error_code"] == NONE and a.value["end_offset"] >= 0]
+    for (_, one), (_, two) in pairwise(known):
+        lower, higher = one.value, two.value
         if lower["leader_epoch"] <= higher["leader_epoch"]:
             shown = f"epoch {lower['leader_epoch']} ends at {lower['end_offset']}, {higher['leader_epoch']} at "
             fine = lower["end_offset"] <= higher["end_offset"]
-            yield Finding(fine, "vector", (one, two), shown + str(higher["end_offset"]))
+            yield Finding(fine, "vector", (one.n, two.n), shown + str(higher["end_offset"]))
     yield from _newest_ends_the_log(history, known, rest[0])
 
 
-def _newest_ends_the_log(history: History, known: list[tuple[int, dict[str, int]]], rest: int) -> Iterator[Finding]:
+def _newest_ends_the_log(history: History, known: list[tuple[Call, Answer]], rest: int) -> Iterator[Finding]:
     led = leaders(history)
-    whole = [read for read in log_reads(history) if read.event > rest and read.whole and leads(history, led, read)]
-    if whole and known:
-        n, newest = known[-1]
-        end = max(whole[-1].log_end, whole[-1].log_start)
-        fine = newest["end_offset"] == end and end >= whole[-1].high_watermark
-        shown = f"the newest epoch ends at {newest['end_offset']}, the log at {end}"
-        yield Finding(fine, "vector", (n, whole[-1].event), shown)
+    newest = max(led, default=-1)
+    whole = [read for read in log_reads(history) if read.asked > rest and read.whole and leads(history, led, read)]
+    answered = [answer for call, answer in known if call.request["leader_epoch"] == newest]
+    if answered and whole and whole[-1].cur == newest:
+        ends_at, end = answered[-1].value["end_offset"], max(whole[-1].log_end, whole[-1].log_start)
+        fine = ends_at == end and end >= whole[-1].high_watermark
+        shown = f"the newest epoch, {newest}, ends at {ends_at}, the log at {end}"
+        yield Finding(fine, "vector", (answered[-1].n, whole[-1].event), shown)
 
 
 @judge("KIP101-STAMP-03")
@@ -252,15 +280,16 @@ def followers_keep_stamps_and_bytes(history: History) -> Iterator[Finding]:
 
 @judge("KIP101-EPOCH-02")
 def every_leadership_change_raises_the_epoch(history: History) -> Iterator[Finding]:
-    """Whenever one broker sees another leader (or none), it sees a higher epoch."""
-    last: dict[str, tuple[int, int, int]] = {}
+    """Whenever one incarnation of a broker sees another leader (or none), it sees a higher epoch."""
+    starts = incarnations(history)
+    last: dict[tuple[str, int], Seen] = {}
     for seen in metadata_seen(history):
-        if seen.node in last and last[seen.node][1] != seen.leader:
-            event, leader, epoch = last[seen.node]
-            shown = f"{seen.node}: leader {leader} at {epoch}, then {seen.leader} at {seen.epoch}"
-            case = "leaderless" if -1 in (leader, seen.leader) else "moved"
-            yield Finding(seen.epoch > epoch, case, (event, seen.event), shown, "epoch-regression")
-        last[seen.node] = (seen.event, seen.leader, seen.epoch)
+        key = (seen.node, incarnation(starts, seen.node, seen.event))
+        if (before := last.get(key)) is not None and before.leader != seen.leader:
+            shown = f"{seen.node}: leader {before.leader} at {before.epoch}, then {seen.leader} at {seen.epoch}"
+            case = "leaderless" if -1 in (before.leader, seen.leader) else "moved"
+            yield Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
+        last[key] = seen
 
 
 LOG_JUDGES: tuple[Judge, ...] = (

@@ -12,6 +12,8 @@ from history.events import Answer, Call, Fault, History
 NONE = 0
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
+LATEST, EARLIEST = -1, -2
+"""The timestamps by which ListOffsets is asked for the ends of a log."""
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, uncommitted tail included (catalogue, tool T2)."""
 
@@ -27,8 +29,13 @@ class RecordRead(msgspec.Struct, frozen=True):
 
 
 class LogRead(msgspec.Struct, frozen=True):
-    """One Fetch that was answered without an error. `cur` is the CurrentLeaderEpoch that it named, -1 for none."""
+    """One Fetch that was answered without an error. `cur` is the CurrentLeaderEpoch that it named, -1 for none.
 
+    `asked` and `event` are the numbers of the call and of its answer. `batches` are (base offset, last offset, stamp, CRC),
+    control batches included; `records` leaves those out.
+    """
+
+    asked: int
     event: int
     node: str
     cur: int
@@ -48,13 +55,22 @@ class LogRead(msgspec.Struct, frozen=True):
 
     @property
     def log_end(self) -> int:
-        return self.records[-1].offset + 1 if self.records else self.fetch_offset
+        return int(self.batches[-1][1]) + 1 if self.batches else self.fetch_offset
+
+    def shows(self, offset: int) -> bool:
+        """Would a record at this offset, if the replica holds it, be among `records`?"""
+        inside = max(self.fetch_offset, self.log_start) <= offset
+        return inside and (self.whole or offset < self.high_watermark)
+
+    def at(self, offset: int) -> RecordRead | None:
+        return next((record for record in self.records if record.offset == offset), None)
 
 
 class Acknowledged(msgspec.Struct, frozen=True):
-    """Records that a Produce with acks=all was answered 0 for."""
+    """Records that a Produce with acks=all was answered 0 for. `since` is the newest epoch that anybody had named before."""
 
     event: int
+    since: int
     offset: int
     values: tuple[str, ...]
 
@@ -83,6 +99,7 @@ def _log_read(call: Call, answer: Answer) -> LogRead:
     value = answer.value
     batches = tuple(batch for batch in value["batches"] if not batch["control"])
     return LogRead(
+        asked=call.n,
         event=answer.n,
         node=call.node,
         cur=call.request["current_leader_epoch"],
@@ -111,10 +128,12 @@ def records_read(history: History) -> Iterator[RecordRead]:
 
 def acknowledged(history: History) -> Iterator[Acknowledged]:
     """What acks=all was answered 0 for."""
+    named = [(seen.event, seen.epoch) for seen in metadata_seen(history)]
     for call, answer in answers(history, "produce"):
         if call.request["acks"] == -1 and answer.value["error_code"] == NONE:
+            since = max((epoch for event, epoch in named if event < call.n), default=0)
             values = tuple(record["value"] for record in call.request["records"]["records"])
-            yield Acknowledged(answer.n, answer.value["base_offset"], values)
+            yield Acknowledged(answer.n, since, answer.value["base_offset"], values)
 
 
 def metadata_seen(history: History) -> Iterator[Seen]:
@@ -186,7 +205,8 @@ def leader_hints(history: History) -> Iterator[tuple[int, int, int]]:
 
 
 def name_of(history: History, id: int) -> str:
-    return next(str(member["name"]) for member in history.example.members if member["id"] == id)
+    """The node's name; empty for an id that is no member's."""
+    return next((str(member["name"]) for member in history.example.members if member["id"] == id), "")
 
 
 def leads(history: History, found: dict[int, int], read: LogRead) -> bool:

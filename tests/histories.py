@@ -1,0 +1,206 @@
+"""Histories of one partition on three brokers, told event by event, with requests and answers as the wire client has them."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from typing import Any, Self
+
+import msgspec
+
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import MetadataAnswer, PartitionMetadata, TopicMetadata
+from fixtures.wire.log import (
+    CONSUMER,
+    EARLIEST,
+    LATEST,
+    DeletedRecords,
+    EpochEnd,
+    FetchedPartition,
+    LeaderAndEpoch,
+    ListedOffset,
+    ProducedPartition,
+)
+from fixtures.wire.records import Batch, Codec, Record, batch
+from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+
+TOPIC = Topic("topic")
+BROKERS = (1, 2, 3)
+WHOLE = -3
+
+
+def stamped(epoch: int, offset: int, *values: str, control: bool = False) -> Batch:
+    """A batch as a broker holds it: its leader's epoch, its first offset, its values."""
+    return Batch(
+        base_offset=offset,
+        last_offset=offset + len(values) - 1,
+        leader_epoch=epoch,
+        crc=zlib.crc32(repr((values, control)).encode()),
+        crc_valid=True,
+        attributes=0,
+        codec=Codec.NONE,
+        control=control,
+        base_timestamp=1,
+        max_timestamp=1,
+        size=70,
+        records=tuple(Record(offset + n, 1, None, value.encode()) for n, value in enumerate(values)),
+    )
+
+
+class LogHistory:
+    """Every method adds an event, or a call and its answer; brokers are numbers, epochs and offsets too."""
+
+    def __init__(self) -> None:
+        members = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in BROKERS]
+        self.example = Example(example="e-1", check="log", column="4.3.1", members=members)
+        self.events: list[AnyEvent] = []
+
+    @property
+    def history(self) -> History:
+        return History(example=self.example, events=self.events)
+
+    def _now(self) -> dict[str, Any]:
+        return {"n": len(self.events), "t": float(len(self.events))}
+
+    def _asked(self, broker: int, op: str, *args: Any, **kwargs: Any) -> int:
+        """The call, with the request that the client's method of that name would record."""
+        signature = inspect.signature(getattr(NodeClient, op))
+        asked = signature.bind(None, *args, **kwargs)
+        asked.apply_defaults()
+        request = {name: _plain(value) for name, value in list(asked.arguments.items())[1:]}
+        self.events.append(Call(**self._now(), op=op, node=f"broker-{broker}", request=request))
+        return len(self.events) - 1
+
+    def _answered(self, call: int, value: msgspec.Struct) -> Self:
+        self.events.append(Answer(**self._now(), call=call, outcome="ok", value=_plain(value)))
+        return self
+
+    def _lost(self, call: int) -> Self:
+        lost = Answer(**self._now(), call=call, outcome="info", error="no answer in 10 s", kind="Unanswered")
+        self.events.append(lost)
+        return self
+
+    # --- what brokers say
+
+    def metadata(self, broker: int, leader: int, epoch: int, error: Error = Error.NONE) -> Self:
+        """`broker` names leader and epoch."""
+        partition = PartitionMetadata(
+            error=error, partition=0, leader=leader, leader_epoch=epoch, replicas=BROKERS, isr=BROKERS
+        )
+        topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, partitions=(partition,))
+        return self._answered(
+            self._asked(broker, "metadata", [TOPIC.name]), MetadataAnswer(version=12, brokers=(), topics=(topic,))
+        )
+
+    def settled(self, leader: int, epoch: int) -> Self:
+        """All brokers name the same."""
+        for broker in BROKERS:
+            self.metadata(broker, leader, epoch)
+        return self
+
+    def produce(
+        self, broker: int, *values: str, at: int = -1, acks: int = -1, error: Error = Error.NONE, lost: bool = False
+    ) -> Self:
+        """One batch, acknowledged at an offset; `lost`: nobody knows what became of it."""
+        records = batch(*(value.encode() for value in values), timestamp=1)
+        call = self._asked(broker, "produce", TOPIC, 0, records, acks=acks)
+        if lost:
+            return self._lost(call)
+        return self._answered(
+            call, ProducedPartition(version=9, topic=TOPIC.name, partition=0, error=error, base_offset=at)
+        )
+
+    def fetch(
+        self,
+        broker: int,
+        *batches: Batch,
+        epoch: int,
+        hw: int,
+        start: int = 0,
+        offset: int | None = None,
+        replica: int = CONSUMER,
+        lso: int | None = None,
+    ) -> Self:
+        """A fetch that named `epoch`, from `offset` (the log start unless told otherwise), and what it brought."""
+        asked = start if offset is None else offset
+        call = self._asked(broker, "fetch", TOPIC, 0, asked, current_leader_epoch=epoch, replica_id=replica)
+        return self._answered(
+            call,
+            FetchedPartition(
+                version=12,
+                topic=TOPIC.name,
+                partition=0,
+                high_watermark=hw,
+                last_stable_offset=hw if lso is None else lso,
+                log_start_offset=start,
+                batches=batches,
+            ),
+        )
+
+    def whole(self, broker: int, *batches: Batch, epoch: int, hw: int, start: int = 0, **how: Any) -> Self:
+        """The same of all that the replica holds, its uncommitted tail included."""
+        return self.fetch(broker, *batches, epoch=epoch, hw=hw, start=start, replica=WHOLE, **how)
+
+    def refused(self, broker: int, epoch: int, error: Error, hint: tuple[int, int] | None = None) -> Self:
+        """A fetch that was answered with an error; `hint` is the leader and epoch that it named instead."""
+        call = self._asked(broker, "fetch", TOPIC, 0, 0, current_leader_epoch=epoch)
+        leader = LeaderAndEpoch(leader_id=hint[0], leader_epoch=hint[1]) if hint else None
+        return self._answered(
+            call, FetchedPartition(version=16, topic=TOPIC.name, partition=0, error=error, current_leader=leader)
+        )
+
+    def fetch_lost(self, broker: int, epoch: int) -> Self:
+        return self._lost(self._asked(broker, "fetch", TOPIC, 0, 0, current_leader_epoch=epoch))
+
+    def earliest(self, broker: int, offset: int) -> Self:
+        return self._listed(broker, EARLIEST, offset)
+
+    def latest(self, broker: int, offset: int, error: Error = Error.NONE) -> Self:
+        return self._listed(broker, LATEST, offset, error)
+
+    def _listed(self, broker: int, timestamp: int, offset: int, error: Error = Error.NONE) -> Self:
+        call = self._asked(broker, "list_offsets", TOPIC.name, 0, timestamp)
+        return self._answered(call, ListedOffset(version=7, topic=TOPIC.name, partition=0, offset=offset, error=error))
+
+    def epoch_end(
+        self, broker: int, asked: int, answer: tuple[int, int], current: int, error: Error = Error.NONE
+    ) -> Self:
+        """OffsetForLeaderEpoch: the epoch asked for, and (epoch, end offset) as answered."""
+        call = self._asked(broker, "offset_for_leader_epoch", TOPIC.name, 0, asked, current_leader_epoch=current)
+        told = EpochEnd(
+            version=4, topic=TOPIC.name, partition=0, error=error, leader_epoch=answer[0], end_offset=answer[1]
+        )
+        return self._answered(call, told)
+
+    def trim(self, broker: int, offset: int) -> Self:
+        call = self._asked(broker, "delete_records", TOPIC.name, 0, offset)
+        return self._answered(call, DeletedRecords(version=2, topic=TOPIC.name, partition=0, low_watermark=offset))
+
+    # --- what happens to them
+
+    def _fault(self, fault: str, phase: Phase, broker: int) -> Self:
+        role = "leader of the partition"
+        self.events.append(Fault(**self._now(), fault=fault, phase=phase, role=role, node=f"broker-{broker}"))
+        return self
+
+    def kill(self, broker: int) -> Self:
+        return self._fault("kill", "inject", broker)._fault("kill", "witness", broker)
+
+    def start(self, broker: int) -> Self:
+        return self._fault("kill", "heal", broker)
+
+    def restart(self, broker: int) -> Self:
+        return self.kill(broker).start(broker)
+
+    def move(self, old: int, new: int) -> Self:
+        return self._fault("leader-move", "inject", old)._fault("leader-move", "witness", new)
+
+    def at_rest(self) -> Self:
+        self.events.append(Premise(**self._now(), what="at rest", met=True))
+        return self
+
+
+def _plain(value: Any) -> Any:
+    """As it comes back from a stored history."""
+    return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))
