@@ -110,7 +110,8 @@ class TestPrefixAgreement:
 
     def test_another_stamp_below_a_stamp_in_common(self) -> None:
         top = stamped(2, 2, "c")
-        told = LogHistory().settled(1, 2).whole(1, A, B, top, epoch=2, hw=1).whole(2, A, LATER_B, top, epoch=2, hw=1)
+        again = stamped(1, 1, "b")
+        told = LogHistory().settled(1, 2).whole(1, A, B, top, epoch=2, hw=1).whole(2, A, again, top, epoch=2, hw=1)
         assert broken(self.judge, told) == ["prefix"]
 
     def test_tails_that_diverge_above_the_last_stamp_in_common(self) -> None:
@@ -223,6 +224,9 @@ class TestCommittedMeansKept:
         assert held(self.judge, told) == ["kept"]
         told = moved(written().trim(1, 2)).whole(2, epoch=1, hw=2, start=2)
         assert held(self.judge, told) == []
+
+    def test_a_log_start_that_rose_while_it_was_read(self) -> None:
+        assert held(self.judge, moved(written()).fetch(2, B, epoch=1, hw=2, start=1, offset=0)) == ["readable"]
 
     def test_a_log_start_that_is_lower_under_the_next_leader(self) -> None:
         """It had not heard of the trim, or forgot it in a crash; what it shows again must be right."""
@@ -531,6 +535,10 @@ class TestReplicatedBatches:
     )
     def test_a_follower_that_holds_something_else(self, batches: tuple[object, ...]) -> None:
         assert broken(self.judge, self.rested(*batches)) == ["replicated"]
+
+    def test_a_batch_that_the_log_start_cuts_is_compared_too(self) -> None:
+        told = self.rested(stamped(0, 0, "a", "x"), stamped(1, 2, "c"), start=1)
+        assert broken(self.judge, told) == ["replicated"]
 
     def test_equal_logs(self) -> None:
         assert held(self.judge, self.rested(BOTH, stamped(1, 2, "c"))) == ["replicated"]
