@@ -32,6 +32,7 @@ from fixtures.wire.log import (
 from fixtures.wire.records import Codec, ControlType, Header, NewBatch, NewRecord, batch, control_message
 from fixtures.wire.schemas import SchemaError
 from fixtures.wire.topics import NewTopic, Reassignment
+from fixtures.wire.transactions import InitProducerIdAnswer, TxnMarker, TxnOffset, TxnPartitions
 
 pytestmark = pytest.mark.docker
 T = TypeVar("T")
@@ -126,9 +127,7 @@ class TestLog:
         client.produce(topic, 0, batch(b"a"))
         for version in versions(client, "Fetch"):
             named: Topic | str = topic if version >= 13 else topic.name
-            answer = client.fetch(
-                named, 0, 0, current_leader_epoch=0 if version >= 9 else -1, version=version
-            )
+            answer = client.fetch(named, 0, 0, current_leader_epoch=0 if version >= 9 else -1, version=version)
             assert (answer.version, answer.error, answer.high_watermark) == (version, Error.NONE, 1)
             assert [r.value for b in answer.batches for r in b.records] == [b"a"]
             as_follower = client.fetch(named, 0, 0, replica_id=7, version=version)
@@ -154,9 +153,7 @@ class TestLog:
         full = client.fetch_many(wanted, FetchOptions(session_epoch=0))
         assert len(full.partitions) == 2
         client.produce(topic, 1, batch(b"new"))
-        news = client.fetch_many(
-            [], FetchOptions(session_id=full.session_id, session_epoch=1, forgotten=((topic, 0),))
-        )
+        news = client.fetch_many([], FetchOptions(session_id=full.session_id, session_epoch=1, forgotten=((topic, 0),)))
         assert [p.partition for p in news.partitions] == [1]
         wrong = client.fetch_many([], FetchOptions(session_id=full.session_id, session_epoch=9))
         assert wrong.error is Error.INVALID_FETCH_SESSION_EPOCH
@@ -174,9 +171,7 @@ class TestLog:
             answer = client.list_offsets(topic.name, 0, version=version)
             assert (answer.version, answer.error) == (version, Error.NONE)
             assert (answer.offset, answer.old_style_offsets) in [(1, ()), (-1, (1,))]
-        many = client.list_offsets_many(
-            [OffsetQuery(topic.name, 0, EARLIEST), OffsetQuery(topic.name, 1, -1, 9)]
-        )
+        many = client.list_offsets_many([OffsetQuery(topic.name, 0, EARLIEST), OffsetQuery(topic.name, 1, -1, 9)])
         found = {p.partition: (p.error, p.offset) for p in many.partitions}
         assert found == {0: (Error.NONE, 0), 1: (Error.UNKNOWN_LEADER_EPOCH, -1)}
 
@@ -207,10 +202,7 @@ class TestTopics:
     def test_create_and_delete(self, client: NodeClient) -> None:
         for version in versions(client, "CreateTopics"):
             made(client, f"created-{version}", 1, version=version)
-        assert (
-            client.create_topics([NewTopic("created-3", ((1,),))]).topics[0].error
-            is Error.TOPIC_ALREADY_EXISTS
-        )
+        assert client.create_topics([NewTopic("created-3", ((1,),))]).topics[0].error is Error.TOPIC_ALREADY_EXISTS
         for version in versions(client, "DeleteTopics", start=2):
             [deleted] = client.delete_topics([f"created-{version}"], version=version).topics
             assert (deleted.name, deleted.error) == (f"created-{version}", Error.NONE)
@@ -305,14 +297,10 @@ class TestCluster:
     def test_configs(self, client: NodeClient, topic: Topic) -> None:
         for version in versions(client, "IncrementalAlterConfigs"):
             changes = {"retention.ms": f"{10**9 + version}", "segment.bytes": None}
-            altered = client.incremental_alter_configs(
-                ResourceType.TOPIC, topic.name, changes, version=version
-            )
+            altered = client.incremental_alter_configs(ResourceType.TOPIC, topic.name, changes, version=version)
             assert altered.error is Error.NONE
         for version in versions(client, "DescribeConfigs"):
-            described = client.describe_configs(
-                ResourceType.TOPIC, topic.name, ["retention.ms"], version=version
-            )
+            described = client.describe_configs(ResourceType.TOPIC, topic.name, ["retention.ms"], version=version)
             assert described.value("retention.ms") == f"{10**9 + 1}"
 
     def test_a_controller_listener(self, cluster: KRaftCluster) -> None:
@@ -425,6 +413,88 @@ class TestGroups:
         assert (stale.error, stale.partitions) == (Error.STALE_MEMBER_EPOCH, ())
         left = client.consumer_group_heartbeat(group, "m", LEAVE)
         assert (left.error, left.member_epoch) == (Error.NONE, LEAVE)
+
+
+def loaded(client: NodeClient, transactional_id: str, *, version: int | None = None) -> InitProducerIdAnswer:
+    """A producer id for the transactional id, once its coordinator has loaded."""
+    client.find_coordinator(transactional_id, CoordinatorType.TRANSACTION)
+
+    def given() -> InitProducerIdAnswer | None:
+        answer = client.init_producer_id(transactional_id, transaction_timeout_ms=9_000, version=version)
+        return answer if answer.error is Error.NONE else None
+
+    return eventually(given, within=20, what=f"a producer id for {transactional_id}")
+
+
+class TestTransactions:
+    def test_a_transaction(self, client: NodeClient, topic: Topic) -> None:
+        group, offsets = coordinated(client, f"{topic.name}-group"), [TxnOffset(Topic(topic.name), 0, 7, 1, "m")]
+        for version in versions(client, "EndTxn"):
+            tid = f"{topic.name}-{version}"
+            own = loaded(client, tid)
+            id, epoch = own.producer_id, own.producer_epoch
+            for spoken in versions(client, "AddPartitionsToTxn"):
+                named = TxnPartitions(
+                    transactional_id=tid, producer_id=id, producer_epoch=epoch, partitions=((topic.name, 0),)
+                )
+                added = (
+                    client.add_partitions_to_txns([named], version=spoken)
+                    if spoken >= 4
+                    else client.add_partitions_to_txn(tid, id, epoch, named.partitions, version=spoken)
+                )
+                assert [(p.topic, p.partition, p.error, p.transactional_id) for p in added.partitions] == [
+                    (topic.name, 0, Error.NONE, tid)
+                ]
+            for spoken in versions(client, "AddOffsetsToTxn"):
+                assert client.add_offsets_to_txn(tid, id, epoch, group, version=spoken).error is Error.NONE
+            for spoken in versions(client, "TxnOffsetCommit"):
+                named_offsets = [msgspec.structs.replace(offsets[0], topic=topic)] if spoken >= 6 else offsets
+                offset = msgspec.structs.replace(named_offsets[0], leader_epoch=1 if spoken >= 2 else -1)
+                done = client.txn_offset_commit(tid, group, id, epoch, [offset], version=spoken)
+                assert done.all_answered(Error.NONE)
+            shown = client.describe_transaction(tid)
+            assert (shown.state, shown.producer_id, shown.timeout_ms) == ("Ongoing", id, 9_000)
+            assert (topic.name, 0) in shown.partitions
+            assert client.describe_transactions([tid]).transactions == (shown,)
+            ended = client.end_txn(tid, id, epoch, committed=True, version=version)
+            assert (ended.error, ended.producer_epoch) == (Error.NONE, epoch + 1 if version >= 5 else -1)
+
+    def test_init_producer_id(self, client: NodeClient) -> None:
+        for version in versions(client, "InitProducerId"):
+            assert loaded(client, f"init-{version}", version=version).producer_epoch == 0
+        bumped = client.init_producer_id("init-0", producer_id=loaded(client, "init-0").producer_id, producer_epoch=1)
+        assert (bumped.error, bumped.producer_epoch) == (Error.NONE, 2)
+
+    def test_producers_and_markers(self, client: NodeClient, topic: Topic) -> None:
+        client.produce(topic, 0, batch(b"a", b"b", producer_id=900, producer_epoch=3, base_sequence=5))
+        for version in versions(client, "DescribeProducers"):
+            state = client.describe_producers(topic.name, 0, version=version).producer(900)
+            assert state is not None
+            assert (state.producer_epoch, state.last_sequence, state.current_txn_start_offset) == (3, 6, -1)
+        for version in versions(client, "WriteTxnMarkers"):
+            marker = TxnMarker(
+                producer_id=900,
+                producer_epoch=4,
+                committed=False,
+                partitions=((topic.name, 0),),
+                coordinator_epoch=version,
+                transaction_version=2 if version >= 2 else 0,
+            )
+            [marked] = client.write_txn_markers([marker], version=version).partitions
+            assert (marked.producer_id, marked.topic, marked.partition, marked.error) == (900, topic.name, 0, 0)
+
+    def test_list_transactions(self, client: NodeClient) -> None:
+        own = loaded(client, "listed")
+        for version in versions(client, "ListTransactions"):
+            answer = client.list_transactions(
+                states=["Empty", "Nonsense"],
+                producer_ids=[own.producer_id],
+                duration_ms=0 if version >= 1 else -1,
+                transactional_id_pattern="list.*" if version >= 2 else None,
+                version=version,
+            )
+            assert (answer.error, answer.unknown_state_filters) == (Error.NONE, ("Nonsense",))
+            assert [found.transactional_id for found in answer.transaction_states] == ["listed"]
 
 
 def test_a_version_that_the_node_does_not_offer(client: NodeClient) -> None:

@@ -144,11 +144,13 @@ def fenced_offsets_stay_out(
         accepted(owner.add_offsets(group))
         accepted(owner.commit_offset(group, log, owned))
         owner.end(committed=True)
+    kept = owned if case == "epoch-seen" else -1
     known = stage.broker.describe_producers(OFFSETS, 0).producer(zombie.producer_id)
     yield premise((known is not None) == (case == "epoch-seen"), f"the offsets partition knows {known}")
     before = committed_offset(stage, group, log)
+    yield premise(before.shows(kept), f"offset {kept} is committed")
     spoken = {"not-added": 3, "tv2": 5}.get(case, stage.at_most("TxnOffsetCommit", version))
     answer = zombie.commit_offset(group, log, offset, version=spoken)
     after = committed_offset(stage, group, log)
     told = Error.INVALID_TXN_STATE if case == "not-added" else Error.INVALID_PRODUCER_EPOCH
-    yield held_if(error_of(answer) is told and after.partitions == before.partitions, before, answer, after)
+    yield held_if(answer.all_answered(told) and after.shows(kept), before, answer, after)

@@ -14,7 +14,7 @@ from fixtures.wire import Error
 from fixtures.wire.records import ControlType, batch
 from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer
 
-TIMEOUTS_MS = integers(200, 400)
+TIMEOUTS_MS = integers(300, 500)
 BUMPS = {"ONE_BUMP": 1, "TWO_BUMPS": 2}
 
 
