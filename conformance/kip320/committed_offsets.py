@@ -1,0 +1,163 @@
+"""Committed offsets: the leader epoch that comes back with them (KIP-320, OffsetCommit, OffsetFetch, TxnOffsetCommit)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip320.fencing import LARGEST_EPOCH
+from conformance.rigs.log import Partition, partition_at_epoch
+from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.transactions import NOT_YET, Transaction, accepted, coordinator_of
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
+from fixtures.wire.transactions import TxnOffset
+
+COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, TXN_COMMITS_EPOCH_FROM = 6, 5, 2
+GROUPED_FROM, BY_ID_FROM = 8, 10
+TXN_DIALECT = 4
+"""The last version of TxnOffsetCommit in which a client adds the group to its transaction itself (KIP-890)."""
+
+
+class Offsets:
+    """The committed offset of one partition in a group that nobody used before."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.group = partition.bench.fresh("group")
+
+    @property
+    def coordinator(self) -> NodeClient:
+        return coordinator_of(self.partition.bench, self.group, CoordinatorType.GROUP)
+
+    def commit(self, offset: int, epoch: int, version: int) -> OffsetCommitAnswer:
+        """As a client without a group; waits while the coordinator is not ready."""
+        wanted = NewOffset(self.partition.topic, 0, offset, epoch)
+        node = self.coordinator
+
+        def asked() -> OffsetCommitAnswer | None:
+            answer = node.offset_commit(self.group, [wanted], version=version)
+            return None if answer.partitions[0].error in NOT_YET else answer
+
+        return self.partition.bench.eventually(asked, "a group coordinator that is ready")
+
+    def fetch(self, version: int) -> CommittedOffset:
+        return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).partitions[0]
+
+    def settled(self) -> CommittedOffset:
+        """What is fetched once no transaction is pending."""
+
+        def stable() -> CommittedOffset | None:
+            asked = [(self.partition.topic, 0)]
+            found = self.coordinator.offset_fetch(self.group, asked, require_stable=True).partitions[0]
+            return None if found.error is Error.UNSTABLE_OFFSET_COMMIT else found
+
+        return self.partition.bench.eventually(stable, f"no pending offset of {self.group}")
+
+
+def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
+    return (found.error, found.offset, found.leader_epoch) == (Error.NONE, offset, epoch)
+
+
+# --- plain commits
+
+
+@probe(
+    "KIP320-OC-01",
+    rig=partition_at_epoch(3),
+    cases=["stored", "unvalidated", "grouped", "topic-ids"],
+    which=integers(0, 3),
+    ahead=integers(1, 1000),
+    offset=integers(0, 10**6),
+    commit_back=BACK,
+    fetch_back=BACK,
+)
+def committed_epoch_comes_back(
+    partition: Partition, case: str, which: int, ahead: int, offset: int, commit_back: int, fetch_back: int
+) -> Generator[Said, None, None]:
+    """The epoch of a commit is stored as it was sent, whether the partition had it or not."""
+    bench, offsets = partition.bench, Offsets(partition)
+    never_had = LARGEST_EPOCH if which == 0 else partition.epoch() + ahead
+    epoch = never_had if case == "unvalidated" else partition.data.boundaries[which].epoch
+    by_id = case == "topic-ids"
+    commit = spoken(
+        bench, "OffsetCommit", commit_back, low=BY_ID_FROM if by_id else COMMITS_EPOCH_FROM, high=10 if by_id else 9
+    )
+    low, high = {"grouped": (GROUPED_FROM, 9), "topic-ids": (BY_ID_FROM, 10)}.get(case, (FETCHES_EPOCH_FROM, 7))
+    answer = offsets.commit(offset, epoch, commit)
+    found = offsets.fetch(spoken(bench, "OffsetFetch", fetch_back, low=low, high=high))
+    yield held_if(answer.errors == (Error.NONE,) and holds(found, offset, epoch), answer, found)
+
+
+@probe(
+    "KIP320-OC-01",
+    rig=partition_at_epoch(3),
+    cases=["absent", "cleared"],
+    which=integers(0, 3),
+    offset=integers(0, 10**6),
+    commit_back=BACK,
+    fetch_back=BACK,
+)
+def absent_epoch_comes_back_as_none(
+    partition: Partition, case: str, which: int, offset: int, commit_back: int, fetch_back: int
+) -> Generator[Said, None, None]:
+    """After a commit without an epoch none comes back, also where an earlier commit had one."""
+    bench, offsets = partition.bench, Offsets(partition)
+    if case == "cleared":
+        epoch = partition.data.boundaries[which].epoch
+        offsets.commit(offset, epoch, COMMITS_EPOCH_FROM)
+        before = offsets.fetch(FETCHES_EPOCH_FROM)
+        yield premise(holds(before, offset, epoch), f"epoch {epoch} was there to be cleared: {before}")
+    # Versions 2 to 5 have no epoch, the later ones say -1.
+    answer = offsets.commit(offset + 1, -1, spoken(bench, "OffsetCommit", commit_back, low=2, high=9))
+    found = offsets.fetch(spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9))
+    yield held_if(answer.errors == (Error.NONE,) and holds(found, offset + 1, -1), answer, found)
+
+
+# --- commits of transactions
+
+
+@probe(
+    "KIP320-OC-02",
+    rig=partition_at_epoch(3),
+    cases=["committed", "aborted"],
+    epoch=integers(0, LARGEST_EPOCH),
+    offset=integers(0, 10**6),
+    back=BACK,
+)
+def transaction_decides_on_the_epoch(
+    partition: Partition, case: str, epoch: int, offset: int, back: int
+) -> Generator[Said, None, None]:
+    """An offset with its epoch is shown once its transaction committed: not while that is open, nor after an abort."""
+    bench, offsets = partition.bench, Offsets(partition)
+    earlier = partition.data.boundaries[-1].epoch
+    offsets.commit(offset, earlier, COMMITS_EPOCH_FROM)
+    version = spoken(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=TXN_DIALECT)
+    transaction = Transaction(bench)
+    commit_in(transaction, offsets, TxnOffset(partition.topic, 0, offset + 1, epoch), version)
+    fetch = spoken(bench, "OffsetFetch", back, low=7)
+    pending = offsets.fetch(fetch)
+    transaction.end(committed=case == "committed")
+    ended = offsets.settled()
+    found = offsets.fetch(fetch)
+    expected = (offset + 1, epoch) if case == "committed" else (offset, earlier)
+    yield held_if(holds(pending, offset, earlier), pending, case="pending")
+    yield held_if(holds(ended, *expected) and holds(found, *expected), ended, found)
+
+
+def commit_in(transaction: Transaction, offsets: Offsets, wanted: TxnOffset, version: int) -> None:
+    """Add the group to the transaction, and commit an offset within it; KitError when that is refused."""
+    ids = (transaction.producer_id, transaction.epoch)
+    accepted(
+        transaction.bench,
+        lambda: transaction.coordinator().add_offsets_to_txn(transaction.id, *ids, offsets.group),
+        lambda answer: answer.error,
+    )
+    accepted(
+        transaction.bench,
+        lambda: offsets.coordinator.txn_offset_commit(transaction.id, offsets.group, *ids, [wanted], version=version),
+        lambda answer: answer.partitions[0].error,
+    )

@@ -1,0 +1,162 @@
+"""From which version on each epoch field is understood, and that removed versions are gone (KIP-320, KIP-595, KIP-896)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip320.committed_offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
+from conformance.kip320.divergence import diverges
+from conformance.kip320.fencing import asking, unmoved
+from conformance.rigs.log import Partition, partition_at_epoch
+from conformance.rigs.replica_log import replica_log, serves
+from conformance.rigs.transactions import Transaction
+from fixtures.wire import Error
+from fixtures.wire.groups import CommittedOffset
+from fixtures.wire.log import LATEST
+from fixtures.wire.transactions import TxnOffset
+
+RANGE = re.compile(r"(\w+) (\d+)-(\d+)")
+
+_FOUR_INTS = b"\xff\xff\xff\xff" + bytes(8) + b"\x7f\xff\xff\xff"
+"""Replica id -1, no wait, no minimum, and the largest maximum of bytes."""
+_NO_TOPICS = bytes(4)
+BODIES: dict[tuple[str, int], bytes] = {
+    **{("Fetch", version): _FOUR_INTS[:12] + _NO_TOPICS for version in range(3)},
+    ("Fetch", 3): _FOUR_INTS + _NO_TOPICS,
+    ("OffsetForLeaderEpoch", 0): _NO_TOPICS,
+    ("OffsetForLeaderEpoch", 1): _NO_TOPICS,
+    ("ListOffsets", 0): _FOUR_INTS[:4] + _NO_TOPICS,
+}
+"""Valid requests for nothing, in the versions that 4.0 removed."""
+KEPT: dict[str, tuple[int, bytes]] = {
+    "Fetch": (4, _FOUR_INTS + b"\x00" + _NO_TOPICS),
+    "OffsetForLeaderEpoch": (2, _NO_TOPICS),
+    "ListOffsets": (1, _FOUR_INTS[:4] + _NO_TOPICS),
+}
+"""The same in the lowest versions that it kept: they are answered, so what closes a connection is the version."""
+
+
+@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["advertised"])
+def ranges_are_those_of_the_release(partition: Partition, case: str, expected: str) -> Generator[Said, None, None]:
+    """Every broker offers the lowest version listed, and at least the highest."""
+    listed = {api: (int(low), int(high)) for api, low, high in RANGE.findall(expected)}
+    answers = [partition.bench.node(name).api_versions() for name in partition.bench.brokers]
+    held = all(
+        api in answer.ranges and answer.ranges[api].low == low and answer.ranges[api].high >= high
+        for answer in answers
+        for api, (low, high) in listed.items()
+    )
+    yield held_if(held and len(listed) == 7, *answers)
+
+
+@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=integers(1, 1000), which=integers(0, 2))
+def fetch_understands_its_epochs(
+    partition: Partition, case: str, ahead: int, which: int
+) -> Generator[Said, None, None]:
+    """A newer current epoch is noticed from version 9 on, and an ended last epoch from version 12 on."""
+    node, _, state = asking(partition, "consumer")
+    log = replica_log(partition, node)
+    topic, newer, ended = partition.topic, state.leader_epoch + ahead, log.ended()[which]
+    position = log.end_of(ended) + 1
+    without = node.fetch(topic, 0, position, version=8)
+    fenced = node.fetch(topic, 0, position, current_leader_epoch=newer, version=9)
+    blind = node.fetch(topic, 0, position, current_leader_epoch=state.leader_epoch, version=11)
+    diverging = node.fetch(topic, 0, position, last_fetched_epoch=ended, version=12)
+    yield unmoved(partition, state)
+    served = serves(without, log, position) and serves(blind, log, position)
+    noticed = fenced.error is Error.UNKNOWN_LEADER_EPOCH and diverges(diverging, ended, log.end_of(ended))
+    yield held_if(served and noticed, without, fenced, blind, diverging)
+
+
+@probe(
+    "KIP320-VER-01",
+    rig=partition_at_epoch(3),
+    cases=["offset-for-leader-epoch"],
+    ahead=integers(1, 1000),
+    which=integers(0, 2),
+)
+def lookup_understands_its_epochs(
+    partition: Partition, case: str, ahead: int, which: int
+) -> Generator[Said, None, None]:
+    """The answer holds an epoch from version 1 on, a newer current one is noticed from 2, and 3 has a replica id."""
+    node, replica_id, state = asking(partition, "replica")
+    log = replica_log(partition, node)
+    epoch, newer = log.ended()[which], state.leader_epoch + ahead
+    name, lowest = partition.name, node.api_versions().ranges["OffsetForLeaderEpoch"].low
+    plain = [node.offset_for_leader_epoch(name, 0, epoch, version=version) for version in range(lowest, 3)]
+    named = node.offset_for_leader_epoch(name, 0, epoch, replica_id=replica_id, version=3)
+    fenced = [node.offset_for_leader_epoch(name, 0, epoch, current_leader_epoch=newer, version=v) for v in (2, 3)]
+    yield unmoved(partition, state)
+    told = [(end.error, end.leader_epoch, end.end_offset) for end in (*plain, named)]
+    expected = [(Error.NONE, epoch if end.version >= 1 else -1, log.end_of(epoch)) for end in (*plain, named)]
+    noticed = all(end.error is Error.UNKNOWN_LEADER_EPOCH for end in fenced)
+    yield held_if(told == expected and noticed, *plain, named, *fenced)
+
+
+@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=integers(1, 1000))
+def listing_understands_its_epochs(partition: Partition, case: str, ahead: int) -> Generator[Said, None, None]:
+    """Version 4 brings the epoch into the answer, and notices a newer current one."""
+    node, _, state = asking(partition, "consumer")
+    before = node.list_offsets(partition.name, 0, LATEST, version=3)
+    since = node.list_offsets(partition.name, 0, LATEST, version=4)
+    fenced = node.list_offsets(partition.name, 0, LATEST, current_leader_epoch=state.leader_epoch + ahead, version=4)
+    yield unmoved(partition, state)
+    epochs = (before.error, before.leader_epoch, since.error, since.leader_epoch)
+    told = epochs == (Error.NONE, -1, Error.NONE, state.leader_epoch) and before.offset == since.offset
+    yield held_if(told and fenced.error is Error.UNKNOWN_LEADER_EPOCH, before, since, fenced)
+
+
+@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["metadata"])
+def metadata_tells_the_leader_epoch(partition: Partition, case: str) -> Generator[Said, None, None]:
+    """Metadata has the leader epoch from version 7 on: the one at which the leader's fence stands."""
+    node, _, state = asking(partition, "consumer")
+    before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
+    epochs = [answer.topic(partition.name).partition(0).leader_epoch for answer in (before, since)]
+    at_fence = node.fetch(partition.topic, 0, 0, current_leader_epoch=epochs[1])
+    yield unmoved(partition, state)
+    yield held_if(epochs[0] == -1 and epochs[1] >= 0 and at_fence.error is Error.NONE, before, since, at_fence)
+
+
+@probe(
+    "KIP320-VER-01",
+    rig=partition_at_epoch(3),
+    cases=["committed-offsets"],
+    epoch=integers(0, 1000),
+    offset=integers(0, 1000),
+)
+def commits_understand_their_epochs(
+    partition: Partition, case: str, epoch: int, offset: int
+) -> Generator[Said, None, None]:
+    """OffsetCommit 6, OffsetFetch 5 and TxnOffsetCommit 2 are the first versions with an epoch."""
+    offsets = Offsets(partition)
+    offsets.commit(offset, -1, 5)
+    plain = offsets.fetch(5)
+    offsets.commit(offset, epoch, 6)
+    hidden, told = offsets.fetch(4), offsets.fetch(5)
+    in_transactions = [committed_in_transaction(partition, offset, version, epoch) for version in (1, 2)]
+    held = holds(plain, offset, -1) and holds(hidden, offset, -1) and holds(told, offset, epoch)
+    by_transaction = holds(in_transactions[0], offset, -1) and holds(in_transactions[1], offset, epoch)
+    yield held_if(held and by_transaction, plain, hidden, told, *in_transactions)
+
+
+def committed_in_transaction(partition: Partition, offset: int, version: int, epoch: int) -> CommittedOffset:
+    """What OffsetFetch shows after a transaction committed an offset in this version, with an epoch where that has one."""
+    offsets, transaction = Offsets(partition), Transaction(partition.bench)
+    sent = epoch if version >= TXN_COMMITS_EPOCH_FROM else -1
+    commit_in(transaction, offsets, TxnOffset(partition.topic, 0, offset, sent), version)
+    transaction.end(committed=True)
+    return offsets.settled()
+
+
+@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["removed"])
+def removed_versions_close_the_connection(partition: Partition, case: str) -> Generator[Said, None, None]:
+    """A request in a removed version ends its connection; the same in the next version is answered."""
+    node = partition.leader()
+    kept = [node.reception(api, version, body) for api, (version, body) in KEPT.items()]
+    removed = [node.reception(api, version, body) for (api, version), body in BODIES.items()]
+    yield premise(all(reception.answered for reception in kept), f"versions that were kept are answered: {kept}")
+    yield held_if(not any(reception.answered for reception in removed), *removed)
