@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from conformance.registry import AnyCheck, every_check
-from conformance.running.session import ConformanceSession
+from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
 from fixtures.errors import KitError
 
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
+LISTING = pytest.StashKey[Listing]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not _wants_checks(config):
         return
+    if config.option.collectonly:
+        config.stash[LISTING] = Listing(config)
+        return
     workerinput = getattr(config, "workerinput", None)
     config.stash[SESSION] = (
         ConformanceSession.of_worker(workerinput) if workerinput else ConformanceSession.begin(config)
@@ -33,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _wants_checks(config: pytest.Config) -> bool:
     """Only a session that may collect checks needs an engine, images and a run."""
-    if config.option.collectonly or config.option.help:
+    if config.option.help:
         return False
     places = [Path(arg.split("::")[0]).resolve() for arg in config.args]
     return any(place.is_relative_to(HERE) or HERE.is_relative_to(place) for place in places)
@@ -60,7 +64,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         folder.parent == HERE
         and folder.name.startswith("kip")
         and file_path.suffix == ".py"
-        and SESSION in parent.config.stash
+        and (SESSION in parent.config.stash or LISTING in parent.config.stash)
     ):
         return CheckFile.from_parent(parent, path=file_path)
     return None
@@ -70,11 +74,11 @@ class CheckFile(pytest.File):
     """A module of checks."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        session = self.config.stash[SESSION]
+        wanted = self.config.stash.get(SESSION, None) or self.config.stash[LISTING]
         module = f"conformance.{self.path.parent.name}.{self.path.stem}"
         for check in every_check().values():
-            if check.module == module and session.selects(check):
-                for label in session.labels:
+            if check.module == module and wanted.selects(check):
+                for label in wanted.labels:
                     name = f"{check.id.rpartition('.')[2]}[{label}]"
                     yield CheckItem.from_parent(self, name=name, check=check, label=label)
 

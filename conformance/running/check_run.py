@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -46,6 +47,8 @@ class CheckRun:
                 self.run_on(standing)
         except KitError as error:
             self.trouble.append(str(error))
+        except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
+            self.trouble.append(traceback.format_exc())
         if self.trouble:
             outcome = "error"
         self.lab.shard(self._column or self.lab.bare_column(self.label)).check(

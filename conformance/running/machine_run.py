@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -99,7 +100,7 @@ class MachineRun(CheckRun):
     def play(self, standing: Standing, steps: Sequence[Any]) -> tuple[History, list[Observation]]:
         """Run a schedule once more, outside of Hypothesis; returns what was violated."""
         example = LiveExample(self, standing)
-        with suppress(RequirementViolated):
+        with suppress(RequirementViolated, ExceptionGroup):
             for step in steps:
                 example.step(step)
             example.finish()
@@ -186,6 +187,8 @@ class LiveExample:
             do()
         except KitError as error:
             self._trouble = f"{type(error).__name__}: {error}"
+        except Exception:  # a bug of the executor: what it has recorded is judged all the same
+            self._trouble = traceback.format_exc()
 
 
 def applicable(observations: list[Observation], facts: Facts) -> list[Observation]:

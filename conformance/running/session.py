@@ -15,6 +15,7 @@ from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck, checks_by_row
 from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
+from conformance.running.evidence import Schedule
 from conformance.running.lab import Lab
 from conformance.running.machine_run import MachineRun
 from conformance.running.probes import ProbeRun
@@ -48,16 +49,7 @@ class ConformanceSession:
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
         """Read the settings, sweep what dead runs left, and get the images. Ends pytest with 2 or 3 when that fails."""
-        try:
-            settings = read(config)
-            _matched(settings)
-            if settings.replay:
-                read_schedule(Path(settings.replay))
-            if settings.baseline:
-                read_baseline(Path(settings.baseline))
-            versions = _versions(settings)
-        except (ValueError, KitError) as error:
-            raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
+        settings, versions = _asked(config)
         try:
             return cls._begin(settings, versions)
         except KitError as error:
@@ -72,8 +64,7 @@ class ConformanceSession:
         images += [from_home(Path(settings.home), progress=_say)] if settings.home else []
         run = Run.begin()
         settings = msgspec.structs.replace(settings, run=run.id)
-        suffix = "".join(f"+{name}={level}" for name, level in sorted(settings.features.items()))
-        return cls(settings, run, {image.label + suffix: image for image in images}, "master")
+        return cls(settings, run, {_label(image.label, settings): image for image in images}, "master")
 
     @classmethod
     def of_worker(cls, workerinput: dict[str, Any]) -> ConformanceSession:
@@ -93,10 +84,7 @@ class ConformanceSession:
         return list(self.images)
 
     def selects(self, check: AnyCheck) -> bool:
-        if self._replay is not None:
-            return check.id == self._replay.check
-        wanted = {row.id for row in shipped().matching(self.settings.requirements)}
-        return bool(wanted & set(check.rows))
+        return _selects(self.settings, self._replay, check)
 
     def workers(self) -> int:
         """As many as cores and memory carry."""
@@ -137,23 +125,64 @@ class ConformanceSession:
             return exitstatus
         if not self.run.kept:
             self.run.end(ensure(install=False))
-        if exitstatus == pytest.ExitCode.INTERRUPTED:
-            return EXIT_INTERRUPTED
-        if exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
-            return EXIT_WRONG_USE
         self._matrix = judge_shards(read_shards(self.settings.out_dir / "shards"), run=self.run.id)
-        return self._exit_code(self._matrix)
-
-    def _exit_code(self, matrix: Matrix) -> int:
-        verdicts = [cell.verdict for cell in matrix.cells]
-        if new_violations(matrix, self._known):
-            return EXIT_VIOLATED
-        return EXIT_TROUBLE if "error" in verdicts or "satisfied" not in verdicts else EXIT_SATISFIED
+        return exit_code(exitstatus, self._matrix, self._known)
 
     def summary(self) -> list[str]:
         """What the terminal shows last: the verdicts, and what was kept on the engine."""
         kept = [f"kept for you to look at; to remove it: ./kit sweep {self.run.id}"] if self.run.kept else []
         return (self._matrix.lines() if self._matrix else []) + kept
+
+
+class Listing:
+    """What would run, by name: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._settings, versions = _asked(config)
+        self._replay = read_schedule(Path(self._settings.replay)) if self._settings.replay else None
+        own = [name for name in (self._settings.image, self._settings.home) if name]
+        self.labels = [_label(name, self._settings) for name in (*versions, *own)]
+
+    def selects(self, check: AnyCheck) -> bool:
+        return _selects(self._settings, self._replay, check)
+
+
+def exit_code(exitstatus: int, matrix: Matrix, known: Baseline) -> int:
+    """One code for what pytest says and what was judged: 130, 2, 1, 3 or 0 (DESIGN, command line)."""
+    if exitstatus == pytest.ExitCode.INTERRUPTED:
+        return EXIT_INTERRUPTED
+    if exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
+        return EXIT_WRONG_USE
+    if new_violations(matrix, known):
+        return EXIT_VIOLATED
+    verdicts = {cell.verdict for cell in matrix.cells}
+    trouble = exitstatus == pytest.ExitCode.INTERNAL_ERROR or "error" in verdicts or "satisfied" not in verdicts
+    return EXIT_TROUBLE if trouble else EXIT_SATISFIED
+
+
+def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
+    """The settings and the released versions that they name. Ends pytest with 2 for what cannot be done."""
+    try:
+        settings = read(config)
+        _matched(settings)
+        if settings.replay:
+            read_schedule(Path(settings.replay))
+        if settings.baseline:
+            read_baseline(Path(settings.baseline))
+        return settings, _versions(settings)
+    except (ValueError, KitError) as error:
+        raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
+
+
+def _label(name: str, settings: Settings) -> str:
+    return name + "".join(f"+{feature}={level}" for feature, level in sorted(settings.features.items()))
+
+
+def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
+    if replay is not None:
+        return check.id == replay.check
+    wanted = {row.id for row in shipped().matching(settings.requirements)}
+    return bool(wanted & set(check.rows))
 
 
 def _versions(settings: Settings) -> tuple[str, ...]:

@@ -1,0 +1,225 @@
+"""The front door: what is collected, what is refused, and with which code it ends. Nothing here reaches an engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import conformance.plugin
+from conformance.catalogue import shipped
+from conformance.judges.tally import Cell, Matrix
+from conformance.judges.verdicts import Verdict
+from conformance.registry import checks_by_row, every_check
+from conformance.running.baseline import Baseline, BaselineCell
+from conformance.running.evidence import Schedule
+from conformance.running.session import exit_code
+from fixtures.images import newest
+from history.shards import Column
+
+ROOT = Path(__file__).parent.parent
+CHECKS = str(conformance.plugin.HERE)
+KNOWN = every_check()
+COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_")]:
+        monkeypatch.delenv(variable)
+
+
+class Kit:
+    """pytest with the plugin, in this process, with an ini file of the test's own."""
+
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._capture = capture
+
+    def run(self, *arguments: str, ini: str = "") -> tuple[int, str]:
+        """The exit code, and what was printed."""
+        file = self.folder / "own.ini"
+        file.write_text(f"[pytest]\n{ini}\n")
+        own = [
+            "-c",
+            str(file),
+            "--rootdir",
+            str(self.folder),
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "conformance.plugin",
+            "-q",
+        ]
+        code = pytest.main([*own, *arguments])
+        printed = self._capture.readouterr()
+        return int(code), printed.out + printed.err
+
+    def listed(self, *arguments: str, ini: str = "") -> list[str]:
+        """The items that `--collect-only` names, without their files."""
+        code, text = self.run("--collect-only", CHECKS, *arguments, ini=ini)
+        assert code == 0, text
+        return [line.partition("::")[2] for line in text.splitlines() if "::" in line]
+
+
+@pytest.fixture
+def kit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Kit:
+    return Kit(tmp_path, capsys)
+
+
+# --- what is collected
+
+
+def test_nothing_happens_to_tests_of_something_else(kit: Kit) -> None:
+    """No engine, no image, no run: other people's tests only see some options more."""
+    (kit.folder / "test_theirs.py").write_text("def test_it(): pass")
+    code, text = kit.run("--kafka-version", "9.9.9", str(kit.folder))
+    assert (code, "1 passed" in text, "conformance:" in text) == (0, True, False)
+
+
+def test_checks_are_listed_without_an_engine(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    names = kit.listed()
+    assert sorted(names) == sorted(f"{id.rpartition('.')[2]}[{newest()}]" for id in KNOWN)
+
+
+def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
+    names = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
+    labels = [name.partition("[")[2].rstrip("]") for name in names]
+    assert sorted(set(labels)) == [f"{v}+transaction.version=1" for v in ("3.9.2", "4.2.2", "4.3.1")]
+    assert labels == sorted(labels)
+    topologies = {id.rpartition(".")[2]: check.topology.name for id, check in KNOWN.items()}
+    order = [(label, topologies[name.partition("[")[0]]) for label, name in zip(labels, names, strict=True)]
+    assert order == sorted(order)
+
+
+def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
+    names = kit.listed("--requirement", "KIP320-FETCH-02", "--requirement", "KIP101-INV-05")
+    wanted = {id for row in ("KIP320-FETCH-02", "KIP101-INV-05") for id in checks_by_row()[row]}
+    assert {name.partition("[")[0] for name in names} == {id.rpartition(".")[2] for id in wanted}
+
+
+def test_a_replay_chooses_its_check(kit: Kit) -> None:
+    schedule = Schedule(check="kip320.fencing.older_epoch_is_fenced", column=COLUMN, case="consumer")
+    file = kit.folder / "schedule.json"
+    file.write_bytes(msgspec.json.encode(schedule))
+    assert kit.listed("--replay", str(file)) == [f"older_epoch_is_fenced[{newest()}]"]
+
+
+@pytest.mark.parametrize("way", ["option", "environment", "ini"])
+def test_an_option_is_also_an_environment_variable_and_an_ini_value(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    arguments = {"option": ("--kafka-version", "3.9.2", "--requirement", "KIP320-FETCH-0[23]")}.get(way, ())
+    ini = {"ini": "kafka_version =\n    3.9.2\nrequirement = KIP320-FETCH-0[23]"}.get(way, "")
+    if way == "environment":
+        monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_VERSION", "3.9.2")
+        monkeypatch.setenv("KAFKA_CONFORMANCE_REQUIREMENT", "KIP320-FETCH-02,KIP320-FETCH-03")
+    names = kit.listed(*arguments, ini=ini)
+    assert names
+    assert {name.partition("[")[2] for name in names} == {"3.9.2]"}
+    assert len(names) < len(KNOWN)
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_ini_file(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ini = "kafka_version = 3.3.2"
+    assert {name.partition("[")[2] for name in kit.listed(ini=ini)} == {"3.3.2]"}
+    monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_VERSION", "3.9.2")
+    assert {name.partition("[")[2] for name in kit.listed(ini=ini)} == {"3.9.2]"}
+    names = kit.listed("--kafka-version", "4.3.1", ini=ini)
+    assert {name.partition("[")[2] for name in names} == {"4.3.1]"}
+
+
+# --- what is refused
+
+
+WRONG = [
+    (["--requirement", "KIP320-FETCH-99"], "'KIP320-FETCH-99' matches no row that has a check", "KIP320-FETCH-02"),
+    (["--kafka-version", "3.7.9"], "Kafka 3.7.9 is not among the released versions", "3.7.0, 3.7.1, 3.7.2"),
+    (["--kafka-version", "newest"], "'newest' is no Kafka version", "3.9..4.3"),
+    (["--kafka-version", "4.3..3.9"], "'4.3..3.9' holds no released Kafka", "the older end first"),
+    (["--feature", "transaction.version"], "--feature 'transaction.version'", "write NAME=LEVEL"),
+    (["--feature", "=1"], "--feature '=1'", "write NAME=LEVEL"),
+    (["--replay", "/nonexistent/schedule.json"], "--replay /nonexistent/schedule.json", "schedule.json of an evidence folder"),
+    (["--baseline", "/nonexistent/matrix.json"], "--baseline /nonexistent/matrix.json", "matrix.json of an earlier run"),
+    (["--conformance-profile", "slow"], "--conformance-profile 'slow'", "smoke, quick, nightly"),
+    (["--conformance-seed", "seven"], "--conformance-seed 'seven'", "e.g. 1234"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "way_out"), WRONG, ids=lambda value: value[-1] if isinstance(value, list) else ""
+)
+def test_wrong_use_ends_with_2_and_says_what_is_right(kit: Kit, arguments: list[str], said: str, way_out: str) -> None:
+    for listing in ([], ["--collect-only"]):
+        code, text = kit.run(CHECKS, *listing, *arguments)
+        assert code == 2, text
+        assert said in text
+        assert way_out in text
+
+
+def test_a_row_without_a_check_matches_nothing(kit: Kit) -> None:
+    unchecked = next(row.id for row in shipped() if row.id not in checks_by_row())
+    assert kit.run(CHECKS, "--requirement", unchecked)[0] == 2
+
+
+def test_a_schedule_that_is_none_is_refused(kit: Kit) -> None:
+    file = kit.folder / "schedule.json"
+    file.write_text('{"check": 1}')
+    code, text = kit.run(CHECKS, "--replay", str(file))
+    assert (code, "Expected `str`, got `int`" in text) == (2, True)
+
+
+def test_without_an_engine_it_ends_with_3_and_says_what_to_do() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "--kafka-version", "4.3.1", "--requirement", "KIP320-FETCH-02"]
+    without = os.environ | {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+    ended = subprocess.run(command, cwd=ROOT, env=without, capture_output=True, text=True, check=False)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert "unix:///nonexistent/docker.sock" in ended.stdout + ended.stderr
+
+
+# --- the code at the end
+
+
+def matrix(*verdicts: Verdict) -> Matrix:
+    rows = [row.id for row in shipped()]
+    return Matrix(
+        cells=[
+            Cell(requirement=row, label="4.3.1", verdict=verdict, reason="", observations=1)
+            for row, verdict in zip(rows, verdicts, strict=False)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "verdicts", "code"),
+    [
+        (0, ["satisfied", "inconclusive", "untested", "inapplicable", "not-run", "flaky", "recorded"], 0),
+        (1, ["satisfied", "violated", "error"], 1),
+        (0, ["violated"], 1),
+        (1, ["satisfied", "error"], 3),
+        (0, ["inconclusive", "untested"], 3),
+        (0, [], 3),
+        (3, ["satisfied"], 3),
+        (3, ["satisfied", "violated"], 1),
+        (2, ["satisfied", "violated"], 130),
+        (4, ["satisfied"], 2),
+        (5, ["satisfied"], 2),
+    ],
+)
+def test_what_was_judged_sets_the_code(status: int, verdicts: list[Verdict], code: int) -> None:
+    assert exit_code(status, matrix(*verdicts), Baseline()) == code
+
+
+def test_with_a_baseline_only_what_is_new_counts() -> None:
+    red = matrix("satisfied", "violated")
+    known = BaselineCell(requirement=red.cells[1].requirement, kafka_version="4.3.1", verdict="violated")
+    other = BaselineCell(requirement=red.cells[0].requirement, kafka_version="4.3.1", verdict="violated")
+    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[known])) == 0
+    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[other])) == 1
