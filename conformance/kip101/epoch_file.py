@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 
 from hypothesis.strategies import integers
 
 from conformance.bench import File
 from conformance.checks import Said, held_if, premise, probe
 from conformance.rigs.epoch_file import entries_of, entry_of, read_epochs
-from conformance.rigs.log import Boundary, Partition, fresh_partition, partition_at_epoch
-from conformance.rigs.replicas import TRIO
+from conformance.rigs.log import Boundary, Partition, partition_at_epoch
+from conformance.rigs.several import FIVE, TRIMMABLE, Several
 from fixtures.wire import Error
 from fixtures.wire.log import EARLIEST
 
@@ -18,6 +19,10 @@ from fixtures.wire.log import EARLIEST
 def documented(file: File) -> bool:
     """Is there at least one entry, in the documented form?"""
     return bool(entries_of(file))
+
+
+def has_entry(expected: Boundary, file: File) -> bool:
+    return entry_of(file, expected.epoch) == expected
 
 
 @probe("KIP101-CACHE-01", rig=partition_at_epoch(3))
@@ -29,27 +34,24 @@ def file_has_the_documented_form(partition: Partition) -> Generator[Said, None, 
         yield held_if(documented(file), file, case="leader" if broker == state.leader else "follower")
 
 
-@probe("KIP101-CACHE-02", rig=TRIO, records=integers(1, 4))
-def epoch_is_entered_at_election_and_first_batch(partition: Partition, records: int) -> Generator[Said, None, None]:
+@probe("KIP101-CACHE-02", rig=FIVE, examples=1, records=integers(1, 4))
+def epoch_is_entered_at_election_and_first_batch(several: Several, records: int) -> Generator[Said, None, None]:
     """A new leader enters its epoch at its log end before any write, a follower only with the epoch's first batch."""
-    end = partition.write(*[b"before"] * records).base_offset + records
-    led = partition.move_leader()
-    expected = Boundary(led.leader_epoch, end)
-    followers = [id for id in led.replicas if id != led.leader]
-
-    def entered(file: File) -> bool:
-        return entry_of(file, expected.epoch) == expected
-
-    of_leader = read_epochs(partition, led.leader, entered)
-    before = [read_epochs(partition, id, documented) for id in followers]
-    written = partition.write(b"first of its epoch")
-    after = [read_epochs(partition, id, entered) for id in followers]
-    yield premise(partition.epoch() == expected.epoch and written.base_offset == end, f"one epoch, starting at {end}")
-    yield held_if(entered(of_leader), of_leader, case="leader")
-    for file in before:
-        yield held_if(documented(file) and entry_of(file, expected.epoch) is None, file, case="follower-before")
-    for file in after:
-        yield held_if(entered(file), file, case="follower-after")
+    ends = [base + records for base in several.write(*[b"before"] * records)]
+    for partition, led, end in zip(several.partitions, several.move_leaders(), ends, strict=True):
+        expected = Boundary(led.leader_epoch, end)
+        followers = [id for id in led.replicas if id != led.leader]
+        entered = partial(has_entry, expected)
+        of_leader = read_epochs(partition, led.leader, entered)
+        before = [read_epochs(partition, id, documented) for id in followers]
+        first = partition.write(b"first of its epoch").base_offset
+        after = [read_epochs(partition, id, entered) for id in followers]
+        yield premise(partition.epoch() == expected.epoch and first == end, f"one epoch, starting at {end}")
+        yield held_if(entered(of_leader), of_leader, case="leader")
+        for file in before:
+            yield held_if(documented(file) and entry_of(file, led.leader_epoch) is None, file, case="follower-before")
+        for file in after:
+            yield held_if(entered(file), file, case="follower-after")
 
 
 def trimmed(entries: tuple[Boundary, ...], start: int) -> tuple[Boundary, ...]:
@@ -58,9 +60,10 @@ def trimmed(entries: tuple[Boundary, ...], start: int) -> tuple[Boundary, ...]:
     return (Boundary(at_start, start), *(entry for entry in entries if entry.start > start))
 
 
-@probe("KIP101-CACHE-03", rig=fresh_partition(2, records=3), cases=["delete-records"], start=integers(1, 9))
-def trimming_rewrites_the_first_entry(partition: Partition, case: str, start: int) -> Generator[Said, None, None]:
+@probe("KIP101-CACHE-03", rig=TRIMMABLE, cases=["delete-records"], start=integers(1, 9))
+def trimming_rewrites_the_first_entry(several: Several, case: str, start: int) -> Generator[Said, None, None]:
     """Entries below a log start that was moved are gone, but for the last of them, which starts there."""
+    partition = several.untrimmed()
     leader = partition.leader()
     id = partition.settled().leader
     before = entries_of(read_epochs(partition, id, documented)) or ()

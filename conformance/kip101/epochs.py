@@ -8,7 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.checks import Said, held_if, premise, probe
 from conformance.rigs.log import Partition, partition_at_epoch
-from conformance.rigs.replicas import PAIRS, TRIO, Pairs, frozen, reassign, whole_again
+from conformance.rigs.replicas import PAIRS, Pairs, frozen, whole_again
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer
 
@@ -58,19 +58,6 @@ def both_descriptions_name_one_epoch(partition: Partition, case: str) -> Generat
         yield premise(partition.settled().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}")
         epochs = [answer.topics[0].partition(0).leader_epoch for answer in (told, described)]
         yield held_if(epochs[0] == epochs[1], told, described)
-
-
-@probe("KIP101-EPOCH-03", rig=TRIO, removed=integers(0, 1))
-def assignment_changes_and_the_epoch(partition: Partition, removed: int) -> Generator[Said, None, None]:
-    """Under one leader the removal of a replica raises the epoch, and its addition does not."""
-    before = partition.whole()
-    followers = [id for id in before.replicas if id != before.leader]
-    fewer = reassign(partition, tuple(id for id in before.replicas if id != followers[removed]))
-    more = reassign(partition, before.replicas)
-    yield premise(before.leader == fewer.leader == more.leader, f"led by {before.leader} all the time")
-    detail = f"before {before}; without {followers[removed]} {fewer}; with it {more}"
-    yield held_if(fewer.leader_epoch > before.leader_epoch, case="removal", detail=detail)
-    yield held_if(more.leader_epoch == fewer.leader_epoch, case="addition", detail=detail)
 
 
 @probe("KIP101-EPOCH-03", rig=PAIRS, examples=1)

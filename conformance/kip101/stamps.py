@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from typing import NamedTuple
 
-from hypothesis.strategies import booleans, integers, sampled_from
+from hypothesis.strategies import integers, sampled_from
 from msgspec.structs import replace
 
-from conformance.bench import Bench, File
+from conformance.bench import Bench
 from conformance.checks import Said, held_if, premise, probe
 from conformance.rigs.log import Partition, PartitionData
-from conformance.rigs.replicas import RECOMPRESSING, TRIO, reassign
+from conformance.rigs.replicas import RECOMPRESSING, TRIO
+from conformance.rigs.several import FIVE, Several
 from conformance.rigs.transactions import Transaction, accepted, coordinator_of
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import FetchedPartition
-from fixtures.wire.records import LENGTHS, Batch, Codec, NewBatch, batch, batches
+from fixtures.wire.records import Batch, Codec, NewBatch, batch, batches
 
 WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 """What a producer may have written; the partitions here are in a later epoch than 1, and far from 999."""
@@ -81,23 +83,36 @@ def recompressed_batch_is_stamped(partition: Partition, case: str, codec: Codec)
     yield held_if(stored.leader_epoch == epoch and stored.crc_valid, answer)
 
 
-@probe("KIP101-STAMP-02", rig=TRIO, committed=booleans(), written=WRONG_STAMPS)
-def transaction_and_its_marker_are_stamped(
-    partition: Partition, committed: bool, written: int
-) -> Generator[Said, None, None]:
-    """The data of a transaction carries the epoch of the leader that took it, its marker that of the later leader."""
+class Begun(NamedTuple):
+    """A transaction with a batch at `offset`, written in `epoch`, and the fetch that shows it."""
+
+    transaction: Transaction
+    epoch: int
+    offset: int
+    answer: FetchedPartition
+
+
+def begin(partition: Partition, written: int) -> Begun:
     transaction = Transaction(partition.bench)
     transaction.enter(partition)
     epoch = partition.epoch()
     offset = transaction.write(partition, *values(2), leader_epoch=written).base_offset
-    data = partition.leader().fetch(partition.topic, 0, offset)
-    later = partition.move_leader().leader_epoch
-    transaction.end(committed=committed)
-    shown, marker = transaction.marker(partition, offset)
-    yield premise(partition.epoch() == later > epoch, f"data in epoch {epoch}, its marker in {later}")
-    yield premise(data.batches[0].transactional and data.batches[0].base_offset == offset, "the data that was sent")
-    yield held_if(data.batches[0].leader_epoch == epoch, data, case="transactional")
-    yield held_if(marker.leader_epoch == later, shown, case="marker")
+    return Begun(transaction, epoch, offset, partition.leader().fetch(partition.topic, partition.index, offset))
+
+
+@probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
+def transactions_and_their_markers_are_stamped(several: Several, written: int) -> Generator[Said, None, None]:
+    """The data of a transaction carries the epoch of the leader that took it, its marker that of the later leader."""
+    began = [begin(partition, written) for partition in several.partitions]
+    led = several.move_leaders()
+    for number, (partition, begun, later) in enumerate(zip(several.partitions, began, led, strict=True)):
+        begun.transaction.end(committed=number % 2 == 0)
+        shown, marker = begun.transaction.marker(partition, begun.offset)
+        yield premise(partition.epoch() == later.leader_epoch > begun.epoch, f"data before {later}, its marker after")
+        data = begun.answer.batches[0]
+        yield premise(data.transactional and data.base_offset == begun.offset, "the data that was sent")
+        yield held_if(data.leader_epoch == begun.epoch, begun.answer, case="transactional")
+        yield held_if(marker.leader_epoch == later.leader_epoch, shown, case="marker")
 
 
 def internal(bench: Bench, name: str) -> Partition:
@@ -132,48 +147,3 @@ def coordinators_batches_are_stamped(partition: Partition, case: str, offset: in
         read = log.leader().fetch(log.topic, 0, start)
         yield premise(log.epoch() == epoch and bool(read.batches), f"something new in {name}, still in epoch {epoch}")
         yield held_if(all(one.leader_epoch == epoch for one in read.batches), read)
-
-
-# --- KIP101-STAMP-03
-
-
-def whole_batches(file: File) -> dict[int, bytes]:
-    """The bytes of the batches in a segment, by base offset."""
-    data, at, found = file.content or b"", 0, {}
-    while len(data) - at >= LENGTHS.size:
-        base_offset, length = LENGTHS.unpack_from(data, at)
-        found[base_offset] = data[at : at + LENGTHS.size + length]
-        at += LENGTHS.size + length
-    return found
-
-
-def segment(partition: Partition, broker: int) -> File:
-    """The first segment of a replica: logs here are small."""
-    return partition.bench.read_file(
-        partition.bench.name_of(broker), f"{partition.name}-{partition.index}/00000000000000000000.log"
-    )
-
-
-@probe("KIP101-STAMP-03", rig=TRIO, codec=CODECS, written=WRONG_STAMPS, rebuilt=integers(0, 1))
-def followers_hold_the_leaders_bytes(
-    partition: Partition, codec: Codec, written: int, rebuilt: int
-) -> Generator[Said, None, None]:
-    """Each batch of several epochs is byte for byte the leader's, on a follower of then and on one that copies it now."""
-    offsets = []
-    for _ in range(3):
-        state = partition.move_leader()
-        offsets.append(partition.append(batch(*values(2), codec=codec, leader_epoch=written)).base_offset)
-    followers = [id for id in state.replicas if id != state.leader]
-    reassign(partition, tuple(id for id in state.replicas if id != followers[rebuilt]))
-    reassign(partition, state.replicas)
-    files = {id: segment(partition, id) for id in state.replicas}
-    stored = {id: whole_batches(file) for id, file in files.items()}
-    yield premise(
-        partition.epoch() > state.leader_epoch and set(offsets) <= set(stored[state.leader]), "the new batches"
-    )
-    for follower in followers:
-        for offset in offsets:
-            of_leader, of_follower = stored[state.leader][offset], stored[follower].get(offset, b"")
-            detail = f"offset {offset}: leader {of_leader.hex()}, {follower} {of_follower.hex()}"
-            same = of_leader == of_follower
-            yield held_if(same, files[state.leader], files[follower], detail=detail, case="replicated")

@@ -124,7 +124,6 @@ class Partition:
         self.bench.tape.fault("leader-move", "inject", role="leader", node=self.bench.name_of(before.leader))
         broker = self.bench.node(before.leader)
         self._accepted(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
-        self.bench.eventually(lambda: self.state().replicas == order, f"replicas {order}")
         broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
         after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self.name}-{self.index}")
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}

@@ -197,18 +197,18 @@ DUO = Rig(CLUSTER, duo, Duo, shared=True)
 # --- one partition of all brokers
 
 
-def moving_partition(name: str, **configs: str) -> Rig[PartitionData, Partition]:
-    """A partition with three leader changes behind it, shared by probes that append to it, move it and reassign it."""
+def moving_partition(name: str, moves: int, **configs: str) -> Rig[PartitionData, Partition]:
+    """A partition with leader changes behind it, shared by probes that append to it and reassign it."""
 
     def prepare(bench: Bench) -> PartitionData:
-        return with_epochs(bench, 3, 3, **configs)
+        return with_epochs(bench, moves, 3, **configs)
 
     prepare.__qualname__ = name
     return Rig(CLUSTER, prepare, Partition, shared=True)
 
 
-TRIO = moving_partition("trio")
-RECOMPRESSING = moving_partition("recompressing", compression_type="gzip")
+TRIO = moving_partition("trio", 2)
+RECOMPRESSING = moving_partition("recompressing", 1, compression_type="gzip")
 
 
 # --- many partitions, for one costly fault

@@ -1,0 +1,62 @@
+"""A follower that is taken away and built anew: the epoch meanwhile, and the bytes that it copies (KIP-101)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.bench import File
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.log import Partition
+from conformance.rigs.replicas import TRIO, reassign
+from fixtures.wire.records import LENGTHS, Codec, batch
+
+
+def whole_batches(file: File) -> dict[int, bytes]:
+    """The bytes of the batches in a segment, by base offset."""
+    data, at, found = file.content or b"", 0, {}
+    while len(data) - at >= LENGTHS.size:
+        base_offset, length = LENGTHS.unpack_from(data, at)
+        found[base_offset] = data[at : at + LENGTHS.size + length]
+        at += LENGTHS.size + length
+    return found
+
+
+def segment(partition: Partition, broker: int) -> File:
+    """The first segment of a replica: logs here are small."""
+    name = partition.bench.name_of(broker)
+    return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
+
+
+def compared(leader: File, follower: File) -> Iterator[Said]:
+    """Each batch of the leader with the follower's at its offset."""
+    copied = whole_batches(follower)
+    for offset, original in whole_batches(leader).items():
+        copy = copied.get(offset, b"")
+        detail = f"offset {offset}: leader {original.hex()}, follower {copy.hex()}"
+        same = copy == original
+        yield held_if(same, leader, follower, row="KIP101-STAMP-03", case="replicated", detail=detail)
+
+
+@probe(
+    "KIP101-EPOCH-03",
+    "KIP101-STAMP-03",
+    rig=TRIO,
+    removed=integers(0, 1),
+    codec=sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD]),
+)
+def follower_is_built_anew(partition: Partition, removed: int, codec: Codec) -> Generator[Said, None, None]:
+    """Its removal raises the epoch, its addition does not; it copies batches of all epochs byte for byte."""
+    partition.append(batch(b"one", b"two", codec=codec, leader_epoch=999))
+    before = partition.whole()
+    followers = [id for id in before.replicas if id != before.leader]
+    fewer = reassign(partition, tuple(id for id in before.replicas if id != followers[removed]))
+    more = reassign(partition, before.replicas)
+    leader, *copies = (segment(partition, id) for id in (before.leader, *followers))
+    yield premise(before.leader == fewer.leader == more.leader, f"led by {before.leader} all the time")
+    detail = f"before {before}; without {followers[removed]} {fewer}; with it {more}"
+    yield held_if(fewer.leader_epoch > before.leader_epoch, case="removal", detail=detail)
+    yield held_if(more.leader_epoch == fewer.leader_epoch, case="addition", detail=detail)
+    for copy in copies:
+        yield from compared(leader, copy)

@@ -1,0 +1,88 @@
+"""Partitions of all brokers whose leaders move together: one step where each of them would take its own."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.bench import Bench
+from conformance.checks import Rig
+from conformance.rigs.log import Partition, PartitionData, new_topics
+from conformance.topologies import CLUSTER
+from fixtures.errors import KitError
+from fixtures.wire import Error
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import EARLIEST
+from fixtures.wire.topics import ElectionType, Reassignment
+
+
+class SeveralData(msgspec.Struct, frozen=True):
+    partitions: tuple[PartitionData, ...]
+
+
+class Several:
+    """Partitions with records; their leaders are spread over the brokers."""
+
+    def __init__(self, bench: Bench, data: SeveralData) -> None:
+        self.bench = bench
+        self.partitions = [Partition(bench, one) for one in data.partitions]
+
+    def write(self, *values: bytes) -> list[int]:
+        """One batch to each; their base offsets."""
+        return [partition.write(*values).base_offset for partition in self.partitions]
+
+    def move_leaders(self) -> list[PartitionMetadata]:
+        """An ordinary leader change of each: the last replica comes first, and is elected."""
+        before = [partition.whole() for partition in self.partitions]
+        orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
+        moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
+        broker = self.bench.node(self.bench.brokers[0])
+        self.bench.tape.fault("leader-move", "inject", role="leaders", node=broker.node)
+        moved = broker.alter_partition_reassignments(moves)
+        if {moved.error, *(one.error for one in moved.partitions)} != {Error.NONE}:
+            raise KitError(f"the cluster refused to reorder replicas: {moved}")
+        broker.elect_leaders([(one.name, one.index) for one in self.partitions], ElectionType.PREFERRED)
+        after = [self._led_by(one, order[0]) for one, order in zip(self.partitions, orders, strict=True)]
+        epochs = [[old.leader_epoch, new.leader_epoch] for old, new in zip(before, after, strict=True)]
+        self.bench.tape.fault("leader-move", "witness", role="leaders", node=broker.node, detail={"epochs": epochs})
+        return after
+
+    def _led_by(self, partition: Partition, leader: int) -> PartitionMetadata:
+        def led() -> PartitionMetadata | None:
+            state = partition.whole()
+            return state if state.leader == leader else None
+
+        return self.bench.eventually(led, f"{leader} leading {partition.name}")
+
+    def untrimmed(self) -> Partition:
+        """One whose log start never moved."""
+        for partition in self.partitions:
+            if partition.leader().list_offsets(partition.name, partition.index, EARLIEST).offset == 0:
+                return partition
+        raise KitError(f"all of {len(self.partitions)} logs are trimmed already; make more of them")
+
+
+def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, Several]:
+    """`count` shared partitions with so many leader changes behind them, and 3 records in each epoch."""
+
+    def prepare(bench: Bench) -> SeveralData:
+        ids = [bench.id_of(broker) for broker in bench.brokers]
+        turned = [tuple(ids[(n + i) % len(ids)] for i in range(len(ids))) for n in range(count)]
+        data = SeveralData(tuple(PartitionData(topic, 0) for topic in new_topics(bench, turned)))
+        several = Several(bench, data)
+        for partition in several.partitions:
+            partition.whole()
+        for move in range(epochs + 1):
+            if move:
+                several.move_leaders()
+            several.write(*[b"epoch %d" % move] * 3)
+        return data
+
+    prepare.__qualname__ = name
+    return Rig(CLUSTER, prepare, Several, shared=True)
+
+
+FIVE = several_partitions("five", 5, epochs=0)
+"""To move and append to."""
+
+TRIMMABLE = several_partitions("trimmable", 10, epochs=2)
+"""To trim, each once: offsets 0 to 8 in three epochs."""
