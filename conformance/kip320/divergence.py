@@ -62,9 +62,7 @@ def ended_epoch_diverges(
 
 
 @probe("KIP320-FETCH-06", rig=AWAY_AND_BACK, cases=["floor"], past=integers(1, 4), with_epoch=booleans(), back=BACK)
-def gap_epoch_diverges_at_its_floor(
-    gap: Gap, case: str, past: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+def gap_epoch_diverges_at_its_floor(gap: Gap, past: int, with_epoch: bool, back: int) -> Generator[Said, None, None]:
     """Of an epoch that left no record the largest one below it is named, with its end."""
     partition = gap.partition
     node, _, state = asking(partition, "consumer")
@@ -93,7 +91,7 @@ def gap_epoch_diverges_at_its_floor(
     back=BACK,
 )
 def below_the_start_is_out_of_range(
-    trimmed: TrimmedPartitions, case: str, number: int, below: int, last: int, back: int
+    trimmed: TrimmedPartitions, number: int, below: int, last: int, back: int
 ) -> Generator[Said, None, None]:
     """Below the log start no LastFetchedEpoch, purged or kept, turns the range error into a divergence."""
     one = trimmed.one(number)
@@ -153,7 +151,7 @@ def range_error_or_divergence(
     back=BACK,
 )
 def uncommitted_is_empty(
-    partition: Partition, case: str, records: int, position: int, with_last: bool, back: int
+    partition: Partition, records: int, position: int, with_last: bool, back: int
 ) -> Generator[Said, None, None]:
     """A consumer above the high watermark and not past the log end gets error 0 and nothing."""
     with watermark_behind(partition, records) as behind:

@@ -25,9 +25,7 @@ def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=integers(1, 4), back=BACK)
-def current_epoch_ends_at_log_end(
-    partition: Partition, case: str, records: int, back: int
-) -> Generator[Said, None, None]:
+def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
     """The current epoch ends at the log end: where the previous one ended before the first write, and further after."""
     version = spoken(partition.bench, API, back, low=FENCED_FROM)
     before = partition.epoch()
@@ -46,9 +44,7 @@ def current_epoch_ends_at_log_end(
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=integers(1, 4), back=BACK)
-def watermark_does_not_bound_the_end(
-    partition: Partition, case: str, records: int, back: int
-) -> Generator[Said, None, None]:
+def watermark_does_not_bound_the_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
     """The current epoch ends at the log end also while the high watermark is below it, whoever asks."""
     version = spoken(partition.bench, API, back, low=FENCED_FROM)
     with watermark_behind(partition, records) as behind:
@@ -60,9 +56,11 @@ def watermark_does_not_bound_the_end(
     yield held_if(ends(answer, behind.epoch, behind.end), answer)
 
 
-@probe("KIP320-OFLE-02", rig=partition_at_epoch(3), which=integers(0, 2), with_epoch=booleans(), back=BACK)
+@probe(
+    "KIP320-OFLE-02", rig=partition_at_epoch(3), cases=["older"], which=integers(0, 2), with_epoch=booleans(), back=BACK
+)
 def older_epoch_ends_where_next_starts(
-    partition: Partition, case: str, which: int, with_epoch: bool, back: int
+    partition: Partition, which: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
     """An older epoch ends at the first offset that is stamped with a later one."""
     state = partition.settled()

@@ -50,7 +50,7 @@ def timed_batch(first: int, *steps: int) -> NewBatch:
 
 @probe("KIP320-LO-01", rig=fresh_partition(), cases=["high-watermark"], records=integers(1, 4), back=BACK)
 def latest_offset_carries_the_current_epoch(
-    partition: Partition, case: str, records: int, back: int
+    partition: Partition, records: int, back: int
 ) -> Generator[Said, None, None]:
     """The latest offset comes with the leader's epoch before that has a record, up to the watermark or stable offset."""
     transaction = Transaction(partition.bench)
@@ -78,7 +78,7 @@ def latest_offset_carries_the_current_epoch(
 
 @probe("KIP320-LO-02", rig=partition_at_epoch(3), cases=["untrimmed"], with_epoch=booleans(), back=BACK)
 def earliest_offset_carries_its_own_epoch(
-    partition: Partition, case: str, with_epoch: bool, back: int
+    partition: Partition, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
     """After leader moves the earliest offset comes with the epoch of the record there, not with the current one."""
     node, _, state = asking(partition, "consumer")
@@ -138,7 +138,7 @@ def timestamp_lookup_carries_the_records_epoch(
     back=BACK,
 )
 def largest_timestamp_carries_the_records_epoch(
-    partition: Partition, case: str, order: tuple[int, ...], ahead: int, back: int
+    partition: Partition, order: tuple[int, ...], ahead: int, back: int
 ) -> Generator[Said, None, None]:
     """The record with the largest timestamp comes with the epoch of its batch, whatever was written since."""
     before, first = partition.epoch(), partition.bench.now().unix_ms + A_MINUTE_MS

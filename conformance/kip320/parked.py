@@ -59,9 +59,7 @@ def park(partition: Partition, node: NodeClient, wanted: FetchPartition, version
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["superseded"], at_leader=booleans(), back=BACK)
-def superseded_fetch_is_released(
-    partition: Partition, case: str, at_leader: bool, back: int
-) -> Generator[Said, None, None]:
+def superseded_fetch_is_released(partition: Partition, at_leader: bool, back: int) -> Generator[Said, None, None]:
     """A fetch that waits with the epoch of the moment is fenced as soon as another broker leads."""
     waiting = park_at_end(partition, at_leader, back)
     # A follower that becomes the leader itself releases nothing in any release, and the row does not ask for it.
@@ -75,7 +73,7 @@ def superseded_fetch_is_released(
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
 def fetch_from_a_removed_replica_is_released(
-    partition: Partition, case: str, at_leader: bool, back: int
+    partition: Partition, at_leader: bool, back: int
 ) -> Generator[Said, None, None]:
     """A fetch that waits at a broker from which the replica is taken away is told that nothing is there."""
     waiting = park_at_end(partition, at_leader, back)
@@ -105,9 +103,7 @@ def park_at_end(partition: Partition, at_leader: bool, back: int) -> Waiting:
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=integers(1, 4), back=BACK)
-def truncated_fetch_is_released(
-    partition: Partition, case: str, records: int, back: int
-) -> Generator[Said, None, None]:
+def truncated_fetch_is_released(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
     """A fetch that waits behind records which a new leader does not have learns where its epoch ended."""
     bench, version = partition.bench, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     heir = prefer_follower(partition)

@@ -131,7 +131,7 @@ def stranger_is_not_served(
 
 @probe("KIP320-FETCH-13", rig=partition_at_epoch(3), cases=["non-leader"], with_epoch=booleans(), back=BACK)
 def follower_does_not_serve_a_follower(
-    partition: Partition, case: str, with_epoch: bool, back: int
+    partition: Partition, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
     """An assigned follower's id is not served by another follower, with the right epoch or without."""
     state = partition.settled()

@@ -61,7 +61,7 @@ def only(answer: FetchAnswer) -> FetchedPartition | None:
     back=BACK,
 )
 def session_tells_what_diverges_or_errs(
-    partition: Partition, case: str, with_epoch: bool, past: int, rereads: int, back: int
+    partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
 ) -> Generator[Said, None, None]:
     """A partition with nothing new is left out, one that diverges or is fenced is in each answer until sent anew."""
     state = partition.settled()

@@ -38,7 +38,7 @@ def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
     back=BACK,
 )
 def earliest_offset_is_the_new_start(
-    trimmed: TrimmedPartitions, case: str, number: int, with_epoch: bool, back: int
+    trimmed: TrimmedPartitions, number: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
     """The earliest offset is where the log was trimmed to, with the epoch that covers it."""
     one = trimmed.one(number)
@@ -66,7 +66,7 @@ def earliest_offset_is_the_new_start(
     back=BACK,
 )
 def purged_epoch_ends_at_the_first_entry(
-    trimmed: TrimmedPartitions, case: str, number: int, which: int, back: int
+    trimmed: TrimmedPartitions, number: int, which: int, back: int
 ) -> Generator[Said, None, None]:
     """An epoch whose data was trimmed ends where the first entry starts, and keeps its own number in the answer."""
     one = trimmed.one(number)
@@ -110,7 +110,7 @@ def trimmed_log_is_fetched(
 
 @probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], which=integers(0, 1), with_epoch=booleans(), back=BACK)
 def full_trim_keeps_the_current_epoch(
-    trimmed: TrimmedPartitions, case: str, which: int, with_epoch: bool, back: int
+    trimmed: TrimmedPartitions, which: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
     """Trimmed to the log end, the current epoch still ends there, and so does a purged one."""
     one = trimmed.one(0)
@@ -144,7 +144,7 @@ def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset
     back=BACK,
 )
 def trim_above_the_watermark_is_refused(
-    partition: Partition, case: str, records: int, above: int, back: int
+    partition: Partition, records: int, above: int, back: int
 ) -> Generator[Said, None, None]:
     """What is not committed cannot be deleted, nor what is not there."""
     version = spoken(partition.bench, "DeleteRecords", back, low=0)
@@ -205,9 +205,7 @@ def trim_as_drawn(partition: Partition, offset: int, back: int) -> tuple[Deleted
 
 
 @probe("KIP320-DR-03", rig=keyed_partition("compact"), cases=["compact"], offset=integers(1, 6) | just(-1), back=BACK)
-def compacted_topic_is_not_trimmed(
-    partition: Partition, case: str, offset: int, back: int
-) -> Generator[Said, None, None]:
+def compacted_topic_is_not_trimmed(partition: Partition, offset: int, back: int) -> Generator[Said, None, None]:
     """With cleanup.policy=compact every trim is refused."""
     answer, before, after = trim_as_drawn(partition, offset, back)
     yield held_if(refused_unchanged(answer, Error.POLICY_VIOLATION, before, after), answer, after)
@@ -215,7 +213,7 @@ def compacted_topic_is_not_trimmed(
 
 @probe("KIP320-DR-03", rig=keyed_partition(""), cases=["empty-policy"], offset=integers(1, 6) | just(-1), back=BACK)
 def empty_policy_is_trimmed_or_refused(
-    partition: Partition, case: str, expected: str, offset: int, back: int
+    partition: Partition, expected: str, offset: int, back: int
 ) -> Generator[Said, None, None]:
     """An empty cleanup.policy forbids trims up to 4.1, and allows them from 4.2 on."""
     answer, before, after = trim_as_drawn(partition, offset, back)

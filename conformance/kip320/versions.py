@@ -17,6 +17,7 @@ from conformance.rigs.transactions import Transaction
 from fixtures.wire import Error
 from fixtures.wire.groups import CommittedOffset
 from fixtures.wire.log import LATEST
+from fixtures.wire.schemas import Versions
 from fixtures.wire.transactions import TxnOffset
 
 RANGE = re.compile(r"(\w+) (\d+)-(\d+)")
@@ -41,22 +42,21 @@ KEPT: dict[str, tuple[int, bytes]] = {
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["advertised"])
-def ranges_are_those_of_the_release(partition: Partition, case: str, expected: str) -> Generator[Said, None, None]:
+def ranges_are_those_of_the_release(partition: Partition, expected: str) -> Generator[Said, None, None]:
     """Every broker offers the lowest version listed, and at least the highest."""
-    listed = {api: (int(low), int(high)) for api, low, high in RANGE.findall(expected)}
-    answers = [partition.bench.node(name).api_versions() for name in partition.bench.brokers]
-    held = all(
-        api in answer.ranges and answer.ranges[api].low == low and answer.ranges[api].high >= high
-        for answer in answers
-        for api, (low, high) in listed.items()
-    )
-    yield held_if(held and len(listed) == 7, *answers)
+    listed = {api: Versions(int(low), int(high)) for api, low, high in RANGE.findall(expected)}
+    for name in partition.bench.brokers:
+        answer = partition.bench.node(name).api_versions()
+        offered = {api: answer.ranges.get(api) for api in listed}
+        held = all(
+            found is not None and found.low == listed[api].low and found.high >= listed[api].high
+            for api, found in offered.items()
+        )
+        yield held_if(held, answer, detail="; ".join(f"{api} {found}" for api, found in offered.items()))
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=integers(1, 1000), which=integers(0, 2))
-def fetch_understands_its_epochs(
-    partition: Partition, case: str, ahead: int, which: int
-) -> Generator[Said, None, None]:
+def fetch_understands_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Said, None, None]:
     """A newer current epoch is noticed from version 9 on, and an ended last epoch from version 12 on."""
     node, _, state = asking(partition, "consumer")
     log = replica_log(partition, node)
@@ -79,9 +79,7 @@ def fetch_understands_its_epochs(
     ahead=integers(1, 1000),
     which=integers(0, 2),
 )
-def lookup_understands_its_epochs(
-    partition: Partition, case: str, ahead: int, which: int
-) -> Generator[Said, None, None]:
+def lookup_understands_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Said, None, None]:
     """The answer holds an epoch from version 1 on, a newer current one is noticed from 2, and 3 has a replica id."""
     node, replica_id, state = asking(partition, "replica")
     log = replica_log(partition, node)
@@ -98,7 +96,7 @@ def lookup_understands_its_epochs(
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=integers(1, 1000))
-def listing_understands_its_epochs(partition: Partition, case: str, ahead: int) -> Generator[Said, None, None]:
+def listing_understands_its_epochs(partition: Partition, ahead: int) -> Generator[Said, None, None]:
     """Version 4 brings the epoch into the answer, and notices a newer current one."""
     node, _, state = asking(partition, "consumer")
     before = node.list_offsets(partition.name, 0, LATEST, version=3)
@@ -111,7 +109,9 @@ def listing_understands_its_epochs(partition: Partition, case: str, ahead: int) 
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["metadata"])
-def metadata_tells_the_leader_epoch(partition: Partition, case: str) -> Generator[Said, None, None]:
+def metadata_tells_the_leader_epoch(
+    partition: Partition,
+) -> Generator[Said, None, None]:
     """Metadata has the leader epoch from version 7 on: the one at which the leader's fence stands."""
     node, _, state = asking(partition, "consumer")
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
@@ -128,9 +128,7 @@ def metadata_tells_the_leader_epoch(partition: Partition, case: str) -> Generato
     epoch=integers(0, 1000),
     offset=integers(0, 1000),
 )
-def commits_understand_their_epochs(
-    partition: Partition, case: str, epoch: int, offset: int
-) -> Generator[Said, None, None]:
+def commits_understand_their_epochs(partition: Partition, epoch: int, offset: int) -> Generator[Said, None, None]:
     """OffsetCommit 6, OffsetFetch 5 and TxnOffsetCommit 2 are the first versions with an epoch."""
     offsets = Offsets(partition)
     offsets.commit(offset, -1, 5)
@@ -153,7 +151,9 @@ def committed_in_transaction(partition: Partition, offset: int, version: int, ep
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["removed"])
-def removed_versions_close_the_connection(partition: Partition, case: str) -> Generator[Said, None, None]:
+def removed_versions_close_the_connection(
+    partition: Partition,
+) -> Generator[Said, None, None]:
     """A request in a removed version ends its connection; the same in the next version is answered."""
     node = partition.leader()
     kept = [node.reception(api, version, body) for api, (version, body) in KEPT.items()]
