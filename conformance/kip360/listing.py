@@ -50,7 +50,7 @@ def listed_transactions(stage: Stage, case: str, wanted: list[str]) -> Generator
         held = only_wanted and found & set(shown) == admitted
     else:
         held = found == admitted
-    yield held_if(listed.error is Error.NONE and held, listed, detail=f"{case} {wanted}: {admitted}; {listed}")
+    yield held_if(listed.error is Error.NONE and held, listed, detail=f"{case} {wanted}: {sorted(admitted)}; {listed}")
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["unknown-state"], name=text("abcdefgh", min_size=3, max_size=8))
@@ -76,4 +76,6 @@ def listed_by_duration(stage: Stage, longer_ms: int, count: int) -> Generator[Sa
     short, long = (stage.settled(partial(running, stage, duration)) for duration in (ENOUGH_MS, longer_ms))
     ids = {owner.transactional_id for owner in owners}
     listed = [ids & {found.transactional_id for found in answer.transaction_states} for answer in (short, long)]
-    yield held_if(listed == [ids, set()], short, long, detail=f"open: {ids}; by duration: {listed}")
+    yield held_if(
+        listed == [ids, set()], short, long, detail=f"open: {sorted(ids)}; by duration: {[*map(sorted, listed)]}"
+    )
