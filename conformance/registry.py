@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.catalogue import shipped
 from conformance.checks import Check, all_checks
 from conformance.machines import MachineCheck, all_machines
 
@@ -10,6 +11,12 @@ AnyCheck = Check | MachineCheck
 
 def every_check() -> dict[str, AnyCheck]:
     return {**all_checks(), **all_machines()}
+
+
+def in_profile(check: AnyCheck, profile: str) -> bool:
+    """The smoke profile leaves out probes of scenario rows only: they restart nodes, and need runs rather than inputs."""
+    machine = isinstance(check, MachineCheck)
+    return profile != "smoke" or machine or any(shipped()[row].kind != "scenario" for row in check.rows)
 
 
 def checks_by_row() -> dict[str, list[str]]:

@@ -18,14 +18,24 @@ COMBINED = Topology(
 )
 """One combined node: nearly all of KIP-360 and KIP-1251. Timed-out transactions are looked for ten times a second."""
 
-CLUSTER = Topology(name="cluster", controllers=3, brokers=3)
-"""Three controllers and three brokers: KIP-101, KIP-320, and what KIP-595 lets a client ask without harm."""
+CLUSTER = Topology(name="cluster", controllers=1, brokers=3)
+"""One controller and three brokers: KIP-101 and KIP-320."""
+
+CONTROLLERS = Topology(name="quorum", controllers=3, brokers=3)
+"""Three controllers and three brokers: what KIP-595 lets a client ask without harm."""
 
 FROZEN_VOTER = Topology(
     name="frozen-voter",
     controllers=1,
     brokers=0,
     scripted=(2, 3),
-    config={"controller.quorum.election.timeout.ms": "600000", "controller.quorum.fetch.timeout.ms": "600000"},
+    config={
+        "controller.quorum.election.timeout.ms": "600000",
+        "controller.quorum.fetch.timeout.ms": "600000",
+        "metadata.max.idle.interval.ms": "50",
+    },
 )
-"""One controller of a quorum of three whose other two voters the kit plays; it never starts an election by itself."""
+"""One controller of a quorum of three whose other two voters the kit plays; it never starts an election by itself.
+
+When it leads it appends a no-op record every 50 ms, so that there is something to commit.
+"""

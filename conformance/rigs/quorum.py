@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.bench import Bench, Moment
 from conformance.checks import Rig
-from conformance.topologies import CLUSTER
+from conformance.topologies import CONTROLLERS
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient
@@ -226,5 +226,5 @@ def _serves(quorum: Quorum) -> bool:
     return in_log and all(a.error is Error.NONE and a.high_watermark >= 0 and a.leader_id == own.leader_id for a in asked)
 
 
-QUORUM = Rig(CLUSTER, prepare_quorum, Quorum, shared=True)
+QUORUM = Rig(CONTROLLERS, prepare_quorum, Quorum, shared=True)
 """A settled quorum of three, for requests that change nothing."""

@@ -12,7 +12,7 @@ import pytest
 from conformance.catalogue import shipped
 from conformance.judges.tally import Matrix, judge_shards
 from conformance.machines import MachineCheck
-from conformance.registry import AnyCheck, checks_by_row
+from conformance.registry import AnyCheck, checks_by_row, in_profile
 from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import Schedule
@@ -179,10 +179,11 @@ def _label(name: str, settings: Settings) -> str:
 
 
 def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
+    """Is the check to run: the one of the schedule, or one of the rows asked for that is worth the profile's time?"""
     if replay is not None:
         return check.id == replay.check
     wanted = {row.id for row in shipped().matching(settings.requirements)}
-    return bool(wanted & set(check.rows))
+    return bool(wanted & set(check.rows)) and (bool(settings.requirements) or in_profile(check, settings.profile))
 
 
 def _versions(settings: Settings) -> tuple[str, ...]:
