@@ -78,6 +78,24 @@ def foreign_cluster_is_refused(
     yield held_if(tried.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and tried.unchanged, tried.answer)
 
 
+@probe("KIP595-API-04", rig=QUORUM, member=MEMBERS, by=integers(1, 4), older=integers(0, 1))
+def absent_cluster_id_is_not_looked_at(
+    quorum: Quorum, case: str, member: int, by: int, older: int
+) -> Generator[Said, None, None]:
+    """A request without a cluster id is judged like the same one with the right id."""
+    name = quorum.any(member)
+    version = quorum.version(API[case], older, FETCH_BY_ID if case == "fetch" else 0)
+
+    def ask(settled: LeaderAndEpoch) -> list[PartitionAnswer]:
+        epoch = settled.leader_epoch - by
+        return [ASK[case](quorum, name, epoch, cluster_id=id, version=version) for id in (None, quorum.cluster_id)]
+
+    tried = quorum.tried(name, ask)
+    without, with_id = tried.answer
+    judged = without.top_level_error is not Error.INCONSISTENT_CLUSTER_ID
+    yield held_if(judged and without == with_id and tried.unchanged, without, with_id)
+
+
 WRONG_PLACES: Mapping[str, Mapping[str, Any]] = {
     "topic": {"topics": ["__cluster_metadata_2"]},
     "second topic": {"topics": [METADATA_TOPIC, "other"]},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
 from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.quorum import FAR, QUORUM, Quorum
+from conformance.rigs.quorum import FAR, QUORUM, QUORUM_STATE, Quorum
 from fixtures.wire import ConnectionClosed, Error
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.schemas import Versions
@@ -123,3 +124,19 @@ def raft_knows_the_formatted_id(quorum: Quorum, member: int) -> Generator[Said, 
     name = quorum.any(member)
     answer = quorum.client(name).vote(quorum.peer_of(name), 1, last_offset=FAR, last_offset_epoch=0, cluster_id=shown)
     yield held_if(answer.top_level_error is Error.NONE and answer.error is Error.FENCED_LEADER_EPOCH, answer)
+
+
+STATE = {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"}
+
+
+@probe("KIP595-QS-01", rig=QUORUM, cases=["controller", "broker"])
+def quorum_state_has_its_form(quorum: Quorum, case: str) -> Generator[Said, None, None]:
+    """Controllers and brokers keep one line of JSON with the fields of version 0; a broker never votes."""
+    voters = sorted(quorum.bench.id_of(name) for name in quorum.controllers)
+    for name in quorum.controllers if case == "controller" else quorum.bench.brokers:
+        file = quorum.bench.read_file(name, QUORUM_STATE)
+        state = json.loads(file.text)
+        fixed = (state.get("clusterId"), state.get("appliedOffset"), state.get("data_version")) == ("", 0, 0)
+        listed = sorted(voter["voterId"] for voter in state.get("currentVoters", ())) == voters
+        form = len(file.text.splitlines()) == 1 and state.keys() == STATE and fixed and listed
+        yield held_if(form and (case == "controller" or state["votedId"] == -1), file)

@@ -15,13 +15,17 @@ from fixtures.cluster.config import peer_host, peer_port
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import METADATA_TOPIC, Listener
-from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
+from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA, VOTER_KEYS_FROM, RaftAnswer, VoteAnswer
-from fixtures.wire.records import batch
+from fixtures.wire.records import Batch, NewBatch, batch, batches
 
+SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
 PEERS = FROZEN_VOTER.scripted
 OUTSIDER = 9
 """An id that is not in the voter set."""
+
+ENDPOINTS_FROM = 17
+"""The version of Fetch from which a raft answer names the leader's address (KIP-853)."""
 
 SOON = 10.0
 """Seconds in which a node surely sends what it has no reason to wait with."""
@@ -29,10 +33,8 @@ SOON = 10.0
 NO_OP = b"\x01\x14\x00\x00"
 """A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
 
-EPOCH_OF_LOG = (1, 3)
-"""The epochs that the first leader's log holds: with a gap between them."""
 RECORDS = 5
-"""In each of them."""
+"""In each of the two epochs that follow the first metadata of its log."""
 
 
 class LogEnd(NamedTuple):
@@ -57,7 +59,7 @@ class Frozen:
         self.peers = bench.peers
         self._open: Received | None = None
         """The last fetch that was returned and is not answered yet: it keeps the node from sending another."""
-        self.peers.hang_up()
+        self.peers.recall()
 
     @property
     def client(self) -> NodeClient:
@@ -106,6 +108,13 @@ class Frozen:
             leader_endpoints=endpoints(leader, version), version=version,
         )  # fmt: skip
 
+    def fetch_as(self, replica: int, epoch: int, log: LogEnd) -> FetchedPartition:
+        """Fetch in its epoch as a replica whose log ends there."""
+        return self.client.fetch(
+            METADATA, 0, log.offset, current_leader_epoch=epoch, last_fetched_epoch=log.epoch, replica_id=replica,
+            cluster_id=self.cluster_id,
+        )  # fmt: skip
+
     # --- bringing it into a state
 
     def follow(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
@@ -119,46 +128,81 @@ class Frozen:
             raise KitError(f"{self.name} did not fetch from {leader} in epoch {epoch} within {SOON:g} s")
         return fetch
 
-    def fetch_in(self, epoch: int, leader: int, within: float = SOON) -> Received | None:
+    def fetch_in(self, epoch: int, leader: int) -> Received | None:
         """The node's next fetch of this epoch from a leader.
 
-        A node has one request open to another, so fetches of other epochs are answered, which they no longer heed.
+        A node has one request open to a peer, so all others that come are answered, in a way that it no longer heeds.
         """
-        while (fetch := self._open or self.peers.receive("Fetch", peer=leader, within=within)) is not None:
-            if epoch_of(fetch) == epoch and fetch.peer == leader:
-                self._open = fetch
-                return fetch
-            self.serve(fetch)
+        while (asked := self._open or self.peers.receive(within=SOON)) is not None:
+            self._open = None
+            if asked.api == "Fetch" and asked.peer == leader and epoch_of(asked) == epoch:
+                self._open = asked
+                return asked
+            self._dismiss(asked)
         return None
 
-    def stand(self, leader: int = PEERS[0]) -> Received:
+    def _dismiss(self, asked: Received) -> None:
+        if asked.api == "Fetch":
+            self.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=LeaderAndEpoch(-1, epoch_of(asked)))
+        elif asked.api == "Vote":
+            self._answer_vote(asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
+        else:
+            said = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
+            self._answer_raft(asked, {"error_code": Error.NONE, **plain(said)}, said.leader_id)
+
+    def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make it ask for votes: its leader resigns and names it the successor. Returns its first Vote, pre-vote or not."""
-        fetch = self.follow(leader)
-        self.end(leader, epoch_of(fetch), [self.id])
-        return self.asked_for_vote()
+        epoch = epoch_of(self.follow(leader, ahead))
+        self.end(leader, epoch, [self.id])
+        return self.asked_for_vote(epoch)
 
-    def asked_for_vote(self, *, pre_vote: bool | None = None) -> Received:
-        """The next Vote that it sends; `pre_vote` says of which kind."""
-        while (asked := self.peers.receive("Vote", within=SOON)) is not None:
-            if pre_vote in (None, asked.partition.get("pre_vote", False)):
-                return asked
-        raise KitError(f"{self.name} did not ask for votes within {SOON:g} s")
+    def vote_after(self, epoch: int, *, pre_vote: bool | None = None, within: float = SOON) -> Received | None:
+        """The next Vote that it sends in this epoch or later; `pre_vote` says of which kind.
 
-    def candidate(self) -> Received:
-        """Make it a candidate; returns its Vote, which nobody has answered yet."""
-        asked = self.stand()
-        if asked.partition.get("pre_vote"):
-            self.grant(asked)
-            asked = self.asked_for_vote(pre_vote=False)
+        The fetches that it sends its leader meanwhile wait for ever, as at a leader that has resigned.
+        """
+        while (asked := self.peers.receive(within=within)) is not None:
+            if asked.api == "Vote" and candidate_epoch(asked) >= epoch:
+                if pre_vote in (None, asked.partition.get("pre_vote", False)):
+                    return asked
+            elif asked.api != "Fetch" or epoch_of(asked) < epoch:
+                self._dismiss(asked)
+        return None
+
+    def asked_for_vote(self, epoch: int, *, pre_vote: bool | None = None) -> Received:
+        """As `vote_after`; KitError if there is none."""
+        asked = self.vote_after(epoch, pre_vote=pre_vote)
+        if asked is None:
+            raise KitError(f"{self.name} did not ask for votes after epoch {epoch} within {SOON:g} s")
         return asked
 
-    def lead(self) -> int:
-        """Make it the leader of a later epoch, by one peer's vote; returns the epoch."""
-        asked = self.candidate()
+    def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
+        """Make it a candidate; returns its Vote, which nobody has answered yet."""
+        asked = self.stand(leader, ahead)
+        if asked.partition.get("pre_vote"):
+            self.grant(asked)
+            asked = self.asked_for_vote(candidate_epoch(asked) + 1, pre_vote=False)
+        return asked
+
+    def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
+        """Make it the leader of a later epoch, by one peer's vote, after another leader; returns the epoch."""
+        asked = self.candidate(leader, ahead)
         epoch = candidate_epoch(asked)
         self.grant(asked)
         self.bench.eventually(lambda: self.says() == LeaderAndEpoch(self.id, epoch), f"{self.name} leading {epoch}")
         return epoch
+
+    def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
+        """Serve records to a fetch; returns the fetch that follows."""
+        self.serve(fetch, records=b"".join(one.encoded() for one in batches), high_watermark=high_watermark)
+        following = self.fetch_in(epoch_of(fetch), fetch.peer)
+        if following is None:
+            raise KitError(f"{self.name} did not go on fetching from {fetch.peer} within {SOON:g} s")
+        return following
+
+    def log_on_disk(self) -> tuple[Batch, ...]:
+        """The batches of its log, which has one segment only."""
+        return batches(self.bench.read_file(self.name, SEGMENT).content)
 
     def log_end(self) -> LogEnd:
         """Where its log ends, as it tells a new leader."""
@@ -166,14 +210,24 @@ class Frozen:
 
     # --- answering it
 
-    def grant(self, asked: Received, *, granted: bool = True, leader: int = -1, epoch: int | None = None) -> None:
-        answer = {
-            "partition_index": 0,
-            "leader_id": leader,
-            "leader_epoch": candidate_epoch(asked) if epoch is None else epoch,
-            "vote_granted": granted,
-        }
-        self.peers.reply(asked, {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [answer]}]})
+    def grant(self, asked: Received) -> None:
+        """Give it the vote, or the pre-vote, that it asks for."""
+        self._answer_vote(asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
+
+    def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
+        """Answer its Vote with a later epoch, and that epoch's leader if it has one."""
+        self._answer_vote(asked, current, error=Error.FENCED_LEADER_EPOCH)
+
+    def _answer_vote(
+        self, asked: Received, current: LeaderAndEpoch, *, granted: bool = False, error: Error = Error.NONE
+    ) -> None:
+        answer = {"error_code": error, "vote_granted": granted, **plain(current)}
+        self._answer_raft(asked, answer, current.leader_id)
+
+    def _answer_raft(self, asked: Received, answer: dict[str, Any], leader: int) -> None:
+        topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0, **answer}]}]
+        nodes = address(leader) if asked.version >= VOTER_KEYS_FROM else {}
+        self.peers.reply(asked, {"topics": topics, **nodes})
 
     def serve(
         self,
@@ -182,23 +236,35 @@ class Frozen:
         records: bytes = b"",
         error: Error = Error.NONE,
         leader: LeaderAndEpoch | None = None,
-        high_watermark: int = 0,
+        high_watermark: int = -1,
         diverging: EpochAndOffset | None = None,
     ) -> None:
-        """Answer a fetch as its leader, or in the name of another."""
+        """Answer a fetch as its leader, or in the name of another. A high watermark of -1 is unknown; it must never fall."""
         current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
         answer: dict[str, Any] = {
             "partition_index": 0,
             "error_code": error,
             "high_watermark": high_watermark,
             "log_start_offset": 0,
-            "current_leader": {"leader_id": current.leader_id, "leader_epoch": current.leader_epoch},
+            "current_leader": plain(current),
             "records": records,
         }
         if diverging is not None:
             answer["diverging_epoch"] = {"epoch": diverging.epoch, "end_offset": diverging.end_offset}
-        self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}]})
+        nodes = address(current.leader_id) if fetch.version >= ENDPOINTS_FROM else {}
+        self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
         self._open = None
+
+
+def plain(leader: LeaderAndEpoch) -> dict[str, int]:
+    return {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
+
+
+def address(peer: int) -> dict[str, Any]:
+    """The node endpoints of an answer that names a peer as leader."""
+    if peer not in PEERS:
+        return {}
+    return {"node_endpoints": [{"node_id": peer, "host": peer_host(peer), "port": peer_port(peer)}]}
 
 
 def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
@@ -224,21 +290,36 @@ def candidate_epoch(asked: Received) -> int:
     return epoch
 
 
+def no_ops(count: int, offset: int, epoch: int) -> NewBatch:
+    """A batch of records that mean nothing to a controller."""
+    return batch(*[NO_OP] * count, base_offset=offset, leader_epoch=epoch, timestamp=1)
+
+
 def prepare_frozen(bench: Bench) -> FrozenData:
-    """Give the voter a log: some records of two epochs, which it fetches from a peer."""
+    """Give the voter a log: what a first leader writes, committed, and after it records of two epochs with gaps between."""
     frozen = Frozen(bench, FrozenData(cluster_id_of(bench)))
-    fetch = frozen.follow(ahead=EPOCH_OF_LOG[-1] + 1)
-    batches = [
-        batch(*[NO_OP] * RECORDS, base_offset=RECORDS * number, leader_epoch=epoch, timestamp=1).encoded()
-        for number, epoch in enumerate(EPOCH_OF_LOG)
-    ]
-    if log_end_of(fetch).offset == 0:
-        frozen.serve(fetch, records=b"".join(batches))
-        frozen.fetch_in(epoch_of(fetch), fetch.peer)
-    end = frozen.log_end()
-    if end != LogEnd(EPOCH_OF_LOG[-1], RECORDS * len(EPOCH_OF_LOG)):
-        raise KitError(f"{frozen.name} did not take the log that it was given: it ends at {end}")
+    start = _first_records(frozen)
+    fetch = frozen.follow(ahead=5)
+    epoch = epoch_of(fetch)
+    older, newer = no_ops(RECORDS, start, epoch - 4), no_ops(RECORDS, start + RECORDS, epoch - 2)
+    end = log_end_of(frozen.feed(fetch, older, newer))
+    if end != LogEnd(epoch - 2, start + 2 * RECORDS):
+        raise KitError(f"{frozen.name} did not take the log that it was given from {start} on: it ends at {end}")
     return FrozenData(frozen.cluster_id)
+
+
+def _first_records(frozen: Frozen) -> int:
+    """Let it lead until it has written and committed its first metadata; returns its log end."""
+    epoch = frozen.lead()
+
+    def committed() -> int | None:
+        described = frozen.client.describe_quorum()
+        [end] = [v.log_end_offset for v in described.current_voters if v.replica_id == frozen.id]
+        frozen.fetch_as(PEERS[0], epoch, LogEnd(epoch, end))
+        return end if described.high_watermark > 1 else None
+
+    frozen.bench.eventually(committed, f"the first metadata of {frozen.name}")
+    return frozen.log_end().offset
 
 
 FROZEN = Rig(FROZEN_VOTER, prepare_frozen, Frozen, shared=True)

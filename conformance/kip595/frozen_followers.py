@@ -1,0 +1,165 @@
+"""What a voter asks of others, and what it makes of their answers: its fetches and its votes (KIP-595)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator
+from uuid import UUID
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip595.frozen_votes import other
+from conformance.rigs.frozen import (
+    FROZEN,
+    PEERS,
+    SOON,
+    Frozen,
+    LogEnd,
+    candidate_epoch,
+    epoch_of,
+    log_end_of,
+    no_ops,
+)
+from conformance.rigs.quorum import Stored
+from fixtures.cluster import Received
+from fixtures.wire import Error
+from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
+
+LEADERS = sampled_from(PEERS)
+AHEAD = integers(1, 5)
+COUNT = integers(1, 20)
+BEFORE_TIMEOUT = 0.5
+"""Seconds; a request that is not answered is given up after two."""
+
+
+@probe("KIP595-FETCH-10", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
+def follower_tells_who_and_where_it_is(
+    frozen: Frozen, expected: str, leader: int, ahead: int, count: int
+) -> Generator[Said, None, None]:
+    """A follower fetches under its own name, from the end of what it has on disk, one request at a time."""
+    first = frozen.follow(leader, ahead)
+    start, epoch = log_end_of(first).offset, epoch_of(first)
+    fetch = frozen.feed(first, no_ops(count, start, epoch), high_watermark=start)
+    yield held_if(_identity(frozen, fetch, expected, epoch), detail=f"{fetch}", case="identity")
+    on_disk = frozen.log_on_disk()[-1]
+    durable = LogEnd(on_disk.leader_epoch, on_disk.last_offset + 1)
+    right = log_end_of(fetch) == durable == LogEnd(epoch, start + count)
+    yield held_if(right, detail=f"{fetch} with {durable} on disk", case="position")
+    more = frozen.peers.receive("Fetch", within=BEFORE_TIMEOUT)
+    yield held_if(more is None and fetch.body["max_wait_ms"] == 500, detail=f"{fetch}; {more}", case="one-in-flight")
+    if frozen.version("Vote") >= 1:
+        told = fetch.partition["replica_directory_id"]
+        yield held_if(told == str(_directory_id(frozen)), detail=f"{told}", case="directory-id")
+    if frozen.version("Fetch") >= 18:
+        yield held_if(fetch.partition["high_watermark"] == start, detail=f"{fetch}", case="high-watermark")
+
+
+def _identity(frozen: Frozen, fetch: Received, expected: str, epoch: int) -> bool:
+    own = fetch.body["replica_id"] if expected == "REPLICA_ID" else fetch.body["replica_state"]["replica_id"]
+    return bool(own == frozen.id and fetch.body["cluster_id"] == frozen.cluster_id and epoch_of(fetch) == epoch)
+
+
+def _directory_id(frozen: Frozen) -> UUID:
+    """The directory id in meta.properties, which writes it as Kafka does: base64 without padding."""
+    lines = frozen.bench.read_file(frozen.name, "meta.properties").text.splitlines()
+    text = next(line.removeprefix("directory.id=") for line in lines if line.startswith("directory.id="))
+    return UUID(bytes=base64.urlsafe_b64decode(text.replace("\\", "") + "=="))
+
+
+@probe("KIP595-FETCH-11", rig=FROZEN, leader=LEADERS, first=COUNT, second=COUNT, cut=integers(1, 20))
+def follower_truncates(
+    frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int
+) -> Generator[Said, None, None]:
+    """A follower whose log diverges goes back to the leader's end of that epoch, or to its own if that comes earlier."""
+    fetch = frozen.follow(leader, ahead=5)
+    start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
+    middle = start + first
+    fetch = frozen.feed(fetch, no_ops(first, start, epoch - 4), no_ops(second, middle, epoch - 1))
+    yield premise(log_end_of(fetch) == LogEnd(epoch - 1, middle + second), "the records of two epochs")
+    if case == "leader-end-smaller":
+        diverging, end = EpochAndOffset(epoch - 4, middle - cut % first), middle - cut % first
+    else:
+        diverging, end = EpochAndOffset(epoch - 2, middle + 1 + cut), middle
+    frozen.serve(fetch, diverging=diverging)
+    following = frozen.fetch_in(epoch, leader)
+    kept = frozen.log_on_disk()[-1].last_offset
+    right = following is not None and log_end_of(following) == LogEnd(epoch - 4, end) and kept < end
+    yield held_if(right, detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}")
+
+
+
+@probe("KIP595-FETCH-13", rig=FROZEN, cases=["leader-named", "leader-unknown"], leader=LEADERS, ahead=AHEAD,
+       error=sampled_from(["FENCED_LEADER_EPOCH", "NOT_LEADER_OR_FOLLOWER"]))  # fmt: skip
+def refused_follower_moves_on(
+    frozen: Frozen, case: str, leader: int, ahead: int, error: str
+) -> Generator[Said, None, None]:
+    """A follower that is refused with a newer epoch follows that one's leader, or none if none is named."""
+    fetch = frozen.follow(leader)
+    newer = LeaderAndEpoch(other(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
+    frozen.serve(fetch, error=Error[error], leader=newer)
+    frozen.bench.eventually(lambda: frozen.says().leader_epoch != epoch_of(fetch), "an epoch after the refusal", SOON)
+    says, stored = frozen.says(), frozen.stored()
+    reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, newer.leader_id) is not None
+    yield held_if(says == stored.leader == newer and reached, detail=f"{newer}: {says}, {stored}, fetched: {reached}")
+
+
+@probe("KIP595-FETCH-13", rig=FROZEN, cases=["unknown-epoch", "not-available"], leader=LEADERS, ahead=AHEAD,
+       times=integers(1, 3))  # fmt: skip
+def refused_follower_tries_again(
+    frozen: Frozen, case: str, leader: int, ahead: int, times: int
+) -> Generator[Said, None, None]:
+    """A follower whose leader does not know its epoch yet, or is not available, fetches again from the same leader."""
+    first = frozen.follow(leader, ahead)
+    epoch = epoch_of(first)
+    error = Error.UNKNOWN_LEADER_EPOCH if case == "unknown-epoch" else Error.BROKER_NOT_AVAILABLE
+    fetches = [first]
+    for _ in range(times):
+        frozen.serve(fetches[-1], error=error)
+        fetches += [fetch for fetch in (frozen.fetch_in(epoch, leader),) if fetch is not None]
+    again = len(fetches) == times + 1 and all(log_end_of(fetch) == log_end_of(first) for fetch in fetches)
+    yield held_if(again and frozen.says() == LeaderAndEpoch(leader, epoch), detail=f"{fetches[1:]}")
+
+
+@probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=3, leader=LEADERS)
+def voter_asks_others_when_its_leader_is_silent(frozen: Frozen, leader: int) -> Generator[Said, None, None]:
+    """A voter whose leader does not answer asks another voter for the leader."""
+    fetch = frozen.follow(leader)
+    asked = frozen.peers.receive("Fetch", peer=other(leader), within=SOON)
+    yield held_if(asked is not None and frozen.says().leader_epoch == epoch_of(fetch), detail=f"{asked}")
+
+
+@probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
+def candidate_tells_the_truth(frozen: Frozen, leader: int, ahead: int, count: int) -> Generator[Said, None, None]:
+    """A candidate has its next epoch and its own vote on disk before it asks, and names its own log end."""
+    fetch = frozen.follow(leader, ahead)
+    start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
+    frozen.feed(fetch, no_ops(count, start, epoch))
+    frozen.end(leader, epoch, [frozen.id])
+    asked = frozen.asked_for_vote(epoch)
+    if asked.partition.get("pre_vote"):
+        frozen.grant(asked)
+        asked = frozen.asked_for_vote(epoch + 1, pre_vote=False)
+    stored = frozen.stored()
+    right = stored == Stored(-1, epoch + 1, frozen.id) and candidate_epoch(asked) == epoch + 1
+    yield held_if(right, detail=f"{asked}; {stored}", case="stored-first")
+    position = LogEnd(asked.partition["last_offset_epoch"], asked.partition["last_offset"])
+    own = {asked.partition.get("candidate_id"), asked.partition.get("replica_id")} & {frozen.id}
+    honest = position == LogEnd(epoch, start + count) and asked.body["cluster_id"] == frozen.cluster_id and own
+    yield held_if(bool(honest), detail=f"{asked}", case="log-end")
+    if asked.version >= 1:
+        yield held_if(asked.body["voter_id"] == asked.peer, detail=f"{asked}", case="receiver")
+
+
+@probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=AHEAD)
+def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
+    """A candidate that hears of a later epoch stands no more; it takes that epoch over, and its leader if there is one."""
+    asked = frozen.candidate(leader)
+    epoch = candidate_epoch(asked)
+    newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)
+    frozen.outdate(asked, newer)
+    frozen.bench.eventually(lambda: frozen.says().leader_epoch != epoch, "an epoch after the candidacy", SOON)
+    says, stored = frozen.says(), frozen.stored()
+    reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, leader) is not None
+    right = says == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)
+    yield held_if(right and reached, detail=f"{newer}: {says}, {stored}, fetched: {reached}")

@@ -1,0 +1,174 @@
+"""BeginQuorumEpoch and EndQuorumEpoch at a voter that waits, and what is on disk by then (KIP-595, KIP-853)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+from uuid import UUID
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip595.frozen_votes import BEHIND, other
+from conformance.rigs.frozen import FROZEN, PEERS, Frozen, candidate_epoch, epoch_of
+from conformance.rigs.quorum import Stored, of
+from fixtures.cluster import Received
+from fixtures.wire import Error
+from fixtures.wire.log import LeaderAndEpoch
+
+LEADERS = sampled_from(PEERS)
+AHEAD = integers(1, 5)
+BACKOFF_MAX = 1000
+"""controller.quorum.election.backoff.max.ms, at its default."""
+LATE = 1000
+"""Milliseconds by which a busy machine may be late."""
+
+
+@probe("KIP595-BEGIN-01", "KIP595-QS-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, ahead=AHEAD)
+def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
+    """A voter that is told of a newer epoch's leader has it on disk when it answers, and fetches from it."""
+    epoch = frozen.next_epoch(ahead)
+    version = 0 if case == "version-0" else frozen.version("BeginQuorumEpoch")
+    answer = frozen.begin(leader, epoch, version=version)
+    stored = frozen.stored()
+    fetch = frozen.fetch_in(epoch, leader)
+    on_disk = stored == Stored(leader, epoch, -1)
+    followed = answer.error is Error.NONE and of(answer) == LeaderAndEpoch(leader, epoch) and fetch is not None
+    yield held_if(followed and on_disk, answer, detail=f"{answer}; {stored}; fetch: {fetch is not None}")
+    if answer.error is Error.NONE:
+        yield held_if(on_disk, answer, row="KIP595-QS-02", case="begin", detail=f"{stored}")
+
+
+@probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=AHEAD, older=integers(0, 1))
+def leader_of_the_present_epoch_is_followed(
+    frozen: Frozen, case: str, leader: int, ahead: int, older: int
+) -> Generator[Said, None, None]:
+    """A voter that knows no leader of its epoch follows the one that it is told of, whomever it voted for."""
+    epoch = _without_leader(frozen, leader if case == "voted-for-leader" else other(leader), ahead, case != "no-vote")
+    yield premise(frozen.says() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}")
+    answer = frozen.begin(leader, epoch, version=frozen.version("BeginQuorumEpoch", older))
+    stored = frozen.stored()
+    fetch = frozen.fetch_in(epoch, leader)
+    followed = answer.error is Error.NONE and of(answer) == stored.leader == LeaderAndEpoch(leader, epoch)
+    yield held_if(followed and fetch is not None, answer, detail=f"{answer}; {stored}; fetch: {fetch is not None}")
+
+
+def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -> int:
+    """Move it to a new epoch, in which it votes for a candidate or for none."""
+    end = frozen.log_end()
+    epoch = frozen.next_epoch(ahead)
+    frozen.vote(candidate, epoch, end if granted else BEHIND)
+    return epoch
+
+
+@probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=AHEAD)
+def following_on_disk(
+    frozen: Frozen, expected: str, leader: int, voted_for: int, ahead: int
+) -> Generator[Said, None, None]:
+    """On disk a follower has its leader; the vote of the same epoch is dropped up to 3.9 and kept from 4.0."""
+    epoch = _without_leader(frozen, voted_for, ahead, granted=True)
+    yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk")
+    answer = frozen.begin(leader, epoch)
+    stored = frozen.stored()
+    vote = voted_for if expected == "VOTE_KEPT" else -1
+    yield held_if(stored == Stored(leader, epoch, vote) and _tidy(frozen), answer, detail=f"{stored}")
+
+
+@probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=AHEAD)
+def standing_and_leading_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
+    """On disk a candidate has voted for itself and a leader has itself as leader."""
+    epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
+    stored = frozen.stored()
+    # The vote for itself that made it a leader may stay on disk with it.
+    expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, stored.voted_id)
+    yield held_if(stored == expected and _tidy(frozen), detail=f"{case} of epoch {epoch}: {stored}")
+
+
+def _tidy(frozen: Frozen) -> bool:
+    return frozen.bench.read_file(frozen.name, "__cluster_metadata-0/quorum-state.tmp").content is None
+
+
+@probe("KIP595-BEGIN-08", rig=FROZEN, leader=LEADERS, ahead=AHEAD, voter=integers(200, 1 << 30),
+       directory=integers(2, 1 << 100))  # fmt: skip
+def misaddressed_begin_is_refused(
+    frozen: Frozen, case: str, leader: int, ahead: int, voter: int, directory: int
+) -> Generator[Said, None, None]:
+    """A message that is meant for another voter id, or another disk of this one, is answered INVALID_VOTER_KEY."""
+    key: dict[str, Any] = {"voter_id": voter}
+    if case == "directory-id":
+        key = {"voter_id": frozen.id, "voter_directory_id": UUID(int=directory)}
+    answer = frozen.begin(leader, frozen.next_epoch(ahead), **key)
+    yield held_if(answer.error is Error.INVALID_VOTER_KEY, answer)
+
+
+def resigned(frozen: Frozen, leader: int, successors: list[int]) -> tuple[Received, float]:
+    """Its leader resigns. Returns the fetch that the leader leaves unanswered, and when it resigned."""
+    fetch = frozen.follow(leader)
+    began = frozen.bench.now().seconds
+    frozen.end(leader, epoch_of(fetch), successors)
+    return fetch, began
+
+
+@probe("KIP595-END-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, more=sampled_from([0, 1, 2]))
+def first_successor_stands_at_once(
+    frozen: Frozen, case: str, expected: str, leader: int, more: int
+) -> Generator[Said, None, None]:
+    """The first successor asks for votes at once: in the next epoch up to 3.9, by a pre-vote in its own from 4.0."""
+    fetch = frozen.follow(leader)
+    epoch = epoch_of(fetch)
+    version = 0 if case == "version-0" else frozen.version("EndQuorumEpoch")
+    began = frozen.bench.now().seconds
+    answer = frozen.end(leader, epoch, [frozen.id, *PEERS[:more]], version=version)
+    asked = frozen.vote_after(epoch)
+    after = (asked.at - began) * 1000 if asked else -1
+    pre_vote = asked is not None and bool(asked.partition.get("pre_vote", False))
+    right_kind = pre_vote is (expected == "PRE_VOTE")
+    right_epoch = asked is not None and candidate_epoch(asked) == (epoch if pre_vote else epoch + 1)
+    at_once = right_kind and right_epoch and 0 <= after < LATE
+    yield held_if(answer.error is Error.NONE and at_once, answer, detail=f"{answer}; after {after:.0f} ms: {asked}")
+
+
+RANKS = {"first of two": (PEERS[:1], ()), "first of three": (PEERS[:1], PEERS[1:]), "last of three": (PEERS, ())}
+"""Who stands before the voter in the list, and who behind it."""
+
+
+def share(position: int, count: int) -> int:
+    """Milliseconds that the successor at a position of a list waits (KIP-595, EndQuorumEpoch handling)."""
+    return min(BACKOFF_MAX, (BACKOFF_MAX >> (count - 1)) << (position - 1))
+
+
+@probe("KIP595-END-03", rig=FROZEN, cases=["ranked"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
+def later_successor_waits_its_share(frozen: Frozen, leader: int, rank: str) -> Generator[Said, None, None]:
+    """Who is not the first successor waits the longer, the later he stands in the list."""
+    before, behind = RANKS[rank]
+    successors = [*before, frozen.id, *behind]
+    wait = share(len(before), len(successors))
+    yield _stands(frozen, leader, successors, wait, wait + LATE)
+
+
+@probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
+def unlisted_voter_waits(frozen: Frozen, expected: str, leader: int, listed: int) -> Generator[Said, None, None]:
+    """Who is not among the successors stands at once up to 3.8, and after the longest backoff from 3.9."""
+    at_once = expected == "ABSENT_AT_ONCE"
+    wait, within = (0, BACKOFF_MAX) if at_once else (BACKOFF_MAX, BACKOFF_MAX + LATE)
+    yield _stands(frozen, leader, list(PEERS[:listed]), wait, within)
+
+
+def _stands(frozen: Frozen, leader: int, successors: list[int], earliest: int, latest: int) -> Said:
+    fetch, began = resigned(frozen, leader, successors)
+    asked = frozen.vote_after(epoch_of(fetch))
+    after = (asked.at - began) * 1000 if asked else -1
+    return held_if(earliest <= after < latest, detail=f"after {after:.0f} ms of {earliest}, {successors}: {asked}")
+
+
+@probe("KIP595-END-03", rig=FROZEN, cases=["fetch-cancels"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
+def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) -> Generator[Said, None, None]:
+    """A successor whose leader serves it before its wait is over does not stand."""
+    before, behind = RANKS[rank]
+    successors = [*before, frozen.id, *behind]
+    fetch, began = resigned(frozen, leader, successors)
+    frozen.serve(fetch)
+    in_time = (frozen.bench.now().seconds - began) * 1000 < share(len(before), len(successors))
+    yield premise(in_time, "a fetch that was served before the wait was over")
+    asked = frozen.vote_after(epoch_of(fetch), within=BACKOFF_MAX * 1.5 / 1000)
+    yield held_if(asked is None and frozen.says() == LeaderAndEpoch(leader, epoch_of(fetch)), detail=f"{asked}")

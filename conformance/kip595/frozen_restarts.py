@@ -1,0 +1,84 @@
+"""What a voter remembers when it was killed (KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip595.frozen_votes import other
+from conformance.rigs.frozen import FROZEN, PEERS, Frozen, LogEnd
+from conformance.rigs.quorum import Stored, of
+from fixtures.wire import Error, WireError
+from fixtures.wire.log import LeaderAndEpoch
+from fixtures.wire.quorum import METADATA
+
+CANDIDATES = sampled_from(PEERS)
+AHEAD = integers(1, 5)
+RESTARTS = 3
+"""Examples of a round: each costs the start of a node."""
+
+
+def killed(frozen: Frozen) -> None:
+    """SIGKILL the voter and start it again; it answers when this returns."""
+    with frozen.bench.down(frozen.name, role="voter"):
+        pass
+    frozen.bench.eventually(lambda: _answers(frozen), f"{frozen.name} answering after its restart")
+
+
+def _answers(frozen: Frozen) -> bool:
+    try:
+        frozen.says()
+    except WireError:
+        return False
+    return True
+
+
+@probe("KIP595-VOTE-12", rig=FROZEN, examples=RESTARTS, candidate=CANDIDATES, ahead=AHEAD)
+def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generator[Said, None, None]:
+    """A voter that was killed right after it gave its vote still has it on disk, and gives it to nobody else."""
+    end = frozen.log_end()
+    epoch = frozen.next_epoch(ahead)
+    given = frozen.vote(candidate, epoch, end)
+    killed(frozen)
+    yield premise(given.vote_granted, "a vote that was granted")
+    stored = frozen.stored()
+    yield held_if(stored == Stored(-1, epoch, candidate), given, case="stored", detail=f"{stored}")
+    refused = frozen.vote(other(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
+    free = refused.error is Error.NONE and of(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
+    yield held_if(free, given, refused, case="other-candidate")
+    again = frozen.vote(candidate, epoch, end)
+    same = again.error is Error.NONE and of(again) == LeaderAndEpoch(-1, epoch) and again.vote_granted
+    yield held_if(same, given, again, case="same-candidate")
+
+
+@probe("KIP595-VOTE-13", "KIP595-VOTE-11", "KIP595-VOTE-18", rig=FROZEN, examples=RESTARTS, candidate=CANDIDATES,
+       longer=integers(0, 1000))  # fmt: skip
+def restarted_leader_neither_votes_nor_leads(
+    frozen: Frozen, candidate: int, longer: int
+) -> Generator[Said, None, None]:
+    """A leader that was killed comes back as one that has resigned: it speaks of its epoch, but does nothing in it."""
+    epoch = frozen.lead()
+    before = frozen.log_on_disk()
+    killed(frozen)
+    yield premise(frozen.says() == LeaderAndEpoch(frozen.id, epoch), f"itself as leader of {epoch}")
+    stored = frozen.stored()
+    vote = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
+    refused = vote.error is Error.NONE and not vote.vote_granted and of(vote) == LeaderAndEpoch(frozen.id, epoch)
+    yield held_if(refused, vote, case="vote")
+    yield held_if(refused and frozen.stored() == stored, vote, row="KIP595-VOTE-11", case="resigned")
+    if frozen.pre_votes:
+        up_to_date = LogEnd(epoch, before[-1].last_offset + 1 + longer)
+        asked = frozen.vote(candidate, epoch, up_to_date, pre_vote=True)
+        granted = asked.error is Error.NONE and asked.vote_granted
+        yield held_if(granted, asked, row="KIP595-VOTE-18", case="resigned")
+    fetch = frozen.client.fetch(
+        METADATA, 0, 0, current_leader_epoch=epoch, last_fetched_epoch=0, cluster_id=frozen.cluster_id
+    )
+    named = fetch.current_leader == LeaderAndEpoch(frozen.id, epoch)
+    yield held_if(fetch.error is Error.NOT_LEADER_OR_FOLLOWER and named and not fetch.batches, fetch, case="fetch")
+    described = frozen.client.describe_quorum()
+    yield held_if(described.error is Error.NOT_LEADER_OR_FOLLOWER, described, case="describe-quorum")
+    after = frozen.log_on_disk()
+    yield held_if(after == before, case="no-append", detail=f"{len(before)} batches before, {len(after)} after")
