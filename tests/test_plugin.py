@@ -59,11 +59,18 @@ class Kit:
         printed = self._capture.readouterr()
         return int(code), printed.out + printed.err
 
-    def listed(self, *arguments: str, ini: str = "") -> list[str]:
-        """The items that `--collect-only` names, without their files."""
+    def listed(self, *arguments: str, ini: str = "") -> list[tuple[str, str]]:
+        """The checks and labels of the items that `--collect-only` names."""
         code, text = self.run("--collect-only", CHECKS, *arguments, ini=ini)
         assert code == 0, text
-        return [line.partition("::")[2] for line in text.splitlines() if "::" in line]
+        return [_item(line) for line in text.splitlines() if "::" in line]
+
+
+def _item(line: str) -> tuple[str, str]:
+    """`…/kip320/fencing.py::older_epoch_is_fenced[4.3.1]` as (kip320.fencing.older_epoch_is_fenced, 4.3.1)."""
+    file, _, name = line.partition("::")
+    check, _, label = name.removesuffix("]").partition("[")
+    return ".".join([Path(file).parent.name, Path(file).stem, check]), label
 
 
 @pytest.fixture
@@ -83,31 +90,29 @@ def test_nothing_happens_to_tests_of_something_else(kit: Kit) -> None:
 
 def test_checks_are_listed_without_an_engine(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-    names = kit.listed()
-    assert sorted(names) == sorted(f"{id.rpartition('.')[2]}[{newest()}]" for id in KNOWN)
+    listed = kit.listed("--conformance-profile", "nightly")
+    assert sorted(listed) == sorted((id, newest()) for id in KNOWN)
 
 
 def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
-    names = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
-    labels = [name.partition("[")[2].rstrip("]") for name in names]
-    assert sorted(set(labels)) == [f"{v}+transaction.version=1" for v in ("3.9.2", "4.2.2", "4.3.1")]
-    assert labels == sorted(labels)
-    topologies = {id.rpartition(".")[2]: check.topology.name for id, check in KNOWN.items()}
-    order = [(label, topologies[name.partition("[")[0]]) for label, name in zip(labels, names, strict=True)]
+    listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
+    labels = {label for _, label in listed}
+    assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
+    order = [(label, KNOWN[check].topology.name) for check, label in listed]
     assert order == sorted(order)
 
 
 def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
-    names = kit.listed("--requirement", "KIP320-FETCH-02", "--requirement", "KIP101-INV-05")
-    wanted = {id for row in ("KIP320-FETCH-02", "KIP101-INV-05") for id in checks_by_row()[row]}
-    assert {name.partition("[")[0] for name in names} == {id.rpartition(".")[2] for id in wanted}
+    listed = kit.listed("--requirement", "KIP320-FETCH-02", "--requirement", "KIP101-INV-05")
+    wanted = {check for row in ("KIP320-FETCH-02", "KIP101-INV-05") for check in checks_by_row()[row]}
+    assert {check for check, _ in listed} == wanted
 
 
 def test_a_replay_chooses_its_check(kit: Kit) -> None:
     schedule = Schedule(check="kip320.fencing.older_epoch_is_fenced", column=COLUMN, case="consumer")
     file = kit.folder / "schedule.json"
     file.write_bytes(msgspec.json.encode(schedule))
-    assert kit.listed("--replay", str(file)) == [f"older_epoch_is_fenced[{newest()}]"]
+    assert kit.listed("--replay", str(file)) == [(schedule.check, newest())]
 
 
 @pytest.mark.parametrize("way", ["option", "environment", "ini"])
@@ -119,21 +124,20 @@ def test_an_option_is_also_an_environment_variable_and_an_ini_value(
     if way == "environment":
         monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_VERSION", "3.9.2")
         monkeypatch.setenv("KAFKA_CONFORMANCE_REQUIREMENT", "KIP320-FETCH-02,KIP320-FETCH-03")
-    names = kit.listed(*arguments, ini=ini)
-    assert names
-    assert {name.partition("[")[2] for name in names} == {"3.9.2]"}
-    assert len(names) < len(KNOWN)
+    listed = kit.listed(*arguments, ini=ini)
+    assert {label for _, label in listed} == {"3.9.2"}
+    assert 0 < len(listed) < len(KNOWN)
+    assert all({"KIP320-FETCH-02", "KIP320-FETCH-03"} & set(KNOWN[check].rows) for check, _ in listed)
 
 
 def test_the_command_line_wins_over_the_environment_and_that_over_the_ini_file(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ini = "kafka_version = 3.3.2"
-    assert {name.partition("[")[2] for name in kit.listed(ini=ini)} == {"3.3.2]"}
+    assert {label for _, label in kit.listed(ini=ini)} == {"3.3.2"}
     monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_VERSION", "3.9.2")
-    assert {name.partition("[")[2] for name in kit.listed(ini=ini)} == {"3.9.2]"}
-    names = kit.listed("--kafka-version", "4.3.1", ini=ini)
-    assert {name.partition("[")[2] for name in names} == {"4.3.1]"}
+    assert {label for _, label in kit.listed(ini=ini)} == {"3.9.2"}
+    assert {label for _, label in kit.listed("--kafka-version", "4.3.1", ini=ini)} == {"4.3.1"}
 
 
 # --- what is refused
