@@ -69,11 +69,7 @@ class TestForm:
         )
 
     def test_older_version(self, schemas: Schemas) -> None:
-        old = {
-            name: value
-            for name, value in PING.items()
-            if name not in ("small", "deadline", "leader", "cursor")
-        }
+        old = {name: value for name, value in PING.items() if name not in ("small", "deadline", "leader", "cursor")}
         old["voters"] = [{"id": 1}]
         encoded = schemas.message("PingRequest").encode(old, 0)
         assert encoded.hex() == (
@@ -90,6 +86,15 @@ class TestForm:
             None,
         )
         assert not {"deadline", "leader"} & decoded.keys(), "a tagged field that was left out stays out"
+
+    def test_a_tagged_field_may_leave_its_versions_to_the_tag(self) -> None:
+        """As ReplicaState does in the FetchRequest of 3.5."""
+        tagged = {"name": "Late", "type": "int32", "taggedVersions": "1+", "tag": 0}
+        message = Message(
+            {"name": "M", "type": "data", "validVersions": "0-1", "flexibleVersions": "0+", "fields": [tagged]}
+        )
+        assert message.decode(message.encode({"late": 7}, 1), 1) == {"late": 7}
+        assert not message.has("late", 0)
 
     def test_a_client_id_is_never_compact(self, schemas: Schemas) -> None:
         header = {"request_api_key": 1, "request_api_version": 2, "correlation_id": 3, "client_id": "a"}
