@@ -14,9 +14,9 @@ from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 from fixtures.wire import ConnectionClosed, Error, NodeClient
-from fixtures.wire.calls import Topic
+from fixtures.wire.calls import PartitionAnswer, Topic
 from fixtures.wire.client import NotOffered
-from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.cluster import CoordinatorType, Listener
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.errors import UnexpectedAnswer
 from fixtures.wire.groups import JOIN, LEAVE, NewOffset, TopicPartitions, assigned, subscription
@@ -97,6 +97,12 @@ def versions(client: NodeClient, api: str, start: int = 0) -> range:
     offered, known = client.api_versions().ranges[api], client.schemas.api(api).request.versions
     assert known is not None
     return range(max(start, offered.low, known.low), highest + 1)
+
+
+def seen(answer: PartitionAnswer, version: int, error: Error, **fields: object) -> bool:
+    """Whether an answer of this version holds the error and the fields."""
+    as_said = all(getattr(answer, name) == value for name, value in fields.items())
+    return (answer.version, answer.error) == (version, error) and as_said
 
 
 class TestLog:
@@ -309,6 +315,29 @@ class TestCluster:
             assert "Vote" in controller.api_versions().ranges
             with pytest.raises(NotOffered):
                 controller.produce("t", 0, batch(b"a"))
+
+    def test_the_raft_calls(self, cluster: KRaftCluster) -> None:
+        with cluster.client(cluster.controllers[0], TAP, controller=True) as controller:
+            epoch = controller.describe_quorum().leader_epoch
+            led = {"leader_id": 1, "leader_epoch": epoch, "top_level_error": Error.NONE}
+            for version in versions(controller, "Vote"):
+                vote = controller.vote(1, 0, last_offset=-1, last_offset_epoch=0, cluster_id=cluster.id, version=version)
+                assert seen(vote, version, Error.INVALID_REQUEST, vote_granted=False, **led)
+            for version in versions(controller, "BeginQuorumEpoch"):
+                begin = controller.begin_quorum_epoch(1, epoch, cluster_id=cluster.id, version=version)
+                assert seen(begin, version, Error.NONE, **led)
+            for version in versions(controller, "EndQuorumEpoch"):
+                end = controller.end_quorum_epoch(1, 0, cluster_id=cluster.id, successors=[1], version=version)
+                assert seen(end, version, Error.FENCED_LEADER_EPOCH, **led)
+            for version in versions(controller, "FetchSnapshot"):
+                wanted = EpochAndOffset(1, 1)
+                refused = controller.fetch_snapshot(
+                    wanted, current_leader_epoch=epoch, cluster_id="another", version=version
+                )
+                assert seen(refused, version, Error.INCONSISTENT_CLUSTER_ID)
+            endpoints = [Listener("CONTROLLER", "node-1", 9093)]
+            with pytest.raises(SchemaError, match="carries no leader endpoints"):
+                controller.begin_quorum_epoch(1, epoch, cluster_id=None, leader_endpoints=endpoints, version=0)
 
     def test_a_leader_change_in_the_metadata_log(self, cluster: KRaftCluster) -> None:
         metadata = Topic("__cluster_metadata", UUID(int=1))

@@ -121,7 +121,7 @@ def refused_follower_tries_again(
     yield held_if(again and frozen.says() == LeaderAndEpoch(leader, epoch), detail=f"{fetches[1:]}")
 
 
-@probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=3, leader=LEADERS)
+@probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)
 def voter_asks_others_when_its_leader_is_silent(frozen: Frozen, leader: int) -> Generator[Said, None, None]:
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)

@@ -20,6 +20,8 @@ LEADERS = sampled_from(PEERS)
 AHEAD = integers(1, 5)
 BACKOFF_MAX = 1000
 """controller.quorum.election.backoff.max.ms, at its default."""
+OVER = 200
+"""Milliseconds after a wait in which an election would show."""
 LATE = 1000
 """Milliseconds by which a busy machine may be late."""
 
@@ -166,9 +168,10 @@ def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) ->
     """A successor whose leader serves it before its wait is over does not stand."""
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]
+    wait = share(len(before), len(successors))
     fetch, began = resigned(frozen, leader, successors)
     frozen.serve(fetch)
-    in_time = (frozen.bench.now().seconds - began) * 1000 < share(len(before), len(successors))
-    yield premise(in_time, "a fetch that was served before the wait was over")
-    asked = frozen.vote_after(epoch_of(fetch), within=BACKOFF_MAX * 1.5 / 1000)
+    served = (frozen.bench.now().seconds - began) * 1000
+    yield premise(served < wait, "a fetch that was served before the wait was over")
+    asked = frozen.vote_after(epoch_of(fetch), within=(wait + OVER) / 1000)
     yield held_if(asked is None and frozen.says() == LeaderAndEpoch(leader, epoch_of(fetch)), detail=f"{asked}")
