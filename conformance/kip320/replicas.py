@@ -194,6 +194,13 @@ class Incarnations(NamedTuple):
     lifted: FetchedPartition
     newer: FetchedPartition
 
+    def older_is(self, expected: str) -> bool:
+        """Is the fetch of the older incarnation answered as this release should?"""
+        if expected == "ISR_INELIGIBLE":
+            return self.older.error is Error.NONE
+        stayed = self.after.high_watermark == self.before.high_watermark
+        return self.older.error is Error.NOT_LEADER_OR_FOLLOWER and stayed
+
 
 def incarnations(duo: Duo, cast: Cast, registered: int, distance: int) -> Incarnations:
     end = duo.grow(cast, 1)
@@ -231,11 +238,8 @@ def other_incarnation_is_refused(duo: Duo, expected: str, distance: int) -> Gene
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     yield premise(seen.before.high_watermark < seen.end, "a high watermark that waits for the follower")
     yield premise(by_sentinel.inside, "a fetch without a broker epoch that leads into the ISR")
-    unmoved = seen.older.error is Error.NOT_LEADER_OR_FOLLOWER and (
-        seen.after.high_watermark == seen.before.high_watermark
-    )
-    refused = unmoved if expected == "NOT_LEADER_OR_FOLLOWER" else seen.older.error is Error.NONE
-    yield held_if(refused and not by_older.inside, seen.older, seen.after, by_older.last, case="older")
+    held = seen.older_is(expected) and not by_older.inside
+    yield held_if(held, seen.older, seen.after, by_older.last, case="older")
     lifted = seen.sentinel.error is Error.NONE and seen.lifted.high_watermark == seen.end
     yield held_if(lifted, seen.sentinel, seen.lifted, case="sentinel")
     yield held_if(seen.newer.error is Error.NONE, seen.newer, case="newer")
