@@ -32,6 +32,7 @@ FROZEN_VOTER = Topology(
     config={
         "controller.quorum.election.timeout.ms": "600000",
         "controller.quorum.fetch.timeout.ms": "600000",
+        "controller.quorum.request.timeout.ms": "300",
         "metadata.max.idle.interval.ms": "50",
     },
 )
