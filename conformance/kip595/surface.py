@@ -30,7 +30,8 @@ def raft_is_spoken_to_controllers_only(quorum: Quorum, case: str) -> Generator[S
         answer = client.api_versions()
         offered = set(answer.ranges)
         right = offered >= CONTROLLER_ONLY if case == "controller" else not offered & CONTROLLER_ONLY
-        yield held_if(answer.error is Error.NONE and right and EVERYWHERE in offered, answer)
+        detail = f"{name} offers {sorted(offered & {*CONTROLLER_ONLY, EVERYWHERE})}"
+        yield held_if(answer.error is Error.NONE and right and EVERYWHERE in offered, answer, detail=detail)
 
 
 def _unanswered(quorum: Quorum, broker: str) -> Said:
@@ -68,8 +69,9 @@ def ranges_are_those_of_the_release(quorum: Quorum, case: str, expected: str) ->
     """Every controller offers exactly the versions that its release declares."""
     for name in quorum.controllers:
         answer = quorum.client(name).api_versions()
-        right = all(answer.ranges.get(api) == RANGES[expected][api] for api in CASES[case])
-        yield held_if(right, answer)
+        found = {api: str(answer.ranges.get(api)) for api in sorted(CASES[case])}
+        right = found == {api: str(RANGES[expected][api]) for api in CASES[case]}
+        yield held_if(right, answer, detail=f"{name}: {found}")
 
 
 BASE = {

@@ -30,6 +30,9 @@ ENDPOINTS_FROM = 17
 SOON = 10.0
 """Seconds in which a node surely sends what it has no reason to wait with."""
 
+REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout.ms", "2000"))
+"""Milliseconds after which the voter gives up a request that nobody answers."""
+
 NO_OP = b"\x01\x14\x00\x00"
 """A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
 
@@ -161,7 +164,8 @@ class Frozen:
 
         The fetches that it sends its leader meanwhile wait for ever, as at a leader that has resigned.
         """
-        while (asked := self.peers.receive(within=within)) is not None:
+        until = self.bench.now().seconds + within
+        while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
             if asked.api == "Vote" and candidate_epoch(asked) >= epoch:
                 if pre_vote in (None, asked.partition.get("pre_vote", False)):
                     return asked
