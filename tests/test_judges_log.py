@@ -583,33 +583,3 @@ class TestChangesOfLeader:
     def test_a_restarted_broker_replays_what_it_had_known(self) -> None:
         told = LogHistory().metadata(1, 2, 4).restart(1).metadata(1, 1, 3).metadata(1, 2, 4)
         assert held(self.judge, told) == ["moved"]
-
-
-# --- a long honest story
-
-
-def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> None:
-    told = (
-        LogHistory()
-        .settled(1, 0)
-        .produce(1, "a", "b", at=0)
-        .whole(1, BOTH, epoch=0, hw=2)
-        .fetch(2, BOTH, epoch=0, hw=2)
-    )
-    tail = stamped(0, 2, "t")
-    told.produce(1, "t", at=2, acks=1).whole(1, BOTH, tail, epoch=0, hw=2).produce(1, "u", lost=True).kill(1)
-    told.metadata(2, 1, 0).metadata(3, 2, 1).metadata(2, 2, 1).refused(2, 0, Error.FENCED_LEADER_EPOCH, hint=(2, 1))
-    after = stamped(1, 2, "c", "d")
-    told.produce(2, "c", "d", at=2).whole(2, BOTH, after, epoch=1, hw=3).trim(2, 3)
-    told.whole(2, after, epoch=1, hw=4, start=3).earliest(2, 3).latest(2, 4)
-    told.start(1).metadata(1, 1, 0).metadata(1, 2, 1).whole(1, BOTH, epoch=1, hw=0).move(2, 1).settled(1, 2)
-    last = stamped(2, 4, "e")
-    told.produce(1, "e", at=4).whole(1, BOTH, after, last, epoch=2, hw=4).at_rest()
-    for broker, start in ((1, 0), (2, 3), (3, 3)):
-        batches = (BOTH, after, last) if start == 0 else (after, last)
-        told.whole(broker, *batches, epoch=2, hw=5, start=start).fetch(broker, *batches, epoch=2, hw=5, start=start)
-    for epoch, end in ((0, 2), (1, 4), (2, 5)):
-        told.epoch_end(1, epoch, (epoch, end), 2)
-    everything = judge_all(LOG_JUDGES, told.history)
-    assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
-    assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES}
