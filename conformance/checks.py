@@ -110,6 +110,7 @@ class Check:
         rig: Rig[Any, Any],
         cases: tuple[str, ...] | None,
         examples: int,
+        smoke: bool,
         strategies: Mapping[str, Any],
         body: Body,
     ) -> None:
@@ -117,6 +118,7 @@ class Check:
         self.rig = rig
         self.cases = cases
         self.examples = examples
+        self.smoke = smoke
         self.strategies: Mapping[str, SearchStrategy[Any]] = dict(strategies)
         self.body = body
         self.takes = frozenset(inspect.signature(body).parameters)
@@ -141,9 +143,15 @@ REGISTRY: dict[str, Check] = {}
 
 
 def probe(
-    *rows: str, rig: Rig[Any, Any], cases: Sequence[str] | None = None, examples: int = 5, **strategies: Any
+    *rows: str,
+    rig: Rig[Any, Any],
+    cases: Sequence[str] | None = None,
+    examples: int = 5,
+    smoke: bool = True,
+    **strategies: Any,
 ) -> Callable[[Body], Check]:
     """Declare a probe of `rows`. `examples` is how many a round has: fewer for one that observes much at a high price.
+    One that restarts nodes for a case beside the row's others may leave the smoke profile (`smoke`).
 
     The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is then
     run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
@@ -151,7 +159,7 @@ def probe(
     """
 
     def declare(body: Body) -> Check:
-        check = Check(rows, rig, tuple(cases) if cases is not None else None, examples, strategies, body)
+        check = Check(rows, rig, tuple(cases) if cases is not None else None, examples, smoke, strategies, body)
         if check.id in REGISTRY:
             raise ValueError(f"check {check.id} is there twice; give one of them another name")
         REGISTRY[check.id] = check

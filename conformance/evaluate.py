@@ -15,7 +15,7 @@ from history.observations import Observation
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How an example ended, and what it showed; observations count only when it was judged."""
+    """How an example ended, and what it showed: one in trouble only what it had proved, one without its premise nothing."""
 
     end: Literal["judged", "premise lost", "error"]
     detail: str
@@ -43,10 +43,15 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
             elif isinstance(said, ObservationSaid):
                 observations.append(_observation(check, bench, said))
     except KitError as error:
-        return Outcome("error", f"{type(error).__name__}: {error}", [])
+        return Outcome("error", f"{type(error).__name__}: {error}", _proofs(observations))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
-        return Outcome("error", traceback.format_exc(), [])
+        return Outcome("error", traceback.format_exc(), _proofs(observations))
     return Outcome("judged", "", observations)
+
+
+def _proofs(observations: list[Observation]) -> list[Observation]:
+    """What stays of an example that ended in trouble: a violation is a proof, whatever came after it."""
+    return [observation for observation in observations if observation.result == "violated"]
 
 
 def _handle(check: Check, bench: Bench, context: dict[str, Any]) -> Any:

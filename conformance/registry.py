@@ -14,9 +14,10 @@ def every_check() -> dict[str, AnyCheck]:
 
 
 def in_profile(check: AnyCheck, profile: str) -> bool:
-    """The smoke profile leaves out probes of scenario rows only: they restart nodes, and need runs rather than inputs."""
-    machine = isinstance(check, MachineCheck)
-    return profile != "smoke" or machine or any(shipped()[row].kind != "scenario" for row in check.rows)
+    """The smoke profile leaves out what says so itself, and probes of scenario rows only: those restart nodes."""
+    if profile != "smoke" or isinstance(check, MachineCheck):
+        return True
+    return check.smoke and any(shipped()[row].kind != "scenario" for row in check.rows)
 
 
 def checks_by_row() -> dict[str, list[str]]:

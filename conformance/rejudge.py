@@ -29,7 +29,7 @@ from history.store import read_histories
 def rejudge(history: History, column: Column) -> list[Observation]:
     """What today's judges say about a stored example.
 
-    A probe that lost its premise or ended in trouble says nothing; a machine's violations are proofs even then.
+    A probe that lost its premise says nothing; what an example had proved before it ended in trouble stays proved.
     """
     check = history.example.check
     if history.end is None:
@@ -37,7 +37,7 @@ def rejudge(history: History, column: Column) -> list[Observation]:
     if check in all_machines():
         facts = Facts(version=column.version, ranges=column.ranges)
         return applicable(all_machines()[check].judge(history), facts)
-    if check in all_checks() and history.end.outcome == "judged":
+    if check in all_checks() and history.end.outcome != "premise lost":
         return _again(all_checks()[check], history, column)
     return []
 

@@ -54,7 +54,7 @@ SHARED: Rig[LogData, Log] = Rig(TOPOLOGY, prepared, Log, shared=True)
 
 
 def check_of(body: Any, rig: Rig[LogData, Log] = FRESH, *, rows: tuple[str, ...] = (ROW,), **strategies: Any) -> Check:
-    return Check(rows, rig, ("consumer",), 5, strategies, body)
+    return Check(rows, rig, ("consumer",), 5, True, strategies, body)
 
 
 class Play:
@@ -125,7 +125,7 @@ def loses_its_premise_late(log: Log) -> Generator[Said, None, None]:
 
 def breaks(log: Log) -> Generator[Said, None, None]:
     """Has a bug."""
-    yield held_if(False, log.end())
+    yield held_if(True, log.end())
     raise ZeroDivisionError("a bug of the probe")
 
 
@@ -200,6 +200,21 @@ def test_a_lost_premise_proves_nothing(play: Play, body: Any) -> None:
     assert [event.met for event in history.events if isinstance(event, Premise)] == [False]
 
 
+def breaks_after_a_violation(log: Log) -> Generator[Said, None, None]:
+    """Proves something, and then has a bug."""
+    yield held_if(True, log.end())
+    yield held_if(False, log.end())
+    raise ZeroDivisionError("a bug of the probe")
+
+
+def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> None:
+    check = check_of(breaks_after_a_violation)
+    outcome, _ = play.live(check, FakeCluster(5, 7, 7))
+    assert outcome.end == "error"
+    assert [o.result for o in outcome.observations] == ["violated"]
+    assert play.again(check).observations == outcome.observations
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -232,7 +247,7 @@ def test_a_probe_is_given_the_expectation_of_its_column(play: Play) -> None:
         """Says what is expected."""
         yield held_if(True, log.end(), case="shrink", detail=expected)
 
-    check = Check(("KIP101-EPOCH-03",), FRESH, ("shrink",), 5, {}, shrinks)
+    check = Check(("KIP101-EPOCH-03",), FRESH, ("shrink",), 5, True, {}, shrinks)
     outcome, _ = play.live(check, FakeCluster(5, 7))
     assert [o.detail for o in outcome.observations] == ["SHRINK_KEEPS"]
 

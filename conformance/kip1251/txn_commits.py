@@ -202,7 +202,16 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, rise: int) -> None:
     producer.end(committed=True)
 
 
-@probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["restart"], examples=3, offset=OFFSETS, rise=RISE, pick=PICK)
+@probe(
+    "KIP1251-TXN-05",
+    rig=fresh_txn_group(),
+    cases=["restart"],
+    examples=3,
+    smoke=False,
+    offset=OFFSETS,
+    rise=RISE,
+    pick=PICK,
+)
 def plain_commit_before_the_marker_loaded(
     group: TxnGroup, case: str, offset: int, rise: int, pick: int
 ) -> Generator[Said, None, None]:
