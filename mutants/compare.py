@@ -32,7 +32,10 @@ class Comparison(msgspec.Struct, frozen=True):
 def compare(mutant: Mutant, matrix: Path, mutated: str, unharmed: str) -> Comparison:
     """`mutated` and `unharmed` are columns of a matrix.json. Raises ValueError for a column that it does not have."""
     cells: list[dict[str, Any]] = msgspec.json.decode(matrix.read_bytes())["cells"]
-    of = {label: {c["requirement"]: c["verdict"] for c in cells if c["kafka_version"] == label} for label in (mutated, unharmed)}
+    of = {
+        label: {c["requirement"]: c["verdict"] for c in cells if c["kafka_version"] == label}
+        for label in (mutated, unharmed)
+    }
     for label, verdicts in of.items():
         if not verdicts:
             raise ValueError(f"{matrix} has no column {label!r}; it has {sorted({c['kafka_version'] for c in cells})}")

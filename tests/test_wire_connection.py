@@ -196,9 +196,7 @@ class TestInFlight:
                     respond(peer, each.correlation_id, PING.response.encode({"text": text}, 1))
 
         with scripted_node(SCHEMAS, in_reverse) as port:
-            connection = Connection(
-                "n", "127.0.0.1", port, SCHEMAS, client_id="c", transcript=Transcript(), within=5
-            )
+            connection = Connection("n", "127.0.0.1", port, SCHEMAS, client_id="c", transcript=Transcript(), within=5)
             first, second = (connection.send(PING, 1, {"text": text}, 5) for text in "ab")
             assert connection.receive(first, 5)["text"] == "a"
             assert connection.receive(second, 5)["text"] == "b"
@@ -267,9 +265,7 @@ class PongAnswer(Answer, frozen=True, kw_only=True):
 
 class PingingClient(NodeClient):
     @typed
-    def ping(
-        self, text: str = "default", data: bytes | None = None, *, version: int | None = None
-    ) -> PongAnswer:
+    def ping(self, text: str = "default", data: bytes | None = None, *, version: int | None = None) -> PongAnswer:
         return self.ask(PongAnswer, "Ping", version, text=text, data=data)
 
 

@@ -321,7 +321,9 @@ class TestCluster:
             epoch = controller.describe_quorum().leader_epoch
             led = {"leader_id": 1, "leader_epoch": epoch, "top_level_error": Error.NONE}
             for version in versions(controller, "Vote"):
-                vote = controller.vote(1, 0, last_offset=-1, last_offset_epoch=0, cluster_id=cluster.id, version=version)
+                vote = controller.vote(
+                    1, 0, last_offset=-1, last_offset_epoch=0, cluster_id=cluster.id, version=version
+                )
                 assert seen(vote, version, Error.INVALID_REQUEST, vote_granted=False, **led)
             for version in versions(controller, "BeginQuorumEpoch"):
                 begin = controller.begin_quorum_epoch(1, epoch, cluster_id=cluster.id, version=version)

@@ -135,9 +135,7 @@ def test_no_batches() -> None:
     assert batches(None) == batches(b"") == ()
 
 
-@pytest.mark.parametrize(
-    "data", [bytes(61), struct.pack(">qi", 0, -5) + bytes(50), bytes(11) + b"\x31" + b"\x09" * 49]
-)
+@pytest.mark.parametrize("data", [bytes(61), struct.pack(">qi", 0, -5) + bytes(50), bytes(11) + b"\x31" + b"\x09" * 49])
 def test_no_batch(data: bytes) -> None:
     with pytest.raises(RecordsError, match="Not a batch"):
         batches(data)

@@ -44,9 +44,7 @@ def older_leader_is_fenced(
 
 
 @probe("KIP595-BEGIN-04", rig=QUORUM, cases=["repeat"], follower=integers(0, 1), times=integers(1, 3), older=OLDER)
-def repeated_begin_is_harmless(
-    quorum: Quorum, follower: int, times: int, older: int
-) -> Generator[Said, None, None]:
+def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older: int) -> Generator[Said, None, None]:
     """A follower that is told again whom it follows answers without error and goes on."""
     name, version = quorum.followers()[follower], quorum.version("BeginQuorumEpoch", older)
 
@@ -82,9 +80,7 @@ def negative_leader_cannot_begin(
 
 
 @probe("KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
-def late_end_is_fenced(
-    quorum: Quorum, member: int, leader: int, back: int, older: int
-) -> Generator[Said, None, None]:
+def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Generator[Said, None, None]:
     """The resignation of an earlier leader is fenced, and starts no election though it names a successor."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))

@@ -54,7 +54,9 @@ def _majority_has_it(answer: QuorumAnswer) -> bool:
 def others_do_not_describe_it(quorum: Quorum, follower: int, older: int) -> Generator[Said, None, None]:
     """A controller that does not lead refuses, and describes nobody."""
     before = quorum.settled()
-    answer = quorum.client(quorum.followers()[follower]).describe_quorum(version=quorum.version("DescribeQuorum", older))
+    answer = quorum.client(quorum.followers()[follower]).describe_quorum(
+        version=quorum.version("DescribeQuorum", older)
+    )
     yield premise(quorum.settled() == before, f"still {before}")
     refused = answer.error is Error.NOT_LEADER_OR_FOLLOWER and answer.top_level_error is Error.NONE
     yield held_if(refused and not answer.current_voters and not answer.observers, answer)

@@ -69,19 +69,17 @@ def another_epoch_is_fenced(
     yield held_if(refused(tried, error), tried.answer)
 
 
-@probe("KIP595-FETCH-01", rig=QUORUM, cases=["not-leader"], follower=integers(0, 1), offset=integers(0, 40), older=OLDER)
-def follower_serves_no_fetch(
-    quorum: Quorum, follower: int, offset: int, older: int
-) -> Generator[Said, None, None]:
+@probe(
+    "KIP595-FETCH-01", rig=QUORUM, cases=["not-leader"], follower=integers(0, 1), offset=integers(0, 40), older=OLDER
+)
+def follower_serves_no_fetch(quorum: Quorum, follower: int, offset: int, older: int) -> Generator[Said, None, None]:
     """A controller that does not lead names the leader and serves nothing."""
     tried = fetched(quorum, quorum.followers()[follower], offset, older=older)
     yield held_if(refused(tried, Error.NOT_LEADER_OR_FOLLOWER), tried.answer)
 
 
 @probe("KIP595-FETCH-02", rig=QUORUM, by=integers(1, 1000), older=OLDER)
-def nonsense_arguments_are_refused(
-    quorum: Quorum, case: str, by: int, older: int
-) -> Generator[Said, None, None]:
+def nonsense_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int) -> Generator[Said, None, None]:
     """The leader refuses positions, epochs and waits that cannot be."""
     leader = quorum.one("leader")
     tried = {
@@ -104,9 +102,7 @@ def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> Epoch
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
        by=integers(1, 1000), between=integers(0, 3), older=OLDER)  # fmt: skip
-def divergence_is_told(
-    quorum: Quorum, case: str, by: int, between: int, older: int
-) -> Generator[Said, None, None]:
+def divergence_is_told(quorum: Quorum, case: str, by: int, between: int, older: int) -> Generator[Said, None, None]:
     """A fetch from behind the end of an old epoch, or in an unknown one, is told where the leader's log parts from it."""
     log = quorum.epochs()
     offset, epoch = _diverged(log, case, by, between)

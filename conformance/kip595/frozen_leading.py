@@ -21,7 +21,9 @@ def described(frozen: Frozen) -> QuorumAnswer:
 
 
 @probe("KIP595-HW-01", rig=FROZEN, voter=VOTERS, ahead=integers(1, 5))
-def high_watermark_waits_for_a_record_of_the_epoch(frozen: Frozen, voter: int, ahead: int) -> Generator[Said, None, None]:
+def high_watermark_waits_for_a_record_of_the_epoch(
+    frozen: Frozen, voter: int, ahead: int
+) -> Generator[Said, None, None]:
     """A new leader has no high watermark until a majority has the first record of its epoch."""
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
@@ -31,11 +33,15 @@ def high_watermark_waits_for_a_record_of_the_epoch(frozen: Frozen, voter: int, a
     unknown = fresh.high_watermark == as_consumer.high_watermark == -1
     yield held_if(unknown, fresh, as_consumer, case="fresh")
     before = frozen.fetch_as(voter, epoch, end)
-    yield premise(before.error is Error.NONE and bool(before.batches), "a voter that has fetched the log before the epoch")
+    yield premise(
+        before.error is Error.NONE and bool(before.batches), "a voter that has fetched the log before the epoch"
+    )
     still = described(frozen)
     yield held_if(still.high_watermark == before.high_watermark == -1, before, still, case="at-epoch-start")
     past = frozen.fetch_as(voter, epoch, LogEnd(epoch, end.offset + 1))
-    yield premise(past.error is Error.NONE and past.diverging_epoch is None, "a voter that has the epoch's first record")
+    yield premise(
+        past.error is Error.NONE and past.diverging_epoch is None, "a voter that has the epoch's first record"
+    )
     after = described(frozen)
     yield held_if(after.high_watermark == end.offset + 1, past, after, case="past-epoch-start")
 
@@ -51,7 +57,9 @@ def high_watermark_is_what_one_voter_has(frozen: Frozen, voter: int, ahead: int)
     for start in starts:
         fetch = frozen.fetch_as(voter, epoch, LogEnd(epoch, start))
         now = described(frozen)
-        yield premise(fetch.error is now.error is Error.NONE and fetch.diverging_epoch is None, "a fetch that was served")
+        yield premise(
+            fetch.error is now.error is Error.NONE and fetch.diverging_epoch is None, "a fetch that was served"
+        )
         yield held_if(now.high_watermark == start, fetch, now)
 
 
@@ -78,7 +86,9 @@ def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Generato
     yield held_if(after.high_watermark == -1 and all(a.high_watermark == -1 for a in answers), *answers, after)
 
 
-@probe("KIP595-END-07", rig=FROZEN, cases=["leader"], successors=sampled_from([(), PEERS, PEERS[:1]]), older=integers(0, 1))
+@probe(
+    "KIP595-END-07", rig=FROZEN, cases=["leader"], successors=sampled_from([(), PEERS, PEERS[:1]]), older=integers(0, 1)
+)
 def leader_does_not_heed_its_own_end(
     frozen: Frozen, successors: tuple[int, ...], older: int
 ) -> Generator[Said, None, None]:
@@ -87,4 +97,6 @@ def leader_does_not_heed_its_own_end(
     answer = frozen.end(frozen.id, epoch, list(successors), version=frozen.version("EndQuorumEpoch", older))
     after = described(frozen)
     leads = after.error is Error.NONE and (after.leader_id, after.leader_epoch) == (frozen.id, epoch)
-    yield held_if(answer.error is Error.NONE and leads and frozen.says() == LeaderAndEpoch(frozen.id, epoch), answer, after)
+    yield held_if(
+        answer.error is Error.NONE and leads and frozen.says() == LeaderAndEpoch(frozen.id, epoch), answer, after
+    )

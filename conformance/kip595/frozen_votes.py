@@ -119,10 +119,10 @@ def logs_are_compared_by_epoch_then_offset(
     yield held_if(voted(answer, epoch, granted=granted), answer, detail=f"{log} at {end}: {answer}")
 
 
-@probe("KIP595-VOTE-06", rig=FROZEN, cases=["second-candidate"], candidate=CANDIDATES, ahead=AHEAD, short=integers(1, 5))
-def refusal_leaves_the_vote_free(
-    frozen: Frozen, candidate: int, ahead: int, short: int
-) -> Generator[Said, None, None]:
+@probe(
+    "KIP595-VOTE-06", rig=FROZEN, cases=["second-candidate"], candidate=CANDIDATES, ahead=AHEAD, short=integers(1, 5)
+)
+def refusal_leaves_the_vote_free(frozen: Frozen, candidate: int, ahead: int, short: int) -> Generator[Said, None, None]:
     """A candidate that is refused for its short log does not use up the vote of its epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)

@@ -37,7 +37,12 @@ def voted(
     def ask(settled: LeaderAndEpoch) -> VoteAnswer:
         epoch = settled.leader_epoch + ahead
         return quorum.client(name).vote(
-            candidate, epoch, last_offset=last_offset, last_offset_epoch=log(epoch), cluster_id=quorum.cluster_id, **more
+            candidate,
+            epoch,
+            last_offset=last_offset,
+            last_offset_epoch=log(epoch),
+            cluster_id=quorum.cluster_id,
+            **more,
         )
 
     return quorum.tried(name, ask)
@@ -97,9 +102,7 @@ def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -
 
 
 @probe("KIP595-VOTE-18", rig=QUORUM, cases=["leader", "follower-fetched"], back=integers(0, 4), offset=integers(0, FAR))
-def healthy_quorum_refuses_a_pre_vote(
-    quorum: Quorum, case: str, back: int, offset: int
-) -> Generator[Said, None, None]:
+def healthy_quorum_refuses_a_pre_vote(quorum: Quorum, case: str, back: int, offset: int) -> Generator[Said, None, None]:
     """In its own epoch a leader refuses a pre-vote, and so does a follower that has fetched from it."""
     name = quorum.one("leader" if case == "leader" else "follower")
     tried = voted(quorum, name, log=lambda epoch: epoch - back, last_offset=FAR + offset, pre_vote=True)
@@ -117,9 +120,7 @@ def negative_candidate_is_refused(
 
 
 @probe("KIP595-VOTE-10", rig=QUORUM, cases=["voter-id"], member=MEMBERS, id=integers(200, 1 << 30), older=OLDER)
-def vote_for_another_voter_is_refused(
-    quorum: Quorum, member: int, id: int, older: int
-) -> Generator[Said, None, None]:
+def vote_for_another_voter_is_refused(quorum: Quorum, member: int, id: int, older: int) -> Generator[Said, None, None]:
     """A vote that is meant for another voter id is answered INVALID_VOTER_KEY."""
     tried = voted(quorum, quorum.any(member), voter_id=id, version=quorum.version("Vote", older, 1))
     yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)

@@ -223,7 +223,9 @@ def _serves(quorum: Quorum) -> bool:
     own = quorum.described()
     asked = [quorum.bench.node(broker).describe_quorum() for broker in quorum.bench.brokers]
     in_log = quorum.epochs()[-1].epoch == own.leader_epoch
-    return in_log and all(a.error is Error.NONE and a.high_watermark >= 0 and a.leader_id == own.leader_id for a in asked)
+    return in_log and all(
+        a.error is Error.NONE and a.high_watermark >= 0 and a.leader_id == own.leader_id for a in asked
+    )
 
 
 QUORUM = Rig(CONTROLLERS, prepare_quorum, Quorum, shared=True)
