@@ -18,6 +18,7 @@ from fixtures.wire.calls import PartitionAnswer, Topic
 from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import CoordinatorType, Listener
 from fixtures.wire.configs import ResourceType
+from fixtures.wire.controller import IsrChange
 from fixtures.wire.errors import UnexpectedAnswer
 from fixtures.wire.groups import JOIN, LEAVE, NewOffset, TopicPartitions, assigned, subscription
 from fixtures.wire.log import (
@@ -53,6 +54,7 @@ class Checking:
         return given
 
 
+ALTER_PARTITION_BY_ID_FROM = 2
 TAP = Checking()
 
 
@@ -340,6 +342,28 @@ class TestCluster:
             endpoints = [Listener("CONTROLLER", "node-1", 9093)]
             with pytest.raises(SchemaError, match="carries no leader endpoints"):
                 controller.begin_quorum_epoch(1, epoch, cluster_id=None, leader_endpoints=endpoints, version=0)
+
+    def test_the_controllers_own_calls(self, cluster: KRaftCluster) -> None:
+        """A registered broker, and an ISR change of a broker that gives an older epoch for itself."""
+        with cluster.client(cluster.controllers[0], TAP, controller=True) as controller:
+            epochs = controller.broker_registrations(controller.describe_quorum().leader_epoch).epochs
+            assert epochs[1] >= 0
+            change = IsrChange(
+                topic=Topic("unknown", UUID(int=77)),
+                partition=0,
+                broker_id=1,
+                broker_epoch=epochs[1] - 1,
+                leader_epoch=0,
+                partition_epoch=0,
+                isr=(1,),
+            )
+            for version in versions(controller, "AlterPartition"):
+                if version >= ALTER_PARTITION_BY_ID_FROM:
+                    assert controller.alter_partition(change, version=version).error is Error.STALE_BROKER_EPOCH
+
+    def test_a_request_as_bytes(self, client: NodeClient) -> None:
+        """The body of ApiVersions v0 is empty."""
+        assert client.reception("ApiVersions", 0, b"").answered
 
     def test_a_leader_change_in_the_metadata_log(self, cluster: KRaftCluster) -> None:
         metadata = Topic("__cluster_metadata", UUID(int=1))
