@@ -46,6 +46,7 @@ def followed(controller: NodeClient, cluster: KRaftCluster, leader: int, epoch: 
 
 def fetch_in(peers: Peers, epoch: int) -> Received:
     """The fetch of an epoch; what is still open from before is answered, or the node would wait for it."""
+    peers.recall()
     while (asked := peers.receive(within=10)) is not None:
         if asked.api == "Fetch" and asked.partition["current_leader_epoch"] == epoch:
             return asked

@@ -94,7 +94,7 @@ def nonsense_arguments_are_refused(quorum: Quorum, case: str, by: int, older: in
 
 
 def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> EpochAndOffset:
-    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and where it ends (KIP-595, Fetch)."""
+    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and where it ends (KIP-595)."""
     known = [line.epoch for line in log if line.epoch <= last_fetched_epoch]
     later = [line.start for line in log if line.epoch > last_fetched_epoch]
     return EpochAndOffset(known[-1] if known else last_fetched_epoch, later[0] if later else end)
@@ -103,7 +103,7 @@ def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> Epoch
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
        by=integers(1, 1000), between=integers(0, 3), older=OLDER)  # fmt: skip
 def divergence_is_told(quorum: Quorum, case: str, by: int, between: int, older: int) -> Generator[Said, None, None]:
-    """A fetch from behind the end of an old epoch, or in an unknown one, is told where the leader's log parts from it."""
+    """A fetch from behind the end of an old epoch, or in an unknown one, is told where the logs part."""
     log = quorum.epochs()
     offset, epoch = _diverged(log, case, by, between)
     yield premise(epoch < log[-1].epoch, f"an epoch before {log[-1].epoch}")

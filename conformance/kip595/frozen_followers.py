@@ -71,7 +71,7 @@ def _directory_id(frozen: Frozen) -> UUID:
 def follower_truncates(
     frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int
 ) -> Generator[Said, None, None]:
-    """A follower whose log diverges goes back to the leader's end of that epoch, or to its own if that comes earlier."""
+    """A follower whose log diverges goes back to the leader's end of that epoch, or to its own earlier one."""
     fetch = frozen.follow(leader, ahead=5)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
     middle = start + first
@@ -152,7 +152,7 @@ def candidate_tells_the_truth(frozen: Frozen, leader: int, ahead: int, count: in
 
 @probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=AHEAD)
 def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
-    """A candidate that hears of a later epoch stands no more; it takes that epoch over, and its leader if there is one."""
+    """A candidate that hears of a later epoch stands no more: it takes over that epoch, and its leader if any."""
     asked = frozen.candidate(leader)
     epoch = candidate_epoch(asked)
     newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)

@@ -56,7 +56,7 @@ def first_candidate_is_granted(
 def newer_epoch_of_a_stale_candidate_is_adopted(
     frozen: Frozen, candidate: int, ahead: int
 ) -> Generator[Said, None, None]:
-    """A candidate with too short a log is refused, yet its epoch is adopted and on disk by then, without leader and vote."""
+    """A candidate with too short a log is refused, yet its epoch is on disk by then, without leader and vote."""
     epoch = epoch_before_vote(frozen) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
     stored = frozen.stored()
@@ -210,7 +210,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(
 def waiting_roles_grant_a_pre_vote(
     frozen: Frozen, case: str, candidate: int, longer: int, voted_before: bool
 ) -> Generator[Said, None, None]:
-    """Who has no leader to speak for says yes to a pre-vote for a log that is up to date, and no to one that is behind."""
+    """Who has no leader to speak for grants a pre-vote to a log that is up to date, and to no other."""
     end = frozen.log_end()
     if case == "unattached":
         vote = frozen.vote(other(candidate), frozen.next_epoch(), end if voted_before else BEHIND)

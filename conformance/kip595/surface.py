@@ -47,7 +47,7 @@ def _unanswered(quorum: Quorum, broker: str) -> Said:
 
 
 def _declared(vote: int, fetch: Versions) -> dict[str, Versions]:
-    """The ranges that go with the highest version of Vote; the other raft APIs stopped at 1 (KIP-996 changed Vote only)."""
+    """The ranges that go with the highest version of Vote; the other raft APIs stopped at 1."""
     highest = min(vote, 1)
     others = {name: Versions(0, highest) for name in CONTROLLER_ONLY}
     return {**others, "Vote": Versions(0, vote), "DescribeQuorum": Versions(0, highest + 1), "Fetch": fetch}

@@ -31,7 +31,7 @@ def voted(
     candidate_id: int | None = None,
     **more: Any,
 ) -> Tried[VoteAnswer]:
-    """Ask a controller for its vote, `ahead` epochs after the quorum's; `log` gives the log's epoch by the candidate's."""
+    """Ask for a vote, `ahead` epochs after the quorum's; `log` gives the log's epoch by the candidate's."""
     candidate = quorum.peer_of(name) if candidate_id is None else candidate_id
 
     def ask(settled: LeaderAndEpoch) -> VoteAnswer:
@@ -72,7 +72,7 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
     "epoch-not-below": lambda epoch, by: epoch + by - 1,
     "pre-vote-above": lambda epoch, by: epoch + by,
 }
-"""The epoch of the log's end by that of the candidate: a standard vote needs a lower one, a pre-vote none that is higher."""
+"""The log's epoch by the candidate's: a standard vote needs a lower one, a pre-vote none that is higher."""
 
 
 @probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),

@@ -52,7 +52,7 @@ class FrozenData(msgspec.Struct, frozen=True):
 
 
 class Frozen:
-    """The real voter. Nothing moves but by what a check sends, so that any state can be had and looked at at leisure."""
+    """The real voter. Nothing moves but by what a check sends, so any state can be looked at in peace."""
 
     def __init__(self, bench: Bench, data: FrozenData) -> None:
         self.bench = bench
@@ -121,7 +121,7 @@ class Frozen:
     # --- bringing it into a state
 
     def follow(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it follow a peer in a later epoch; returns its fetch, which it sends at once and which waits for an answer."""
+        """Make it follow a peer in a later epoch; returns its first fetch, which waits for an answer."""
         epoch = self.next_epoch(ahead)
         answer = self.begin(leader, epoch)
         if answer.error is not Error.NONE or of(answer) != LeaderAndEpoch(leader, epoch):
@@ -154,7 +154,7 @@ class Frozen:
             self._answer_raft(asked, {"error_code": Error.NONE, **plain(said)}, said.leader_id)
 
     def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it ask for votes: its leader resigns and names it the successor. Returns its first Vote, pre-vote or not."""
+        """Make it ask for votes, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
         epoch = epoch_of(self.follow(leader, ahead))
         self.end(leader, epoch, [self.id])
         return self.asked_for_vote(epoch)
@@ -243,7 +243,7 @@ class Frozen:
         high_watermark: int = -1,
         diverging: EpochAndOffset | None = None,
     ) -> None:
-        """Answer a fetch as its leader, or in the name of another. A high watermark of -1 is unknown; it must never fall."""
+        """Answer a fetch. A high watermark of -1 is unknown; one that falls would end the node."""
         current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
         answer: dict[str, Any] = {
             "partition_index": 0,
@@ -272,7 +272,7 @@ def address(peer: int) -> dict[str, Any]:
 
 
 def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
-    """The leader endpoints that a request of this version carries for a peer; none for one that the kit does not play."""
+    """The leader endpoints that a request of this version carries for a peer of the kit's; else none."""
     if version < VOTER_KEYS_FROM or peer not in PEERS:
         return ()
     return (Listener(LISTENER, peer_host(peer), peer_port(peer)),)
@@ -300,7 +300,7 @@ def no_ops(count: int, offset: int, epoch: int) -> NewBatch:
 
 
 def prepare_frozen(bench: Bench) -> FrozenData:
-    """Give the voter a log: what a first leader writes, committed, and after it records of two epochs with gaps between."""
+    """Give the voter a log: a first leader's records, committed, then those of two epochs with gaps between."""
     frozen = Frozen(bench, FrozenData(cluster_id_of(bench)))
     start = _first_records(frozen)
     fetch = frozen.follow(ahead=5)

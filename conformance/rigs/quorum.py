@@ -168,8 +168,8 @@ class Quorum:
     def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
         """Ask when the quorum is settled; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
 
-        An election of its own accord would look like an effect of the request, so a try after which the node says something
-        else is repeated: what happens in each of three tries is the request's doing.
+        An election of its own accord would look like an effect of the request, so a try after which the node says
+        something else is repeated: what happens in each of three tries is the request's doing.
         """
         tried: Tried[A] | None = None
         for _ in range(TRIES):
