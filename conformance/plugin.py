@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance.catalogue import shipped
 from conformance.registry import AnyCheck, every_check
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
@@ -93,9 +94,10 @@ class CheckItem(pytest.Item):
         self.add_marker(pytest.mark.xdist_group(f"{label}-{check.topology.name}"))
 
     @property
-    def order(self) -> tuple[str, str, str]:
-        """Checks of one cluster stand together: changing the cluster costs a boot."""
-        return self.label, self.check.topology.name, self.check.id
+    def order(self) -> tuple[str, ...]:
+        """Checks of one cluster stand together, since changing it costs a boot; what time cuts off is of low priority."""
+        priority = min(shipped()[row].priority for row in self.check.rows)
+        return self.label, self.check.topology.name, priority, self.check.id
 
     def runtest(self) -> None:
         run = self.config.stash[SESSION].run_check(self.check, self.label)
@@ -114,7 +116,7 @@ class CheckItem(pytest.Item):
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if items and all(isinstance(item, CheckItem) for item in items):
-        items.sort(key=lambda item: item.order if isinstance(item, CheckItem) else ("", "", ""))
+        items.sort(key=lambda item: item.order if isinstance(item, CheckItem) else ())
 
 
 @pytest.hookimpl(trylast=True)
