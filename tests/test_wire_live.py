@@ -33,7 +33,7 @@ from fixtures.wire.log import (
 from fixtures.wire.records import Codec, ControlType, Header, NewBatch, NewRecord, batch, control_message
 from fixtures.wire.schemas import SchemaError
 from fixtures.wire.topics import NewTopic, Reassignment
-from fixtures.wire.transactions import InitProducerIdAnswer, TxnMarker, TxnOffset, TxnPartitions
+from fixtures.wire.transactions import InitProducerIdAnswer, TxnMarker, TxnPartitions
 
 pytestmark = pytest.mark.docker
 T = TypeVar("T")
@@ -483,7 +483,7 @@ def loaded(client: NodeClient, transactional_id: str, *, version: int | None = N
 
 class TestTransactions:
     def test_a_transaction(self, client: NodeClient, topic: Topic) -> None:
-        group, offsets = coordinated(client, f"{topic.name}-group"), [TxnOffset(Topic(topic.name), 0, 7, 1, "m")]
+        group, offsets = coordinated(client, f"{topic.name}-group"), [NewOffset(Topic(topic.name), 0, 7, 1, "m")]
         for version in versions(client, "EndTxn"):
             tid = f"{topic.name}-{version}"
             own = loaded(client, tid)

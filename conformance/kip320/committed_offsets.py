@@ -14,7 +14,6 @@ from conformance.rigs.transactions import NOT_YET, Transaction, accepted, coordi
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
-from fixtures.wire.transactions import TxnOffset
 
 COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, TXN_COMMITS_EPOCH_FROM = 6, 5, 2
 GROUPED_FROM, BY_ID_FROM = 8, 10
@@ -137,7 +136,7 @@ def transaction_decides_on_the_epoch(
     offsets.commit(offset, earlier, COMMITS_EPOCH_FROM)
     version = spoken(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=TXN_DIALECT)
     transaction = Transaction(bench)
-    commit_in(transaction, offsets, TxnOffset(partition.topic, 0, offset + 1, epoch), version)
+    commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset + 1, epoch), version)
     fetch = spoken(bench, "OffsetFetch", back, low=7)
     pending = offsets.fetch(fetch)
     transaction.end(committed=case == "committed")
@@ -148,7 +147,7 @@ def transaction_decides_on_the_epoch(
     yield held_if(holds(ended, *expected) and holds(found, *expected), ended, found)
 
 
-def commit_in(transaction: Transaction, offsets: Offsets, wanted: TxnOffset, version: int) -> None:
+def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
     """Add the group to the transaction, and commit an offset within it; KitError when that is refused."""
     ids = (transaction.producer_id, transaction.epoch)
     accepted(

@@ -15,10 +15,9 @@ from conformance.rigs.log import Partition, partition_at_epoch
 from conformance.rigs.replica_log import replica_log, serves
 from conformance.rigs.transactions import Transaction
 from fixtures.wire import Error
-from fixtures.wire.groups import CommittedOffset
+from fixtures.wire.groups import CommittedOffset, NewOffset
 from fixtures.wire.log import LATEST
 from fixtures.wire.schemas import Versions
-from fixtures.wire.transactions import TxnOffset
 
 RANGE = re.compile(r"(\w+) (\d+)-(\d+)")
 
@@ -145,7 +144,7 @@ def committed_in_transaction(partition: Partition, offset: int, version: int, ep
     """What OffsetFetch shows after a transaction committed an offset in this version, with an epoch where that has one."""
     offsets, transaction = Offsets(partition), Transaction(partition.bench)
     sent = epoch if version >= TXN_COMMITS_EPOCH_FROM else -1
-    commit_in(transaction, offsets, TxnOffset(partition.topic, 0, offset, sent), version)
+    commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset, sent), version)
     transaction.end(committed=True)
     return offsets.settled()
 

@@ -11,8 +11,8 @@ from conformance.rigs.producers import LEGACY, TV2, Dialect, Producer, Ready, St
 from conformance.topologies import COMBINED
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic
-from fixtures.wire.groups import OffsetFetchAnswer
-from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM, TxnOffset, TxnOffsetCommitAnswer
+from fixtures.wire.groups import NewOffset, OffsetFetchAnswer
+from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM, TxnOffsetCommitAnswer
 
 
 class TxnGroup(Group):
@@ -71,7 +71,7 @@ class TxnGroup(Group):
                 self.name,
                 producer.producer_id,
                 producer.epoch,
-                [TxnOffset(topic or self.topic, partition, offset) for partition, offset in offsets.items()],
+                [NewOffset(topic or self.topic, partition, offset) for partition, offset in offsets.items()],
                 generation_id_or_member_epoch=epoch,
                 member_id=member.id if member else "",
                 group_instance_id=member.instance_id if member else None,

@@ -20,6 +20,7 @@ from fixtures.errors import KitError
 from fixtures.wire import ConnectionClosed, Error, NodeClient, NotSent, Unanswered
 from fixtures.wire.calls import Answer, Topic
 from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, ProducedPartition
 from fixtures.wire.records import Batch, ControlType, NewBatch, batch
 from fixtures.wire.transactions import (
@@ -30,7 +31,6 @@ from fixtures.wire.transactions import (
     EndTxnAnswer,
     InitProducerIdAnswer,
     ProducerState,
-    TxnOffset,
     TxnOffsetCommitAnswer,
     TxnPartitions,
 )
@@ -264,7 +264,7 @@ class Producer:
                 group,
                 self.producer_id,
                 self.epoch,
-                [TxnOffset(log.topic, 0, offset)],
+                [NewOffset(log.topic, 0, offset)],
                 version=spoken,
             )
         )
