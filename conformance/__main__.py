@@ -1,4 +1,4 @@
-"""The one-command job: `python -m conformance matrix|setup|sweep`, behind `./kit`.
+"""The kit's jobs: `python -m conformance matrix|setup|sweep|faults`, behind `./kit`.
 
 `matrix` runs the checks, merges the shards with Spark whatever pytest returned, and ends with pytest's code.
 """
@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
-from fixtures.engine import ensure
+from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, UnknownVersion
-from fixtures.images import obtain, select
-from fixtures.runs import forget, sweep
+from fixtures.faults.show import chosen, show, table
+from fixtures.images import newest, obtain, select
+from fixtures.runs import Run, forget, sweep
 
 CONFIGURATION = Path(__file__).parent.parent / "pyproject.toml"
 PARTS_OF_A_RUN = ("shards", "histories", "evidence", "matrix", "rejudged")
@@ -25,10 +26,10 @@ PARTS_OF_A_RUN = ("shards", "histories", "evidence", "matrix", "rejudged")
 def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog="./kit", description=__doc__)
-    parser.add_argument("command", choices=("matrix", "setup", "sweep"))
+    parser.add_argument("command", choices=COMMANDS)
     command, rest = parser.parse_known_args(given)
     try:
-        return {"matrix": matrix, "setup": setup, "sweep": clean}[command.command](rest)
+        return COMMANDS[command.command](rest)
     except UnknownVersion as error:
         print(error, file=sys.stderr)
         return EXIT_WRONG_USE
@@ -71,6 +72,29 @@ def matrix(options: Sequence[str]) -> int:
     return code or merged
 
 
+def faults(options: Sequence[str]) -> int:
+    """Each fault once in each of its roles, on each version, as a table; 0 if every one showed its witness and healed.
+
+    With --sabotage the acts are left out, and it is 0 if no witness showed.
+    """
+    parser = argparse.ArgumentParser(prog="./kit faults", description=faults.__doc__)
+    parser.add_argument("--kafka-version", action="append", default=[], metavar="V")
+    parser.add_argument("--fault", action="append", default=[], metavar="GLOB", help="by name; default: all")
+    parser.add_argument("--sabotage", action="store_true")
+    asked = parser.parse_args(options)
+    setup(asked.kafka_version)
+    shown = {}
+    with Run.begin() as run:
+        try:
+            for version in select(asked.kafka_version or [newest()]):
+                shown[version] = show(obtain(version), chosen(asked.fault), run, _say, sabotage=asked.sabotage)
+        finally:
+            run.end(connect())
+    _say(table(shown))
+    expected = {"unwitnessed" if asked.sabotage else "witnessed", "unavailable"}
+    return 0 if all(row.ending in expected for rows in shown.values() for row in rows) else EXIT_TROUBLE
+
+
 def _pytest(options: Sequence[str]) -> int:
     began = time.monotonic()
     command = [sys.executable, "-m", "pytest", "-c", str(CONFIGURATION), "-v", "-n", "auto", *options]
@@ -97,6 +121,9 @@ def _put_aside(out: Path) -> None:
         for part in present:
             part.rename(earlier / part.name)
         _say(f"the earlier run in {out} is now in {earlier}")
+
+
+COMMANDS = {"matrix": matrix, "setup": setup, "sweep": clean, "faults": faults}
 
 
 def _say(text: str) -> None:
