@@ -1,0 +1,85 @@
+"""Strategies that draw faults by role, and plans of them: pure data, drawn without a cluster.
+
+What a fault's role and pick may be, and any field that is a choice, is read from its class; the bounds of all other
+parameters are in `BOUNDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from fixtures.faults import process
+from fixtures.faults.catalogue import FAULTS
+from fixtures.faults.fault import Fault
+from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
+
+MOST_PLAYERS = 3
+"""Of those who play a role together, the pick may mean so many; it wraps around where there are fewer."""
+
+BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
+    process.Pause: {"tenths": st.integers(1, 6)},
+    process.Stop: {"within": st.integers(5, 15)},
+}
+"""By fault and field; a time-out that is waited out to its end is kept short."""
+
+
+def parameters(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:
+    """A strategy for each field of the fault. TypeError for one that is no choice and has no bounds."""
+    return {field.name: _values(kind, field) for field in msgspec.structs.fields(kind)}
+
+
+def _values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> SearchStrategy[Any]:
+    if field.name in BOUNDS.get(kind, {}):
+        return BOUNDS[kind][field.name]
+    if field.name == "role":
+        return st.sampled_from(kind.roles)
+    if field.name == "pick":
+        return st.integers(0, MOST_PLAYERS - 1)
+    choices = msgspec.inspect.type_info(field.type)
+    if isinstance(choices, msgspec.inspect.LiteralType):
+        return st.sampled_from(choices.values)
+    if isinstance(choices, msgspec.inspect.BoolType):
+        return st.booleans()
+    raise TypeError(f"{kind.__name__}.{field.name} is no choice: enter its bounds in strategies.faults.BOUNDS")
+
+
+def faults_of(kind: type[Fault]) -> SearchStrategy[Fault]:
+    return st.builds(kind, **parameters(kind))
+
+
+def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:
+    """Any fault; each kind is as likely as the others, however many roles it has."""
+    return st.sampled_from(kinds).flatmap(faults_of)
+
+
+def plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Plan]:
+    return st.one_of(once(kinds), repeats(kinds), rotations(kinds), overlaps(kinds))
+
+
+def once(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Once]:
+    return st.builds(Once, fault=faults(kinds))
+
+
+def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrategy[Repeat]:
+    return st.builds(Repeat, fault=faults(kinds), times=st.integers(2, most))
+
+
+def overlaps(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Overlap]:
+    return st.builds(Overlap, first=faults(kinds), second=faults(kinds), first_heals_first=st.booleans())
+
+
+@st.composite
+def rotations(draw: st.DrawFn, kinds: Sequence[type[Fault]] = FAULTS, most: int = 6) -> Rotate:
+    """A subset of the kinds, each with parameters of its own, and who comes when; the same one may come twice in a row."""
+    subset = draw(st.lists(st.sampled_from(kinds), min_size=min(2, len(kinds)), max_size=4, unique=True))
+    places = st.integers(0, len(subset) - 1)
+    return Rotate(
+        faults=tuple(draw(faults_of(kind)) for kind in subset),
+        turns=tuple(draw(st.lists(places, min_size=2, max_size=most))),
+        quiet=draw(st.builds(Quiet, writes=st.integers(1, 20), seconds=st.integers(2, 10))),
+    )
