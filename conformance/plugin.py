@@ -14,6 +14,7 @@ from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
 from fixtures.errors import KitError
+from fixtures.leases import workers
 
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
@@ -52,7 +53,7 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    return config.stash[SESSION].workers() if SESSION in config.stash else None
+    return workers() if SESSION in config.stash else None
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,6 @@ from fixtures.errors import KitError
 from fixtures.images import Image, from_home, from_image, newest, obtain, select
 from fixtures.runs import Run, sweep
 from history.shards import read_shards
-
-MEMORY_A_WORKER = 3 * 1024**3
-"""Bytes: the largest cluster, its clients and room for the page cache."""
 
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -85,11 +81,6 @@ class ConformanceSession:
 
     def selects(self, check: AnyCheck) -> bool:
         return _selects(self.settings, self._replay, check)
-
-    def workers(self) -> int:
-        """As many as cores and memory carry."""
-        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return max(1, min(len(os.sched_getaffinity(0)), pages // MEMORY_A_WORKER))
 
     def header(self) -> list[str]:
         lines = [f"kafka: {label} ({image.reference}, {image.id[:19]})" for label, image in self.images.items()]
