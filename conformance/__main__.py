@@ -1,4 +1,4 @@
-"""The kit's jobs: `python -m conformance matrix|setup|sweep|faults`, behind `./kit`.
+"""The kit's jobs: `python -m conformance matrix|setup|sweep|faults|storm`, behind `./kit`.
 
 `matrix` runs the checks, merges the shards with Spark whatever pytest returned, and ends with pytest's code.
 """
@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
+from conformance.running.storm import Storm, drawn_faults, succeeded, summary
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, UnknownVersion
-from fixtures.faults.show import chosen, show, table
+from fixtures.faults.show import chosen, kinds, show, table
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run, forget, sweep
 
@@ -95,6 +96,26 @@ def faults(options: Sequence[str]) -> int:
     return 0 if all(row.ending in expected for rows in shown.values() for row in rows) else EXIT_TROUBLE
 
 
+def storm(options: Sequence[str]) -> int:
+    """Random fault cycles in a row on one cluster under light traffic; 0 if every one showed its witness and healed."""
+    parser = argparse.ArgumentParser(prog="./kit storm", description=storm.__doc__)
+    parser.add_argument("--kafka-version", default=newest(), metavar="V")
+    parser.add_argument("--cycles", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="the same faults in the same order; default: 0")
+    parser.add_argument("--fault", action="append", default=[], metavar="GLOB", help="by name; default: all")
+    asked = parser.parse_args(options)
+    setup([asked.kafka_version])
+    with Run.begin() as run:
+        try:
+            [version] = select([asked.kafka_version])
+            raged = Storm(obtain(version), run, _say)
+            raged.rage(drawn_faults(asked.seed, kinds(asked.fault)), asked.cycles)
+        finally:
+            run.end(connect())
+    _say("\n".join(summary(raged)))
+    return 0 if succeeded(raged) else EXIT_TROUBLE
+
+
 def _pytest(options: Sequence[str]) -> int:
     began = time.monotonic()
     command = [sys.executable, "-m", "pytest", "-c", str(CONFIGURATION), "-v", "-n", "auto", *options]
@@ -123,7 +144,7 @@ def _put_aside(out: Path) -> None:
         _say(f"the earlier run in {out} is now in {earlier}")
 
 
-COMMANDS = {"matrix": matrix, "setup": setup, "sweep": clean, "faults": faults}
+COMMANDS = {"matrix": matrix, "setup": setup, "sweep": clean, "faults": faults, "storm": storm}
 
 
 def _say(text: str) -> None:
