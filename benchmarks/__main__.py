@@ -1,12 +1,13 @@
-"""`python -m benchmarks startup --kafka-version 4.3.1 --rounds 5`: prints a Markdown table; progress goes to stderr."""
+"""`python -m benchmarks startup|faults --kafka-version 4.3.1`: prints Markdown tables; progress goes to stderr."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks import startup
+from benchmarks import faults, startup
 from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import newest, obtain
+from fixtures.leases import workers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -14,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         image = obtain(asked.kafka_version, progress=_tell)
-        print(startup.table(image, startup.measure(image, asked.rounds, _tell)))
+        print(asked.measure(image, asked))
     except KitError as trouble:
         _tell(str(trouble))
         return 2 if isinstance(trouble, UnknownVersion) else 3
@@ -29,6 +30,18 @@ def _parser() -> argparse.ArgumentParser:
     one = benchmarks.add_parser("startup", help="start of a cluster beside that of one plain broker process")
     one.add_argument("--kafka-version", metavar="V", default=newest(), help="a released version; default: the newest")
     one.add_argument("--rounds", metavar="N", type=_rounds, default=5, help="default: 5")
+    one.set_defaults(measure=lambda image, asked: startup.table(image, startup.measure(image, asked.rounds, _tell)))
+    many = benchmarks.add_parser("faults", help="witnessed faults an hour, on several clusters under traffic")
+    many.add_argument("--kafka-version", metavar="V", default=newest(), help="a released version; default: the newest")
+    many.add_argument("--minutes", metavar="N", type=float, default=20.0, help="default: 20")
+    many.add_argument("--clusters", metavar="N", type=_rounds, default=workers(), help="default: as many as -n auto")
+    many.set_defaults(
+        measure=lambda image, asked: faults.table(image, faults.measure(image, asked.minutes, asked.clusters, _tell))
+    )
+    rest = benchmarks.add_parser("other-faults", help="all other kinds of faults, one cluster, no sum")
+    rest.add_argument("--kafka-version", metavar="V", default=newest(), help="a released version; default: the newest")
+    rest.add_argument("--rounds", metavar="N", type=_rounds, default=3, help="default: 3")
+    rest.set_defaults(measure=lambda image, asked: faults.others(image, asked.rounds, _tell))
     return parser
 
 

@@ -1,0 +1,179 @@
+"""Witnessed faults an hour: kill, pause past fencing and zombie in equal thirds on the leader of a partition, under traffic.
+
+Several clusters work side by side, each in a process of its own. A cycle counts when its fault was witnessed (a successor
+leads, and the fault's own sign was seen) and the cluster is whole again: every ISR full, all brokers unfenced, the quorum
+stable. Boots and replacements are part of the time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from statistics import median, quantiles
+
+import msgspec
+
+from fixtures.cluster import KRaftCluster, Topology
+from fixtures.engine import connect
+from fixtures.errors import KitError
+from fixtures.faults.catalogue import FAULTS
+from fixtures.faults.fault import Fault
+from fixtures.faults.injector import Injected, Injector
+from fixtures.faults.process import Kill, PausePastFencing
+from fixtures.faults.scene import Scene
+from fixtures.faults.show import Stages, shown_once
+from fixtures.faults.traffic import Traffic
+from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.images import Image
+from fixtures.runs import Progress, Run
+
+CLUSTER = Topology(
+    name="fault-benchmark",
+    controllers=1,
+    brokers=3,
+    config={"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "200"},
+)
+THIRDS: tuple[Callable[[], Fault], ...] = (Kill, PausePastFencing, CutOffFromControllers)
+RECORDS_A_SECOND = 600.0
+"""While there is a leader: half of the time there is none, and 100 a second shall be acknowledged over all of it."""
+RECORDS_A_BATCH = 50
+
+
+class Worked(msgspec.Struct, kw_only=True):
+    """What came of one cluster's share: cycles that count, and why clusters had to be replaced."""
+
+    cycles: list[Injected] = []
+    replaced: list[str] = []
+    acknowledged: int = 0
+    seconds: float = 0.0
+    longest_gap: float = 0.0
+    gaps: int = 0
+    boot_seconds: list[float] = []
+
+
+def measure(image: Image, minutes: float, clusters: int, progress: Progress) -> list[Worked]:
+    """All clusters side by side for so many minutes. Raises KitError when one never came up."""
+    context = multiprocessing.get_context("spawn")
+    with Run.begin() as run, ProcessPoolExecutor(clusters, mp_context=context) as pool:
+        try:
+            until = time.time() + 60 * minutes
+            shares = [pool.submit(_work, image, run.id, place, until) for place in range(clusters)]
+            return list(_followed(shares, progress))
+        finally:
+            run.end(connect())
+
+
+def _followed(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[Worked]:
+    for place, share in enumerate(shares):
+        worked = share.result()
+        progress(
+            f"cluster {place}: {len(worked.cycles)} cycles in {worked.seconds:.0f} s, replaced {len(worked.replaced)}"
+        )
+        yield worked
+
+
+def _work(image: Image, run_id: str, place: int, until: float) -> Worked:
+    """One cluster after the other until the time is up; each begins with another kind, so that starts of JVMs spread."""
+    worked, began = Worked(), time.monotonic()
+    kinds = itertools.islice(itertools.cycle(THIRDS), place % len(THIRDS), None)
+    with Run.join(run_id) as run:
+        while time.time() < until:
+            _on_one_cluster(image, run, kinds, until, worked)
+    worked.seconds = time.monotonic() - began
+    return worked
+
+
+def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]], until: float, worked: Worked) -> None:
+    began = time.monotonic()
+    with KRaftCluster(CLUSTER, image, run).boot() as cluster, Scene.on(cluster, min_insync_replicas="2") as scene:
+        worked.boot_seconds.append(time.monotonic() - began)
+        with Traffic(scene, RECORDS_A_SECOND, RECORDS_A_BATCH) as traffic:
+            try:
+                _cycles(Injector(scene), kinds, until, worked)
+            except KitError as trouble:
+                worked.replaced.append(str(trouble))
+        worked.acknowledged += traffic.acknowledged
+        worked.longest_gap = max(worked.longest_gap, traffic.longest_gap)
+        worked.gaps += traffic.gaps
+
+
+def _cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until: float, worked: Worked) -> None:
+    for kind in kinds:
+        if time.time() >= until:
+            return
+        fault = kind()
+        injector.inject(fault)
+        worked.cycles.append(injector.heal(fault))
+
+
+def table(image: Image, shares: Sequence[Worked]) -> str:
+    """Cycles an hour, by kind and in all, with the seconds of their parts; then traffic, gaps and boots. As Markdown."""
+    wall = max(share.seconds for share in shares)
+    cycles = [cycle for share in shares for cycle in share.cycles]
+    lines = [
+        f"| Kafka {image.label}, {len(shares)} clusters, {wall / 60:.1f} min "
+        "| cycles | an hour | to witness | to heal | 95% of cycles below |",
+        "|---|---:|---:|---:|---:|---:|",
+        *(_kind(kind().name, cycles, wall) for kind in THIRDS),
+        f"| all | {len(cycles)} | **{3600 * len(cycles) / wall:.0f}** | | | |",
+        "",
+        *_traffic(shares),
+    ]
+    return "\n".join(lines)
+
+
+def _kind(name: str, cycles: Sequence[Injected], wall: float) -> str:
+    mine = [cycle for cycle in cycles if cycle.fault == name]
+    if len(mine) < 2:
+        return f"| {name} | {len(mine)} | | | | |"
+    witness = median(cycle.inject_seconds + cycle.witness_seconds for cycle in mine)
+    heal = median(cycle.heal_seconds for cycle in mine)
+    slow = quantiles([seconds_of(cycle) for cycle in mine], n=20)[-1]
+    return f"| {name} | {len(mine)} | {3600 * len(mine) / wall:.0f} | {witness:.2f} s | {heal:.2f} s | {slow:.2f} s |"
+
+
+def _traffic(shares: Sequence[Worked]) -> list[str]:
+    rates = [share.acknowledged / share.seconds for share in shares]
+    boots = [seconds for share in shares for seconds in share.boot_seconds]
+    gaps, longest = sum(share.gaps for share in shares), max(share.longest_gap for share in shares)
+    replaced = [reason.splitlines()[0] for share in shares for reason in share.replaced]
+    return [
+        f"Acknowledged records a second and cluster, over the whole time: {', '.join(f'{rate:.0f}' for rate in rates)}. "
+        f"Gaps of more than a second without one: {gaps}, the longest {longest:.1f} s. "
+        f"Boots: {len(boots)}, {median(boots):.1f} s each. Clusters replaced: {len(replaced)}.",
+        *(f"- {reason}" for reason in replaced),
+    ]
+
+
+def seconds_of(cycle: Injected) -> float:
+    return cycle.inject_seconds + cycle.witness_seconds + cycle.heal_seconds
+
+
+def others(image: Image, rounds: int, progress: Progress) -> str:
+    """Every other kind, aimed at its usual role, some times on one cluster: medians as Markdown."""
+    thirds = {kind().name for kind in THIRDS}
+    kinds = [kind for kind in FAULTS if kind().name not in thirds]
+    lines = ["| other kinds | role | cycles | to witness | to heal |", "|---|---|---:|---:|---:|"]
+    with Run.begin() as run:
+        stages = Stages(image, run)
+        try:
+            for kind in kinds:
+                progress(f"{kind().name}, {rounds} times")
+                lines.append(_other(stages, kind, rounds))
+        finally:
+            stages.close()
+            run.end(connect())
+    return "\n".join(lines)
+
+
+def _other(stages: Stages, kind: type[Fault], rounds: int) -> str:
+    shown = [shown_once(stages, kind(role=kind.roles[0])) for _ in range(rounds)]
+    cycles = [row.injected for row in shown if row.injected is not None]
+    if not cycles:
+        return f"| {shown[0].fault} | {shown[0].role} | 0 | {shown[0].ending}: {shown[0].reason.splitlines()[0]} | |"
+    witness = median(cycle.inject_seconds + cycle.witness_seconds for cycle in cycles)
+    heal = median(cycle.heal_seconds for cycle in cycles)
+    return f"| {shown[0].fault} | {shown[0].role} | {len(cycles)} of {rounds} | {witness:.2f} s | {heal:.2f} s |"
