@@ -5,12 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker
 import pytest
 
-from fixtures.runs import RUN_LABEL
+from fixtures.runs import RUN_LABEL, sweep
 from fixtures.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
@@ -70,11 +71,15 @@ class Started:
         eventually(lambda: len(self.left()) > 3, within=60, what="a cluster that boots", state=self.text)
 
     def workers(self) -> list[int]:
-        children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
-        return [int(pid) for pid in children.stdout.split()]
+        return children(self.process.pid)
 
     def sweep(self) -> None:
         subprocess.run([sys.executable, "-m", "conformance", "sweep"], cwd=ROOT, env=self._environment, check=True)
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return [int(child) for child in found.stdout.split()]
 
 
 @pytest.fixture
@@ -104,3 +109,35 @@ def test_a_killed_worker_is_replaced_and_leaves_nothing(started: Started) -> Non
     os.kill(started.workers()[0], signal.SIGKILL)
     started.process.wait(timeout=180)
     assert started.left() == []
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A pytest whose worker stands in the middle of a partition, and the id of the worker's run."""
+    sign = tmp_path / "sign"
+    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "-p", "no:conformance.plugin"]
+    command += ["-n", "1", "--max-worker-restart", "0", str(ROOT / "tests" / "held_partition.py")]
+    environment = os.environ | {"HELD_PARTITION_SIGN": str(sign), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True) as process:
+        run = eventually(lambda: sign.read_text() if sign.exists() else None, within=90, what="a held partition")
+        yield process, run
+        process.kill()
+
+
+def test_a_partition_whose_worker_was_killed_is_swept_by_the_next_start(
+    held: tuple[subprocess.Popen[bytes], str], client: docker.DockerClient
+) -> None:
+    process, run = held
+    ours = {"label": f"{RUN_LABEL}={run}"}
+    nodes = client.containers.list(filters=ours)
+    assert "paused" in {node.status for node in nodes}
+    assert len(nodes) > 6, "no helper holds the partition"
+    for pid in children(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.wait(timeout=60)
+    assert client.containers.list(filters=ours), "nothing was left, so there was nothing to sweep"
+    removed = sweep(client)
+    assert len([name for name in removed if name.startswith("container")]) >= len(nodes)
+    assert client.containers.list(all=True, filters=ours) == []
+    assert client.networks.list(filters=ours) == []
+    assert client.volumes.list(filters=ours) == []

@@ -1,0 +1,24 @@
+"""Not collected by itself: a test that stands in the middle of a partition until it is killed (see test_leftovers)."""
+
+import os
+import signal
+from pathlib import Path
+
+from fixtures.cluster import KRaftCluster
+from fixtures.faults.injector import Injector
+from fixtures.faults.lab import LAB
+from fixtures.faults.process import PausePastFencing
+from fixtures.faults.scene import Scene
+from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.images import obtain
+from fixtures.runs import Run
+
+
+def test_it_holds_a_partition_and_a_frozen_broker() -> None:
+    run = Run.begin()
+    cluster = KRaftCluster(LAB, obtain("4.3.1"), run).boot()
+    injector = Injector(Scene.on(cluster))
+    injector.inject(CutOffFromControllers(role="leader"))
+    injector.inject(PausePastFencing(role="follower"))
+    Path(os.environ["HELD_PARTITION_SIGN"]).write_text(run.id)
+    signal.pause()

@@ -1,0 +1,70 @@
+"""Every fault of the catalogue with its act left out, on a live cluster: the witness stays away, and the kit says so."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fixtures.cluster import KRaftCluster, Node
+from fixtures.engine import connect
+from fixtures.faults.catalogue import FAULTS
+from fixtures.faults.fault import Fault
+from fixtures.faults.injector import Injector, Unwitnessed
+from fixtures.faults.lab import LAB
+from fixtures.faults.links import Links
+from fixtures.faults.process import Kill, Pause, PausePastFencing
+from fixtures.faults.scene import Scene
+from fixtures.faults.show import without_effect
+from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.images import obtain
+from fixtures.runs import Run
+
+pytestmark = pytest.mark.docker
+
+SOON = 3.0
+
+
+@pytest.fixture(scope="module")
+def scene() -> Iterator[Scene]:
+    with Run.begin() as run:
+        with KRaftCluster(LAB, obtain("4.3.1"), run).boot() as cluster, Scene.on(cluster) as found:
+            yield found
+        assert run.end(connect()) == [], "a fault left something on the engine"
+
+
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind().name)
+def test_a_fault_that_is_not_injected_is_not_witnessed(kind: type[Fault], scene: Scene) -> None:
+    assert_noticed(without_effect(kind(role=kind.roles[0])), scene)
+
+
+@pytest.mark.parametrize("kind", [Kill, Pause, PausePastFencing], ids=lambda kind: kind().name)
+def test_a_process_that_is_left_alone_is_noticed(
+    kind: type[Fault], scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine was told, but did nothing."""
+    for act in ("kill", "pause", "resume"):
+        monkeypatch.setattr(Node, act, lambda node: None)
+    assert_noticed(soon(kind()), scene)
+
+
+def test_a_rule_that_is_not_applied_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Links, "put", lambda *_: None)
+    assert_noticed(soon(CutOffFromControllers()), scene)
+
+
+def test_a_rule_that_matches_nothing_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in place, but for an address that nobody has."""
+    monkeypatch.setattr(Node, "address", "192.0.2.1")
+    assert_noticed(soon(CutOffFromControllers()), scene)
+
+
+def soon(fault: Fault) -> Fault:
+    vars(fault).update(witness_within=SOON)
+    return fault
+
+
+def assert_noticed(fault: Fault, scene: Scene) -> None:
+    injector = Injector(scene)
+    with pytest.raises(Unwitnessed, match=rf"{fault.name} of the {fault.role}.* shows: not within"):
+        injector.inject(fault)
+    assert injector.open == []
+    assert scene.lacking() == []
