@@ -1,0 +1,26 @@
+"""A scene on a cluster that is only described: enough for what a fault decides before it does anything."""
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from fixtures.cluster import Topology
+from fixtures.faults.scene import Scene
+from fixtures.images import Image
+
+
+@dataclass
+class FakeCluster:
+    topology: Topology
+    image: Image | None = None
+    controllers: list[str] = field(default_factory=lambda: ["controller-101"])
+    brokers: list[str] = field(default_factory=lambda: ["broker-1", "broker-2", "broker-3"])
+
+
+@dataclass
+class FakeScene:
+    cluster: FakeCluster
+
+
+def scene_of(config: dict[str, str], image: Image | None = None, **features: str) -> Scene:
+    topology = Topology(name="described", config=config, features=features)
+    return cast(Scene, FakeScene(FakeCluster(topology, image)))
