@@ -8,13 +8,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from conformance.faulting import Faults
 from fixtures.cluster import KRaftCluster, NodeState, Peers
 from fixtures.cluster.topology import Member
 from fixtures.errors import KitError
+from fixtures.faults.scene import Scene
 from fixtures.images import jar_of
 from fixtures.tape import Tape
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas
+from fixtures.wire.calls import Topic
 from history.shards import Column
 
 T = TypeVar("T")
@@ -74,6 +77,8 @@ class Bench:
         self._lent = clients if clients is not None else {}
         self._own: dict[ClientKey, NodeClient] = {}
         self._names = 0
+        self._faults: list[Faults] = []
+        self._broken: dict[str, str] = {}
 
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
@@ -132,6 +137,8 @@ class Bench:
         """Close what this bench opened for itself; lent clients go on to the next example."""
         for client in self._own.values():
             client.close()
+        for faults in self._faults:
+            faults.close()
 
     # --- names, time, waiting
 
@@ -153,6 +160,30 @@ class Bench:
         if self._cluster is None:
             every = 0.0
         return eventually(probe, within=within, what=what, every=every)
+
+    # --- faults
+
+    def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> Faults:
+        """Faults aimed around a partition of the check's: its leader, its followers, the coordinators of these names."""
+        scene = Scene(self._cluster, topic, index) if self._cluster is not None else None
+        if scene is not None:
+            scene.group, scene.transactional_id = group or scene.group, transactional_id or scene.transactional_id
+        self._faults.append(Faults(self.tape, scene))
+        return self._faults[-1]
+
+    def heal_all(self) -> None:
+        """Take back whatever the check left broken: faults that stand, nodes that are down or frozen. Raises KitError."""
+        for faults in self._faults:
+            faults.heal_all()
+        for name, fault in list(self._broken.items()):
+            if fault == "pause":
+                self.resume(name)
+            else:
+                self.start(name, fault)
+
+    def lacking(self) -> list[str]:
+        """What the check's faults left behind; empty when nothing."""
+        return [line for faults in self._faults for line in faults.lacking()]
 
     # --- actions on nodes
 
@@ -179,6 +210,7 @@ class Bench:
 
     def _fault(self, fault: str, name: str, role: str, expected: NodeState) -> Done:
         self.tape.fault(fault, "inject", role=role or name, node=name)
+        self._broken[name] = fault
         done = self._act(fault, name)
         if done.state != expected:
             raise KitError(f"{fault} of {name} shows no effect: the engine says it is {done.state}, not {expected}")
@@ -189,6 +221,7 @@ class Bench:
         done = self._act(action, name)
         if done.state != "running":
             raise KitError(f"{action} of {name} did not bring it back: the engine says it is {done.state}")
+        self._broken.pop(name, None)
         self.tape.fault(fault, "heal", role=name, node=name, detail={"started_at": done.started_at})
         return done
 

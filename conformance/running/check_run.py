@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from conformance.running.lab import Lab, Standing
+from conformance.running.lab import REPLACED_NOTE, Lab, Standing
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
 from history.events import Fault, History
@@ -23,9 +23,10 @@ MOST_ERRORS = 3
 class CheckRun:
     """One check on one column. `violations` holds what broke a row, `trouble` why the check did not get to its floors."""
 
-    def __init__(self, id: str, rows: Sequence[str], lab: Lab, label: str) -> None:
+    def __init__(self, id: str, rows: Sequence[str], topology: Topology, lab: Lab, label: str) -> None:
         self.id = id
         self.rows = list(rows)
+        self.topology = topology
         self.lab = lab
         self.label = label
         self.violations: list[Observation] = []
@@ -33,8 +34,9 @@ class CheckRun:
         self._column: Column | None = None
         self._examples = 0
         self._errors: list[str] = []
+        self._replaced: list[str] = []
 
-    def run(self, topology: Topology) -> None:
+    def run(self) -> None:
         """Everything seen is in the shard when this returns; raises nothing that a check or a cluster may cause."""
         began = time.monotonic()
         outcome: Literal["done", "error", "cut-off"] = "done"
@@ -42,11 +44,9 @@ class CheckRun:
             if self.lab.time_left(self.label) <= 0:
                 outcome = "cut-off"
             else:
-                standing = self.lab.standing(self.label, topology)
-                self._column = standing.column
-                self.run_on(standing)
+                self.run_examples()
         except KitError as error:
-            self.trouble.append(str(error))
+            self.trouble += [] if str(error) in self.trouble else [str(error)]
         except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
             self.trouble.append(traceback.format_exc())
         if self.trouble:
@@ -57,11 +57,22 @@ class CheckRun:
             outcome=outcome,
             examples=self._examples,
             seconds=round(time.monotonic() - began, 3),
-            detail="\n".join(self.trouble)[:4000],
+            detail="\n".join([*self.trouble, *self._replaced])[:4000],
         )
 
-    def run_on(self, standing: Standing) -> None:
+    def run_examples(self) -> None:
         raise NotImplementedError
+
+    def standing(self) -> Standing:
+        """The cluster for the next example: the one of the last, or another where that was given up. Raises KitError."""
+        standing = self.lab.standing(self.label, self.topology)
+        self._column = standing.column
+        return standing
+
+    def replace_cluster(self, reason: str) -> None:
+        """The cluster did not become whole after an example. The next one boots another; the check's line tells why."""
+        self._replaced.append(f"{REPLACED_NOTE}: {reason}"[:1000])
+        self.lab.drop_cluster()
 
     def file(
         self,
@@ -87,11 +98,10 @@ class CheckRun:
             self.lab.keep()
 
     def failed(self, detail: str) -> None:
-        """An example ended in trouble. After some of them the check gives up; a cluster that is not whole is replaced."""
+        """An example ended in trouble. After some of them the check gives up."""
         self._errors.append(detail)
         if self.gave_up:
             self.trouble += self._errors
-        self.lab.check_health()
 
     @property
     def gave_up(self) -> bool:

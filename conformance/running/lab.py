@@ -18,18 +18,28 @@ from conformance.running.settings import BUDGET, Settings
 from conformance.running.shard_writer import ShardWriter
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.errors import KitError
+from fixtures.faults.watch import Watch
 from fixtures.images import Image
 from fixtures.runs import Run
 from fixtures.tape import LiveTape
-from history.events import End, Example
+from fixtures.waiting import eventually
+from history.events import End, Example, Fault
 from history.shards import SCHEMA, Column
 from history.store import HistoryWriter
+
+READY_AGAIN_WITHIN = 30.0
+WHOLE_AGAIN_WITHIN = 60.0
+"""Seconds after an example that broke something: until all nodes serve again, and until nothing is lacking any more."""
+
+REPLACED_NOTE = "the cluster was replaced"
+"""The note in the history of the example after which a cluster was given up; its data has the reason."""
 
 
 class Standing(msgspec.Struct, kw_only=True):
     """A cluster that is up, the column it belongs to, and the data of the shared rigs made on it."""
 
     cluster: Any
+    watch: Any
     column: Column
     rigs: dict[str, dict[str, Any]] = {}
     clients: dict[Any, Any] = {}
@@ -71,17 +81,36 @@ class Lab:
         except KitError as error:
             self._failed[key] = f"the {topology.name} cluster never came up: {error}"
             raise
-        return Standing(cluster=cluster, column=column_of(key[0], image, cluster.ranges()))
+        column = column_of(key[0], image, cluster.ranges())
+        return Standing(cluster=cluster, watch=Watch(cluster), column=column)
 
-    def check_health(self) -> None:
-        """After a check that broke something: a cluster that is not whole again is given up."""
-        if self._standing is None:
-            return
+    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False) -> str:
+        """After an example: what it left broken is taken back, and the cluster seen to be whole.
+
+        Returns why the cluster has to be replaced, which the history then says too; empty when it is whole. Nothing is looked
+        at after an example that had no fault and ran into no trouble.
+        """
+        if self._standing is None or not (troubled or any(isinstance(event, Fault) for event in tape.events)):
+            return ""
         try:
-            self._standing[1].cluster.wait_ready(within=30.0)
-        except KitError:
-            self.drop_cluster()
-            raise
+            bench.heal_all()
+            self._wait_whole(bench, self._standing[1])
+        except Exception as trouble:  # whatever it is, the next example must not meet it
+            reason = f"{type(trouble).__name__}: {trouble}"
+            tape.note(REPLACED_NOTE, {"reason": reason})
+            return reason
+        return ""
+
+    def _wait_whole(self, bench: Bench, standing: Standing) -> None:
+        """A quorum with voters that the kit plays is whole when its controllers answer: who leads it is up to the check."""
+        standing.cluster.wait_ready(within=READY_AGAIN_WITHIN)
+        if not standing.cluster.topology.scripted:
+            eventually(
+                lambda: not (bench.lacking() or standing.watch.lacking()),
+                within=WHOLE_AGAIN_WITHIN,
+                what="the cluster is whole after the example",
+                state=lambda: "\n".join([*bench.lacking(), *standing.watch.lacking()]),
+            )
 
     def keep(self) -> None:
         """Leave the cluster of the moment up for the user to look at, and say where it is."""
@@ -95,6 +124,7 @@ class Lab:
         if self._standing is not None:
             for client in self._standing[1].clients.values():
                 client.close()
+            self._standing[1].watch.close()
             if self._standing[1].cluster not in self.kept:
                 self._standing[1].cluster.close()
         self._standing = None
@@ -130,13 +160,21 @@ class Lab:
             try:
                 data = rig.prepare(bench)
             except Exception as error:
-                tape.end(End(example=tape.example.example, outcome="error", detail=str(error)))
-                raise
+                detail = self._given_up(bench, tape, error)
+                tape.end(End(example=tape.example.example, outcome="error", detail=detail))
+                raise KitError(detail) from error
             finally:
                 bench.close()
             tape.end(End(example=tape.example.example, outcome="judged"))
             standing.rigs[rig.name] = msgspec.to_builtins(data)
         return standing.rigs[rig.name]
+
+    def _given_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
+        """A rig that could not be prepared may have broken the cluster: heal or replace it. What is to be told."""
+        reason = self.healed(bench, tape, troubled=True)
+        if reason:
+            self.drop_cluster()
+        return with_reason(f"{type(error).__name__}: {error}", reason)
 
     # --- shards and time
 
@@ -181,6 +219,11 @@ class Lab:
         for shard in self._shards.values():
             shard.close()
         self._writer.close()
+
+
+def with_reason(detail: str, replaced: str) -> str:
+    """What an example ended with, and why the cluster was replaced after it, where it was."""
+    return "\n".join(filter(None, [detail, f"{REPLACED_NOTE}: {replaced}" if replaced else ""]))
 
 
 def column_of(label: str, image: Image, ranges: dict[str, int]) -> Column:

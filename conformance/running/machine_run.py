@@ -19,7 +19,7 @@ from conformance.catalogue import Facts, shipped
 from conformance.machines import Executor, MachineCheck
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import SCHEDULE_NOTE, write_evidence
-from conformance.running.lab import Lab, Standing, slug
+from conformance.running.lab import Lab, Standing, slug, with_reason
 from conformance.running.shrink import shrink
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.errors import KitError
@@ -38,40 +38,48 @@ class MachineRun(CheckRun):
     """One machine on one column."""
 
     def __init__(self, check: MachineCheck, lab: Lab, label: str) -> None:
-        super().__init__(check.id, check.rows, lab, label)
+        super().__init__(check.id, check.rows, check.topology, lab, label)
         self.check = check
         self._profile = lab.settings.profile
         self._found: tuple[list[Any], History, Observation] | None = None
 
-    def run_on(self, standing: Standing) -> None:
-        self.play(standing, self.check.opening)
+    def run_examples(self) -> None:
+        self.play(self.check.opening)
         if self._found is None and DRAWN_EXAMPLES[self._profile]:
-            self._draw(standing)
+            self._draw()
         if self._found is not None:
-            self._shrink_and_replay(standing)
+            self._shrink_and_replay()
 
-    def _draw(self, standing: Standing) -> None:
+    def _draw(self) -> None:
         # Raised in teardown so that Hypothesis keeps the example in its database; what it was is in the shard by then.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
-            self._generate(standing)
+            self._generate()
 
-    def _generate(self, standing: Standing) -> None:
+    def _generate(self) -> None:
         machine = self.check.machine
         number = zlib.crc32(f"{self.check.id} {self.lab.settings.seed}".encode())
 
         @seed(number)
         def factory() -> Any:
-            example = LiveExample(self, standing)
+            example = self._example()
             return machine(example.step, example.finish)
 
-        run_state_machine_as_test(factory, settings=self._settings(standing))  # type: ignore[arg-type]  # a factory does too
+        run_state_machine_as_test(factory, settings=self._settings())  # type: ignore[arg-type]  # a factory does too
 
-    def _settings(self, standing: Standing) -> settings:
+    def _example(self) -> LiveExample:
+        """A new one; what keeps it from beginning is noted first, since Hypothesis may make something else of it."""
+        try:
+            return LiveExample(self, self.standing())
+        except KitError as error:
+            self.trouble += [] if str(error) in self.trouble else [str(error)]
+            raise
+
+    def _settings(self) -> settings:
         return settings(
             max_examples=DRAWN_EXAMPLES[self._profile],
             stateful_step_count=STEPS[self._profile],
             phases=[Phase.explicit, Phase.reuse, Phase.generate],
-            database=database_of(self.lab, standing.column.label),
+            database=database_of(self.lab, self.standing().column.label),
             derandomize=False,
             deadline=None,
             verbosity=Verbosity.quiet,
@@ -97,9 +105,9 @@ class MachineRun(CheckRun):
     def _evidence(self, standing: Standing, history: History, observation: Observation) -> str:
         return write_evidence(self.lab.settings.out_dir, standing.cluster, standing.column, history, observation)
 
-    def play(self, standing: Standing, steps: Sequence[Any]) -> tuple[History, list[Observation]]:
+    def play(self, steps: Sequence[Any]) -> tuple[History, list[Observation]]:
         """Run a schedule once more, outside of Hypothesis; returns what was violated."""
-        example = LiveExample(self, standing)
+        example = self._example()
         with suppress(RequirementViolated, ExceptionGroup):
             for step in steps:
                 example.step(step)
@@ -108,30 +116,31 @@ class MachineRun(CheckRun):
 
     # --- after a violation
 
-    def _shrink_and_replay(self, standing: Standing) -> None:
+    def _shrink_and_replay(self) -> None:
         steps, history, observation = self._found  # type: ignore[misc]
         row = observation.requirement
         ends = time.monotonic() + SHRINK_SECONDS[self._profile]
 
         def reproduces(candidate: list[Any]) -> bool:
-            return self._majority(standing, candidate, row)
+            return self._majority(candidate, row)
 
         shortest = shrink(steps, reproduces, lambda: time.monotonic() < ends)
         seen = 0
         for _ in range(REPLAYS):
-            history_again, violations = self.play(standing, shortest)
+            history_again, violations = self.play(shortest)
             again = next((o for o in violations if o.requirement == row), None)
             if again is not None:
                 seen += 1
                 history, observation = history_again, again
+        standing = self.standing()
         evidence = self._evidence(standing, history, observation)
         self.lab.shard(standing.column).replay(requirement=row, evidence=evidence, seen=seen, tries=REPLAYS)
 
-    def _majority(self, standing: Standing, candidate: list[Any], row: str) -> bool:
+    def _majority(self, candidate: list[Any], row: str) -> bool:
         """Two of three; the third is run only when the first two differ."""
         seen = 0
         for tries in range(1, MAJORITY_OF + 1):
-            seen += any(o.requirement == row for o in self.play(standing, candidate)[1])
+            seen += any(o.requirement == row for o in self.play(candidate)[1])
             if 2 * seen > MAJORITY_OF or 2 * (tries - seen) > MAJORITY_OF:
                 break
         return 2 * seen > MAJORITY_OF
@@ -161,6 +170,8 @@ class LiveExample:
     def finish(self) -> None:
         """Rest, judge and file; raises the row's exception when something was violated."""
         self._guarded(lambda: self._ready().rest())
+        replaced = self._run.lab.healed(self._bench, self._tape, troubled=bool(self._trouble))
+        self._trouble = with_reason(self._trouble, replaced)
         self._bench.close()
         schedule = [msgspec.to_builtins(step) for step in self._steps]
         self._tape.note(SCHEDULE_NOTE, {"steps": schedule})
@@ -170,6 +181,8 @@ class LiveExample:
         )
         # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
         self.violations = self._run.judged(self._standing, self._steps, self.history, time.monotonic() - self._began)
+        if replaced:
+            self._run.replace_cluster(replaced)
         if self._trouble:
             self._run.failed(self._trouble)
         if self.violations:

@@ -6,7 +6,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -19,7 +19,7 @@ from conformance.evaluate import Outcome, canonical, evaluate
 from conformance.judges.verdicts import FLOORS
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import write_evidence
-from conformance.running.lab import Lab, Standing
+from conformance.running.lab import Lab, Standing, with_reason
 from history.events import End, History
 from history.observations import Observation
 from history.shards import Column
@@ -31,18 +31,18 @@ class ProbeRun(CheckRun):
     """One probe on one column."""
 
     def __init__(self, check: Check, lab: Lab, label: str) -> None:
-        super().__init__(check.id, check.rows, lab, label)
+        super().__init__(check.id, check.rows, check.topology, lab, label)
         self.check = check
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
         self._shown: set[tuple[str, str]] = set()
 
-    def run_on(self, standing: Standing) -> None:
-        for case in self.cases(standing.column):
+    def run_examples(self) -> None:
+        for case in self.cases(self.standing().column):
             for round in range(ROUNDS):
                 for drawn in self._drawn(case, round):
                     if self.gave_up:
                         return
-                    self.example(standing, case, drawn)
+                    self.example(case, drawn)
                 if self._at_floor(case):
                     break
 
@@ -70,23 +70,29 @@ class ProbeRun(CheckRun):
         seen = {key: found for key, found in self._seen.items() if not case or key[1] == case}
         return bool(seen) and all(_enough(row, found) for (row, _), found in seen.items())
 
-    def example(self, standing: Standing, case: str, drawn: dict[str, Any]) -> Outcome:
+    def example(self, case: str, drawn: dict[str, Any]) -> Outcome:
         """One example on the cluster, filed when this returns."""
         began = time.monotonic()
+        standing = self.standing()
         context = self.lab.shared_context(self.check.rig, standing) if self.check.rig.shared else {}
         tape = self.lab.tape(self.id, standing, case=case, inputs=msgspec.to_builtins(drawn), context=context)
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate(self.check, bench, drawn, context)
+            replaced = self.lab.healed(bench, tape, troubled=outcome.end == "error")
         finally:
             bench.close()
-        history = tape.end(End(example=tape.example.example, outcome=outcome.end, detail=outcome.detail))
+        detail = with_reason(outcome.detail, replaced)
+        end: Literal["judged", "premise lost", "error"] = "error" if replaced else outcome.end
+        history = tape.end(End(example=tape.example.example, outcome=end, detail=detail))
         for observation in outcome.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         evidence = {id(o): self._evidence(standing, history, o) for o in outcome.observations}
         self.file(standing, history, outcome.observations, evidence, time.monotonic() - began)
-        if outcome.end == "error":
-            self.failed(outcome.detail)
+        if replaced:
+            self.replace_cluster(replaced)
+        if end == "error":
+            self.failed(detail)
         return outcome
 
     def _evidence(self, standing: Standing, history: History, observation: Observation) -> str:

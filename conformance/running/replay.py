@@ -10,7 +10,7 @@ from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import Schedule
-from conformance.running.lab import Lab, Standing
+from conformance.running.lab import Lab
 from conformance.running.machine_run import REPLAYS, MachineRun
 from conformance.running.probes import ProbeRun
 
@@ -27,19 +27,20 @@ class ReplayRun(CheckRun):
     """Runs the schedule some times and says how often the violation was seen again."""
 
     def __init__(self, check: AnyCheck, schedule: Schedule, lab: Lab, label: str) -> None:
-        super().__init__(check.id, check.rows, lab, label)
+        super().__init__(check.id, check.rows, check.topology, lab, label)
         self._check = check
         self._schedule = schedule
 
-    def run_on(self, standing: Standing) -> None:
+    def run_examples(self) -> None:
         runner = self._runner()
         seen = 0
         for _ in range(REPLAYS):
             before = len(runner.violations)
-            self._once(runner, standing)
+            self._once(runner)
             seen += len(runner.violations) > before
         self.violations = runner.violations
         self.trouble += runner.trouble
+        self._replaced += runner._replaced
         print(f"{self.id}: violated in {seen} of {REPLAYS} replays", flush=True)
 
     def _runner(self) -> ProbeRun | MachineRun:
@@ -47,8 +48,8 @@ class ReplayRun(CheckRun):
             return MachineRun(self._check, self.lab, self.label)
         return ProbeRun(self._check, self.lab, self.label)
 
-    def _once(self, runner: ProbeRun | MachineRun, standing: Standing) -> None:
+    def _once(self, runner: ProbeRun | MachineRun) -> None:
         if isinstance(runner, MachineRun):
-            runner.play(standing, runner.check.steps(self._schedule.steps))
+            runner.play(runner.check.steps(self._schedule.steps))
         else:
-            runner.example(standing, self._schedule.case, runner.check.drawn(self._schedule.inputs))
+            runner.example(self._schedule.case, runner.check.drawn(self._schedule.inputs))

@@ -1,0 +1,66 @@
+"""Faults in a check: injected, witnessed and healed through its tape, so that a stored history needs no cluster for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from fixtures.errors import KitError
+from fixtures.faults.fault import Fault
+from fixtures.faults.injector import Injected, Injector
+from fixtures.faults.scene import Scene
+from fixtures.tape import Tape
+
+CLUSTER = "cluster"
+"""To whom the tape says a fault was done: which node it hit is known only by then."""
+
+
+class Faults:
+    """Faults around one partition. Without a cluster every answer comes from the tape.
+
+    What is still standing when the check ends is healed by the lab, which then looks whether the cluster is whole.
+    """
+
+    def __init__(self, tape: Tape, scene: Scene | None) -> None:
+        self._tape = tape
+        self._scene = scene
+        self._injector = Injector(scene, tape) if scene is not None else None
+
+    def inject(self, fault: Fault) -> Injected:
+        """Inject and wait for the witness. Raises Unavailable (nothing was done) and Unwitnessed (it was taken back)."""
+        return self._told("inject", fault, lambda: self._live().inject(fault))
+
+    def heal(self, fault: Fault) -> Injected:
+        """Take it back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""
+        return self._told("heal", fault, lambda: self._live().heal(fault))
+
+    @contextmanager
+    def under(self, fault: Fault) -> Iterator[Injected]:
+        """The fault stands for as long as the block lasts, and is healed whatever happens inside."""
+        injected = self.inject(fault)
+        try:
+            yield injected
+        finally:
+            self.heal(fault)
+
+    def heal_all(self) -> None:
+        """Take back what a check left standing. Raises Unhealed."""
+        self._live().heal_all()
+
+    def lacking(self) -> list[str]:
+        """Links that are not open."""
+        return self._scene.links.closed() if self._scene is not None else []
+
+    def close(self) -> None:
+        if self._scene is not None:
+            self._scene.close()
+
+    def _told(self, act: str, fault: Fault, do: Callable[[], Injected]) -> Injected:
+        return self._tape.call(CLUSTER, act, msgspec.to_builtins(fault), Injected, do)
+
+    def _live(self) -> Injector:
+        if self._injector is None:
+            raise KitError("a stored history has no cluster")
+        return self._injector
