@@ -17,6 +17,7 @@ from fixtures.faults.show import without_effect
 from fixtures.faults.zombies import CutOffFromControllers
 from fixtures.images import obtain
 from fixtures.runs import Run
+from fixtures.waiting import eventually
 
 pytestmark = pytest.mark.docker
 
@@ -67,4 +68,4 @@ def assert_noticed(fault: Fault, scene: Scene) -> None:
     with pytest.raises(Unwitnessed, match=rf"{fault.name} of the {fault.role}.* shows: not within"):
         injector.inject(fault)
     assert injector.open == []
-    assert scene.lacking() == []
+    eventually(lambda: not scene.lacking(), within=10, what="a whole scene", state=scene.states)
