@@ -1,0 +1,136 @@
+"""A scene in memory and faults that write down what is done to them, in one list for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from fixtures.errors import EngineTrouble, KitError
+from fixtures.faults.fault import AVAILABLE, Availability, Fault, Measured
+from fixtures.faults.injector import Injector
+from fixtures.faults.scene import Snapshot
+from fixtures.wire import Error
+from fixtures.wire.cluster import PartitionMetadata
+from history.events import Phase
+
+BROKERS = ["broker-1", "broker-2", "broker-3"]
+CONTROLLERS = ["controller-101", "controller-102", "controller-103"]
+
+
+class FakeNode:
+    def __init__(self) -> None:
+        self.status = "running"
+
+    def state(self) -> str:
+        return self.status
+
+
+class FakeCluster:
+    def __init__(self) -> None:
+        self.brokers = BROKERS
+        self.controllers = CONTROLLERS
+        self.nodes = {name: FakeNode() for name in [*BROKERS, *CONTROLLERS]}
+
+    def node(self, name: str) -> FakeNode:
+        return self.nodes[name]
+
+
+class FakeWatch:
+    def __init__(self, cluster: FakeCluster) -> None:
+        self.doubted: set[str] = set()
+        self._cluster = cluster
+
+    def running(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if self._cluster.node(name).status == "running"]
+
+
+class FakeScene:
+    """`done` is what happened, in order; `lacks` what it says when asked; `writes` are the answers to writes, in turn."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.cluster = FakeCluster()
+        self.watch = FakeWatch(self.cluster)
+        self.in_sync: tuple[int, ...] = (1, 2, 3)
+        self.controller: Any = "controller-101"
+        self.lacks: list[str] = []
+        self.writes: list[KitError | None] = []
+
+    def snapshot(self) -> Snapshot:
+        partition = PartitionMetadata(
+            error=Error.NONE, partition=0, leader=self.in_sync[0], leader_epoch=1, replicas=(1, 2, 3), isr=self.in_sync
+        )
+        return Snapshot(partition=partition, controller=self.controller, group_coordinator=2, transaction_coordinator=3)
+
+    def lacking(self) -> list[str]:
+        return self.lacks
+
+    def states(self) -> str:
+        return "the states"
+
+    def name_of(self, id: int) -> str:
+        return f"broker-{id}"
+
+    def write(self, *values: bytes) -> int:
+        answer = self.writes.pop(0) if self.writes else None
+        self.done.append("write" if answer is None else "refused")
+        if answer is not None:
+            raise answer
+        return 0
+
+
+class Recorded(Fault, kw_only=True, tag="recorded"):
+    """Does nothing but tell. `on` is the node it hits; the other fields say what goes wrong."""
+
+    on: str = "broker-1"
+    acts: bool = True
+    shows: bool = True
+    heals: bool = True
+    possible: bool = True
+    roles: ClassVar[tuple[str, ...]] = ("leader", "follower", "active controller", "all brokers")
+    witness_within: ClassVar[float] = 0.05
+    heal_within: ClassVar[float] = 0.05
+
+    def told(self, what: str) -> None:
+        scene: Any = self.scene
+        scene.done.append(f"{what} {self.on}")
+
+    def available(self, scene: Any) -> Availability:
+        return AVAILABLE if self.possible else Availability("it cannot be")
+
+    def aim(self, scene: Any) -> None:
+        self.scene = scene
+        self.before = scene.snapshot()
+        self.nodes = [self.on]
+
+    def inject(self) -> None:
+        self.told("inject")
+        if not self.acts:
+            raise EngineTrouble("the engine does not want to")
+
+    def witness(self) -> Measured | None:
+        return {"seen": self.on} if self.shows else None
+
+    def heal(self) -> None:
+        self.told("heal")
+
+    def restored(self) -> Measured | None:
+        return {} if self.heals else None
+
+
+class Lonely(Recorded, kw_only=True, tag="lonely"):
+    alone: ClassVar[bool] = True
+
+
+class FakeLog:
+    """A fault log that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.phases: list[tuple[str, Phase]] = []
+
+    def fault(self, fault: str, phase: Phase, *, role: str, node: str, detail: dict[str, Any] | None = None) -> None:
+        self.phases.append((node, phase))
+
+
+def injector_of(scene: FakeScene, log: FakeLog | None = None) -> Injector:
+    return Injector(scene, log)  # type: ignore[arg-type]  # all of a scene that an injector asks for
