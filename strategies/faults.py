@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fixtures.faults import process
+from fixtures.faults import elections, logs, process
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.fault import Fault
 from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
@@ -21,7 +21,19 @@ from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
 MOST_PLAYERS = 3
 """Of those who play a role together, the pick may mean so many; it wraps around where there are fewer."""
 
+FEW = st.integers(1, 5)
+SEGMENT = st.sampled_from([16_384, 32_768, 65_536])
+
 BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
+    elections.UncleanElection: {"records": FEW},
+    elections.UncleanElectionByConfig: {"records": FEW},
+    logs.Compaction: {"keys": FEW, "rounds": st.integers(2, 5)},
+    logs.DeleteRecords: {"keep": st.integers(0, 5)},
+    logs.RecreateTopic: {"records": FEW},
+    logs.RetentionBySize: {"bytes": SEGMENT},
+    logs.RetentionByTime: {"ms": st.integers(1, 500)},
+    logs.RollBySize: {"bytes": SEGMENT},
+    logs.RollByTime: {"ms": st.integers(100, 2_000)},
     process.Pause: {"tenths": st.integers(1, 6)},
     process.Stop: {"within": st.integers(5, 15)},
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.errors import EngineTrouble, KitError
+from fixtures.faults.fault import Measured
 from fixtures.faults.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.plans import Calm, NoCalm, Once, Overlap, Plan, Quiet, Repeat, Rotate, Skipped, Step, run
 from fixtures.faults.scene import Snapshot
@@ -147,6 +148,18 @@ def test_a_cluster_that_stays_broken_is_unhealed(scene: FakeScene) -> None:
     scene.lacks = ["broker-3 is exited"]
     with pytest.raises(Unhealed, match="the states"):
         ran(Once(fault=A), scene)
+
+
+def test_two_that_overlapped_are_seen_to_be_gone_together(scene: FakeScene) -> None:
+    """Here the one that is healed first is gone only when the other one is."""
+
+    class Entangled(Recorded, kw_only=True, tag="entangled"):
+        def restored(self) -> Measured | None:
+            return {} if scene.done.count("heal broker-1") else None
+
+    steps = ran(Overlap(first=A, second=Entangled(on="broker-2")), scene)
+    assert counted(steps) == ["broker-2", "broker-1"]
+    assert all(isinstance(step, Injected) and step.heal_seconds > 0 for step in steps)
 
 
 def test_nothing_stands_when_nobody_asks_for_the_rest(scene: FakeScene) -> None:
