@@ -56,6 +56,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return workers() if SESSION in config.stash else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Unless the user asks for another distribution than xdist's own default."""
+    if SESSION not in config.stash or config.getvalue("dist") != "load":
+        return None
+    from conformance.running.scheduling import ByCluster
+
+    return ByCluster(config, log)
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     return config.stash[SESSION].header() if SESSION in config.stash else []
 
@@ -92,7 +102,6 @@ class CheckItem(pytest.Item):
         super().__init__(**kwargs)
         self.check = check
         self.label = label
-        self.add_marker(pytest.mark.xdist_group(f"{label}-{check.topology.name}"))
 
     @property
     def order(self) -> tuple[str, ...]:
