@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fixtures.faults import elections, logs, process
+from fixtures.faults import disk, elections, logs, process
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.fault import Fault
 from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
@@ -25,6 +25,9 @@ FEW = st.integers(1, 5)
 SEGMENT = st.sampled_from([16_384, 32_768, 65_536])
 
 BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
+    disk.CutTailAbove: {"lost": FEW},
+    disk.CutTailBelow: {"lost": FEW},
+    disk.FlipBytes: {"at": st.integers(0, 3)},
     elections.UncleanElection: {"records": FEW},
     elections.UncleanElectionByConfig: {"records": FEW},
     logs.Compaction: {"keys": FEW, "rounds": st.integers(2, 5)},

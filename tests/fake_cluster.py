@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fixtures.cluster.topology import Member, Topology
+from fixtures.errors import KitError
 from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
 
@@ -57,6 +58,7 @@ class FakeCluster:
         self.topology = TOPOLOGY
         self.nodes = {member.name: FakeNode() for member in self.members()}
         self.epoch = epoch
+        self.closed = False
         self._answers = iter(answers)
 
     def members(self) -> list[Member]:
@@ -64,6 +66,14 @@ class FakeCluster:
 
     def node(self, name: str) -> FakeNode:
         return self.nodes[name]
+
+    def wait_ready(self, within: float) -> None:
+        ended = [name for name, node in self.nodes.items() if node.state() != "running"]
+        if ended:
+            raise KitError(f"{', '.join(ended)} ended")
+
+    def close(self) -> None:
+        self.closed = True
 
     def client(self, name: str, tap: Tap, *, controller: bool = False) -> FakeClient:
         return FakeClient(self, name, tap)

@@ -44,6 +44,11 @@ class FakeWatch:
         return [name for name in names if self._cluster.node(name).status == "running"]
 
 
+class FakeLinks:
+    def closed(self) -> list[str]:
+        return []
+
+
 class FakeScene:
     """`done` is what happened, in order; `lacks` what it says when asked; `writes` are the answers to writes, in turn."""
 
@@ -51,6 +56,7 @@ class FakeScene:
         self.done: list[str] = []
         self.cluster = FakeCluster()
         self.watch = FakeWatch(self.cluster)
+        self.links = FakeLinks()
         self.in_sync: tuple[int, ...] = (1, 2, 3)
         self.controller: Any = "controller-101"
         self.lacks: list[str] = []
