@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,13 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["conformance"] = node.config.stash[SESSION].for_worker()
 
 
-@pytest.hookimpl(optionalhook=True)
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    return workers() if SESSION in config.stash else None
+    """Asked before the session begins. A number in xdist's own environment variable goes first."""
+    return workers() if _wants_checks(config) and not os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") else None
 
 
-@pytest.hookimpl(optionalhook=True)
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Unless the user asks for another distribution than xdist's own default."""
     if SESSION not in config.stash or config.getvalue("dist") != "load":

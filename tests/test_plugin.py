@@ -231,3 +231,20 @@ def test_with_a_baseline_only_what_is_new_counts() -> None:
     assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[other])) == 1
     was_fine = BaselineCell(requirement=known.requirement, kafka_version="4.3.1", verdict="satisfied")
     assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[was_fine])) == 1
+
+
+def test_auto_takes_workers_from_cores_and_memory_before_the_session_begins(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests' own sessions are left to xdist."""
+    asked: list[bool] = []
+
+    def counted() -> int:
+        asked.append(True)
+        return 0
+
+    monkeypatch.setattr(conformance.plugin, "workers", counted)
+    assert kit.run("-n", "auto", "--collect-only", CHECKS)[0] == 0
+    assert asked == [True]
+    kit.run("-n", "auto", "--collect-only", str(ROOT / "tests" / "test_waiting.py"))
+    assert asked == [True]
