@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fixtures.faults import disk, elections, logs, process
+from fixtures.faults import disk, elections, logs, process, upgrade
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.fault import Fault
 from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
@@ -39,8 +39,9 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     logs.RollByTime: {"ms": st.integers(100, 2_000)},
     process.Pause: {"tenths": st.integers(1, 6)},
     process.Stop: {"within": st.integers(5, 15)},
+    upgrade.Upgrade: {"to": st.just("")},
 }
-"""By fault and field; a time-out that is waited out to its end is kept short."""
+"""By fault and field. What takes time is kept short, and an upgrade goes to a release that is at hand."""
 
 
 def parameters(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:
