@@ -103,14 +103,22 @@ class Lab:
 
     def _wait_whole(self, bench: Bench, standing: Standing) -> None:
         """A quorum with voters that the kit plays is whole when its controllers answer: who leads it is up to the check."""
-        standing.cluster.wait_ready(within=READY_AGAIN_WITHIN)
-        if not standing.cluster.topology.scripted:
-            eventually(
-                lambda: not (bench.lacking() or standing.watch.lacking()),
-                within=WHOLE_AGAIN_WITHIN,
-                what="the cluster is whole after the example",
-                state=lambda: "\n".join([*bench.lacking(), *standing.watch.lacking()]),
-            )
+
+        def lacking() -> list[str]:
+            return [] if standing.cluster.topology.scripted else [*bench.lacking(), *standing.watch.lacking()]
+
+        if standing.cluster.topology.scripted or lacking():
+            try:
+                # Fails at once where a node has ended by itself.
+                standing.cluster.wait_ready(within=READY_AGAIN_WITHIN)
+            except KitError as error:
+                raise KitError("\n".join([*lacking(), str(error)])) from error
+        eventually(
+            lambda: not lacking(),
+            within=WHOLE_AGAIN_WITHIN,
+            what="the cluster is whole after the example",
+            state=lambda: "\n".join(lacking()),
+        )
 
     def keep(self) -> None:
         """Leave the cluster of the moment up for the user to look at, and say where it is."""
