@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
-from conformance.running.storm import Storm, drawn_faults, succeeded, summary
+from conformance.running.storm import Storm, drawn_plans, succeeded, summary
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, UnknownVersion
-from fixtures.faults.show import chosen, kinds, show, table
+from fixtures.faults.show import Stages, chosen, kinds, show, table
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run, forget, sweep
 
@@ -103,13 +103,14 @@ def storm(options: Sequence[str]) -> int:
     parser.add_argument("--cycles", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="the same faults in the same order; default: 0")
     parser.add_argument("--fault", action="append", default=[], metavar="GLOB", help="by name; default: all")
+    parser.add_argument("--overlapping", action="store_true", help="two at a time instead of each by itself")
     asked = parser.parse_args(options)
     setup([asked.kafka_version])
     with Run.begin() as run:
         try:
             [version] = select([asked.kafka_version])
-            raged = Storm(obtain(version), run, _say)
-            raged.rage(drawn_faults(asked.seed, kinds(asked.fault)), asked.cycles)
+            raged = Storm(Stages(obtain(version), run), _say)
+            raged.rage(drawn_plans(asked.seed, kinds(asked.fault), overlapping=asked.overlapping), asked.cycles)
         finally:
             run.end(connect())
     _say("\n".join(summary(raged)))

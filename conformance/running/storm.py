@@ -10,7 +10,7 @@ import statistics
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -18,12 +18,13 @@ import msgspec
 from conformance.running.probes import draw
 from fixtures.errors import KitError
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.fault import Fault, Unavailable
+from fixtures.faults.fault import Fault
 from fixtures.faults.injector import Injected, Injector, Unhealed, Unwitnessed
+from fixtures.faults.plans import Calm, Once, Overlap, Plan, Skipped, run
+from fixtures.faults.scene import Scene
 from fixtures.faults.show import Stages, staged
 from fixtures.faults.traffic import Traffic
-from fixtures.images import Image
-from fixtures.runs import Progress, Run
+from fixtures.runs import Progress
 from fixtures.waiting import eventually
 from strategies.faults import faults_of
 
@@ -46,17 +47,29 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
             yield dice.choice(pools[kind]).fresh()
 
 
+def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, overlapping: bool = False) -> Iterator[Plan]:
+    """Each fault by itself; or two at a time, of those that can be had beside others, healed in a random order."""
+    if not overlapping:
+        yield from (Once(fault=fault) for fault in drawn_faults(seed, kinds))
+    sociable = [kind for kind in kinds if not kind.alone]
+    if not sociable:
+        raise KitError("none of these faults can stand beside another: each needs the cluster whole")
+    faults = drawn_faults(seed, sociable)
+    dice = random.Random(seed)
+    while True:
+        yield Overlap(first=next(faults), second=next(faults), first_heals_first=dice.random() < 0.5)
+
+
 def _pool(kind: type[Fault], seed: int) -> list[Fault]:
     number = zlib.crc32(f"storm {kind.__struct_config__.tag} {seed}".encode())
     return [values["fault"] for values in draw({"fault": faults_of(kind)}, number, POOL)]
 
 
 class Cycle(msgspec.Struct, kw_only=True):
-    """One fault of the storm; `drawn` are all its parameters. `replaced` says why the cluster was given up after it."""
+    """One fault of the storm; `reason` says what kept it. `replaced` says why the cluster was given up after it."""
 
     fault: str
     role: str
-    drawn: str
     ending: Ending
     injected: Injected | None = None
     reason: str = ""
@@ -74,28 +87,29 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Runs cycles until so many of them count; the rows are in `cycles`."""
+    """Runs cycles on the stages' cluster until so many of them count; the rows are in `cycles`."""
 
-    def __init__(self, image: Image, run: Run, progress: Progress) -> None:
+    def __init__(self, stages: Stages, progress: Progress, traffic: Callable[[Scene], Traffic] = Traffic) -> None:
         self.cycles: list[Cycle] = []
         self.traffic = TrafficTotal(trouble=[])
-        self._label = image.label
         self._progress = progress
-        self._stages = Stages(image, run)
+        self._stages = stages
+        self._new_writer = traffic
         self._writer: Traffic | None = None
 
-    def rage(self, faults: Iterator[Fault], count: int) -> None:
+    def rage(self, plans: Iterator[Plan], count: int) -> None:
         """Raises KitError when so many faults in a row could not be had that none ever will."""
         began = time.monotonic()
         skipped = 0
         try:
             while self.counted < count:
-                cycle = self._cycle(next(faults))
-                self.cycles.append(cycle)
-                self._progress(self._line(cycle, count))
-                skipped = skipped + 1 if cycle.ending == "skipped" else 0
+                cycles = self._cycles_of(next(plans))
+                for cycle in cycles:
+                    self.cycles.append(cycle)
+                    self._progress(self._line(cycle, count))
+                skipped = skipped + 1 if all(cycle.ending == "skipped" for cycle in cycles) else 0
                 if skipped > 2 * len(FAULTS):
-                    raise KitError(f"{skipped} faults in a row could not be had, the last one: {cycle.reason}")
+                    raise KitError(f"{skipped} plans in a row could not be had, the last one: {cycles[-1].reason}")
         finally:
             self.traffic.seconds = time.monotonic() - began
             self._end_traffic()
@@ -105,14 +119,14 @@ class Storm:
     def counted(self) -> int:
         return sum(cycle.ending != "skipped" for cycle in self.cycles)
 
-    def _cycle(self, fault: Fault) -> Cycle:
+    def _cycles_of(self, plan: Plan) -> list[Cycle]:
         scene = self._stages.scene()
         if self._writer is None:
-            self._writer = Traffic(scene).start()
-        cycle = attempted(Injector(scene), fault)
-        if cycle.ending not in ("healed", "skipped"):
-            cycle.replaced = self._given_up()
-        return cycle
+            self._writer = self._new_writer(scene).start()
+        cycles = attempted(Injector(scene), plan)
+        if any(cycle.ending not in ("healed", "skipped") for cycle in cycles):
+            cycles[-1].replaced = self._given_up()
+        return cycles
 
     def _given_up(self) -> str:
         """After trouble: the cluster becomes whole by itself, or is replaced; why it was."""
@@ -138,33 +152,45 @@ class Storm:
         self.traffic.longest_gap = max(self.traffic.longest_gap, writer.longest_gap)
 
     def _line(self, cycle: Cycle, count: int) -> str:
-        text = f"{self.counted}/{count} {self._label} {cycle.fault} of the {cycle.role}: {cycle.ending}"
+        text = f"{self.counted}/{count} {cycle.fault} of the {cycle.role}: {cycle.ending}"
         if cycle.injected is not None and cycle.ending == "healed":
             text += f", shown in {_shown_in(cycle.injected):.1f} s, whole in {cycle.injected.heal_seconds:.1f} s"
         if cycle.ending == "skipped":
             text += f" ({_first(cycle.reason)})"
         elif cycle.reason:
-            text += "\n    ".join(["", cycle.drawn, *cycle.reason.splitlines()[:REASON_LINES]])
+            text += "\n    ".join(["", *cycle.reason.splitlines()[:REASON_LINES]])
         return text + (f"\n    THE CLUSTER IS REPLACED: {_first(cycle.replaced)}" if cycle.replaced else "")
 
 
-def attempted(injector: Injector, fault: Fault) -> Cycle:
-    """One cycle; whatever goes wrong in it is its ending, never raised."""
-    drawn = msgspec.json.encode(fault).decode()
-    cycle = Cycle(fault=fault.name, role=fault.role, drawn=drawn, ending="healed")
+def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
+    """What came of a plan; whatever goes wrong in it is the ending of its last cycle, never raised."""
+    cycles: list[Cycle] = []
     try:
-        with staged(injector, fault.role):
-            cycle.injected = injector.inject(fault)
-            injector.heal(fault)
-    except Unavailable as reason:
-        cycle.ending, cycle.reason = "skipped", str(reason)
-    except Unwitnessed as reason:
-        cycle.ending, cycle.reason = "unwitnessed", str(reason)
-    except Unhealed as reason:
-        cycle.ending, cycle.reason = "unhealed", str(reason)
-    except Exception as reason:  # also what only the engine knows: the storm goes on, and says so
-        cycle.ending, cycle.reason = "error", f"{type(reason).__name__}: {reason}"
-    return cycle
+        with staged(injector, plan.fault.role if isinstance(plan, Once) else ""):
+            cycles.extend(_cycle(step) for step in run(plan, injector) if not isinstance(step, Calm))
+    except Unwitnessed as trouble:
+        cycles.append(_troubled(plan, "unwitnessed", trouble))
+    except Unhealed as trouble:
+        cycles.append(_troubled(plan, "unhealed", trouble))
+    except Exception as trouble:  # also what only the engine knows: the storm goes on, and says so
+        cycles.append(_troubled(plan, "error", trouble))
+    return cycles
+
+
+def _cycle(step: Injected | Skipped) -> Cycle:
+    if isinstance(step, Skipped):
+        return Cycle(fault=step.fault, role=step.role, ending="skipped", reason=step.reason)
+    return Cycle(fault=step.fault, role=step.role, ending="healed", injected=step)
+
+
+def _troubled(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
+    faults = [plan.first, plan.second] if isinstance(plan, Overlap) else [plan.fault] if isinstance(plan, Once) else []
+    return Cycle(
+        fault=" beside ".join(fault.name for fault in faults),
+        role=" beside ".join(fault.role for fault in faults),
+        ending=ending,
+        reason=f"{type(trouble).__name__}: {trouble}\ndrawn: {msgspec.json.encode(plan).decode()}",
+    )
 
 
 # --- what it comes to
