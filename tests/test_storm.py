@@ -37,7 +37,7 @@ class FakeStages:
 
 
 class FakeTraffic:
-    acknowledged, unacknowledged, longest_gap = 10, 1, 2.5
+    acknowledged, unacknowledged, longest_gap, seconds = 10, 1, 2.5, 4.0
 
     def __init__(self, _: Any, trouble: Exception | None = None) -> None:
         self._trouble = trouble
@@ -77,6 +77,7 @@ def test_a_storm_goes_on_until_so_many_cycles_count(stages: FakeStages) -> None:
     storm, said = raged(stages, Recorded(), Recorded(possible=False), count=3)
     assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
     assert (len(said), succeeded(storm), stages.closed) == (5, True, True)
+    assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
     assert "| recorded | 3 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
     assert "skipped (2): recorded of the leader: recorded cannot be had here: it cannot be" in summary(storm)
 

@@ -91,6 +91,7 @@ class Storm:
 
     def __init__(self, stages: Stages, progress: Progress, traffic: Callable[[Scene], Traffic] = Traffic) -> None:
         self.cycles: list[Cycle] = []
+        self.seconds = 0.0
         self.traffic = TrafficTotal(trouble=[])
         self._progress = progress
         self._stages = stages
@@ -111,7 +112,7 @@ class Storm:
                 if skipped > 2 * len(FAULTS):
                     raise KitError(f"{skipped} plans in a row could not be had, the last one: {cycles[-1].reason}")
         finally:
-            self.traffic.seconds = time.monotonic() - began
+            self.seconds += time.monotonic() - began
             self._end_traffic()
             self._stages.close()
 
@@ -147,6 +148,7 @@ class Storm:
             writer.stop()
         except Exception as trouble:  # told at the end: the faults were witnessed and healed all the same
             self.traffic.trouble.append(f"{type(trouble).__name__}: {trouble}")
+        self.traffic.seconds += writer.seconds
         self.traffic.acknowledged += writer.acknowledged
         self.traffic.unacknowledged += writer.unacknowledged
         self.traffic.longest_gap = max(self.traffic.longest_gap, writer.longest_gap)
@@ -230,7 +232,7 @@ def _totals(storm: Storm) -> list[str]:
     traffic = storm.traffic
     rate = traffic.acknowledged / traffic.seconds if traffic.seconds else 0.0
     return [
-        f"{storm.counted} cycles in {traffic.seconds:.0f} s; {len(replaced)} clusters replaced",
+        f"{storm.counted} cycles in {storm.seconds:.0f} s, boots included; {len(replaced)} clusters replaced",
         *[f"replaced: {_first(reason)}" for reason in replaced],
         f"traffic: {traffic.acknowledged} records acknowledged ({rate:.0f} a second), {traffic.unacknowledged} not, "
         f"longest gap {traffic.longest_gap:.1f} s",
