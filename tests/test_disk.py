@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.disk import producers, quorum_state
 from fixtures.disk.checkpoint import (
     EpochEntry,
     MalformedFile,
@@ -14,9 +15,12 @@ from fixtures.disk.checkpoint import (
     render_epochs,
     render_offsets,
 )
+from fixtures.disk.metadata_log import MetadataLog, MetadataSchemas, SnapshotId, metadata_log_of
+from fixtures.disk.producers import ProducerEntry
 from fixtures.disk.replicas import Replica, common_range, compare, replica_of
 from fixtures.disk.segments import read_segment, segments
-from fixtures.wire.records import batch
+from fixtures.wire.records import NewBatch, NewRecord, RecordsError, batch
+from fixtures.wire.schemas import Schemas
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -220,3 +224,160 @@ class TestReplicas:
         assert replica("a", BYTES, epochs=b"0\n2\n0 1\n2 3\n").unmapped() == [0]
         assert replica("a", BYTES, log_start=1, epochs=b"0\n2\n0 1\n2 3\n").unmapped() == []
         assert replica("a", BYTES, log_start=3, epochs=b"0\n1\n2 3\n").unmapped() == []
+
+
+PRODUCERS = st.builds(
+    ProducerEntry,
+    producer_id=INT64,
+    epoch=st.integers(-(2**15), 2**15 - 1),
+    last_sequence=INT32,
+    last_offset=INT64,
+    offset_delta=INT32,
+    timestamp=INT64,
+    coordinator_epoch=INT32,
+    txn_first_offset=INT64,
+)
+
+
+class TestProducerSnapshots:
+    @given(st.lists(PRODUCERS, max_size=5))
+    def test_read_as_they_were_written(self, entries: list[ProducerEntry]) -> None:
+        read = producers.parse(producers.render(entries))
+        assert read.producers == tuple(entries)
+        assert read.crc_valid
+
+    def test_as_kafka_writes_them(self) -> None:
+        data = bytes.fromhex("0001 35b8e4c8 00000001 0000000000000007 0001 00000004 0000000000000002 00000000") + (
+            bytes.fromhex("00000000000007d0 ffffffff ffffffffffffffff")
+        )
+        [entry] = producers.parse(data).producers
+        assert producers.render([entry])[6:] == data[6:]
+        assert (entry.producer_id, entry.epoch, entry.last_sequence, entry.last_offset) == (7, 1, 4, 2)
+        assert (entry.offset_delta, entry.timestamp, entry.coordinator_epoch, entry.txn_first_offset) == (
+            0,
+            2_000,
+            -1,
+            -1,
+        )
+
+    @given(st.lists(PRODUCERS, min_size=1, max_size=3), st.data())
+    def test_a_flipped_byte_is_told(self, entries: list[ProducerEntry], data: st.DataObject) -> None:
+        damaged = bytearray(producers.render(entries))
+        damaged[data.draw(st.integers(10, len(damaged) - 1))] ^= 1
+        assert not producers.parse(bytes(damaged)).crc_valid
+
+    @pytest.mark.parametrize(
+        ("data", "rule"),
+        [
+            (b"\0\1", "2 bytes, 0001; its head alone takes 10"),
+            (b"\0\2" + bytes(8), "version 2 in 0002"),
+            (producers.render([])[:-1] + b"\1", "1 entries and has 0 bytes of them; each takes 46"),
+        ],
+    )
+    def test_a_malformed_file_is_refused(self, data: bytes, rule: str) -> None:
+        with pytest.raises(MalformedFile, match=re.escape(rule)):
+            producers.parse(data)
+
+    def test_snapshots_of_a_directory_come_by_offset(self) -> None:
+        files = {f"{offset:020d}.snapshot": producers.render([]) for offset in (12, 3)} | {"partition.metadata": b""}
+        assert list(producers.snapshots(files)) == [3, 12]
+
+
+V0 = (
+    b'{"clusterId":"","leaderId":101,"leaderEpoch":3,"votedId":-1,"appliedOffset":0,'
+    b'"currentVoters":[{"voterId":101},{"voterId":102}],"data_version":0}'
+)
+V1 = b'{"leaderId":-1,"leaderEpoch":2,"votedId":1,"votedDirectoryId":"J8aAPcfLQt2bqs1JT_rMgQ","data_version":1}'
+
+
+class TestQuorumState:
+    @pytest.mark.parametrize("data", [V0, V1])
+    def test_read_and_written_as_kafka_does(self, data: bytes) -> None:
+        assert quorum_state.render(quorum_state.parse(data)) == data
+
+    def test_what_it_says(self) -> None:
+        old, new = quorum_state.parse(V0), quorum_state.parse(V1)
+        assert (old.leader_id, old.leader_epoch, old.voted_id, old.voters) == (101, 3, -1, [101, 102])
+        assert (new.leader_epoch, new.voted_id, new.voters) == (2, 1, None)
+        assert new.voted_directory_id == "J8aAPcfLQt2bqs1JT_rMgQ"
+
+    @pytest.mark.parametrize(
+        ("data", "rule"),
+        [
+            (b"", "b''"),
+            (V0[:30], "must be an object with the fields"),
+            (b"[]", "must be an object with the fields"),
+            (V1.replace(b'"data_version":1', b'"data_version":2'), "Kafka knows 0 and 1"),
+            (b'{"leaderId":1,"data_version":1}', "leaderEpoch"),
+        ],
+    )
+    def test_a_malformed_file_is_refused(self, data: bytes, rule: str) -> None:
+        with pytest.raises(MalformedFile, match=re.escape(rule)):
+            quorum_state.parse(data)
+
+
+METADATA = Schemas(
+    {
+        "TopicRecord": """
+        {"apiKey": 2, "type": "metadata", "name": "TopicRecord", "validVersions": "0", "flexibleVersions": "0+", "fields": [
+          {"name": "Name", "type": "string", "versions": "0+"}]}""",
+    },
+    "a test",
+)
+CLIENTS = Schemas(
+    {
+        "LeaderChangeMessage": """
+        {"type": "data", "name": "LeaderChangeMessage", "validVersions": "0", "flexibleVersions": "0+", "fields": [
+          {"name": "Version", "type": "int16", "versions": "0+"},
+          {"name": "LeaderId", "type": "int32", "versions": "0+"}]}""",
+    },
+    "a test",
+)
+TOPIC = b"\x01\x02\x00" + METADATA.message("TopicRecord").encode({"name": "t"}, 0)
+LEADER = CLIENTS.message("LeaderChangeMessage").encode({"version": 0, "leader_id": 101}, 0)
+
+
+def metadata_log() -> MetadataLog:
+    change = NewBatch((NewRecord(LEADER, key=b"\0\0\0\2"),), leader_epoch=1, control=True)
+    topic = batch(TOPIC, base_offset=1, leader_epoch=1)
+    files = {
+        "00000000000000000000.log": change.encoded() + topic.encoded(),
+        "00000000000000000002-0000000001.checkpoint": batch(TOPIC).encoded(),
+        "quorum-state": V0,
+    }
+    return metadata_log_of("controller-101", files)
+
+
+class TestMetadataLog:
+    schemas = MetadataSchemas(METADATA, CLIENTS)
+
+    def test_records_of_the_log(self) -> None:
+        first, second = self.schemas.records(metadata_log().batches())
+        assert (first.offset, first.leader_epoch, first.type, first.control) == (0, 1, "LeaderChangeMessage", True)
+        assert first.fields["leader_id"] == 101
+        assert (second.offset, second.type, second.version, second.fields) == (1, "TopicRecord", 0, {"name": "t"})
+
+    def test_snapshots_by_end_offset_and_epoch(self) -> None:
+        snapshots = metadata_log().snapshots
+        assert list(snapshots) == [(2, 1)]
+        [record] = self.schemas.records(snapshots[SnapshotId(2, 1)].batches)
+        assert record.fields == {"name": "t"}
+
+    @pytest.mark.parametrize(
+        ("value", "why"),
+        [
+            (b"\x02\x02\x00", "frame version 2, type 2"),
+            (b"\x01\x80\x01\x00", "frame version 1, type 128"),
+            (b"\x01\x80\x80\x80\x80\x80\x01", "unsigned varint does not end at 1"),
+            (b"", "unsigned varint does not end at 0"),
+        ],
+    )
+    def test_what_is_no_metadata_record_is_refused(self, value: bytes, why: str) -> None:
+        with pytest.raises(RecordsError, match=why):
+            self.schemas.records(read_segment(0, batch(value).encoded()).batches)
+
+    def test_records_behind_a_wrong_crc_are_not_read(self) -> None:
+        data = bytearray(batch(TOPIC).encoded())
+        data[-1] ^= 1
+        with pytest.raises(RecordsError, match="batch at offset 0 has a wrong CRC"):
+            self.schemas.records(read_segment(0, bytes(data)).batches)
