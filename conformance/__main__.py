@@ -110,10 +110,12 @@ def storm(options: Sequence[str]) -> int:
         try:
             [version] = select([asked.kafka_version])
             raged = Storm(Stages(obtain(version), run), _say)
-            raged.rage(drawn_plans(asked.seed, kinds(asked.fault), overlapping=asked.overlapping), asked.cycles)
+            try:
+                raged.rage(drawn_plans(asked.seed, kinds(asked.fault), overlapping=asked.overlapping), asked.cycles)
+            finally:
+                _say("\n".join(summary(raged)))
         finally:
             run.end(connect())
-    _say("\n".join(summary(raged)))
     return 0 if succeeded(raged) else EXIT_TROUBLE
 
 
