@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fixtures.faults import disk, elections, logs, process, upgrade
+from fixtures.faults import clock, disk, elections, frames, logs, network, process, shapes, upgrade
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.fault import Fault
 from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
@@ -23,13 +23,31 @@ MOST_PLAYERS = 3
 
 FEW = st.integers(1, 5)
 SEGMENT = st.sampled_from([16_384, 32_768, 65_536])
+PEER = st.sampled_from(
+    [
+        "all others",
+        "brokers",
+        "controllers",
+        "clients",
+        "all others and clients",
+        "leader",
+        "follower",
+        "active controller",
+    ]
+)
 
 BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
+    clock.ClockShift: {"seconds": st.sampled_from([3600, -3600, 60, -60])},
     disk.CutTailAbove: {"lost": FEW},
     disk.CutTailBelow: {"lost": FEW},
     disk.FlipBytes: {"at": st.integers(0, 3)},
     elections.UncleanElection: {"records": FEW},
     elections.UncleanElectionByConfig: {"records": FEW},
+    frames.CutAtRequest: {"peer": PEER, "after": st.integers(2, 6)},
+    frames.Delay: {"peer": PEER, "milliseconds": st.integers(20, 300)},
+    # Of any API: whether somebody asks a certain one over just these links depends on who plays the role.
+    frames.DropAnswer: {"peer": PEER, "api": st.just("")},
+    frames.Hold: {"peer": PEER},
     logs.Compaction: {"keys": FEW, "rounds": st.integers(2, 5)},
     logs.DeleteRecords: {"keep": st.integers(0, 5)},
     logs.RecreateTopic: {"records": FEW},
@@ -37,8 +55,13 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     logs.RetentionByTime: {"ms": st.integers(1, 500)},
     logs.RollBySize: {"bytes": SEGMENT},
     logs.RollByTime: {"ms": st.integers(100, 2_000)},
+    network.Drop: {"peer": PEER},
+    network.Loss: {"peer": PEER, "percent": st.integers(20, 60)},
+    network.RateLimit: {"peer": PEER, "kbit": st.sampled_from([64, 32, 128, 256])},
+    network.Reject: {"peer": PEER},
     process.Pause: {"tenths": st.integers(1, 6)},
     process.Stop: {"within": st.integers(5, 15)},
+    shapes.OneLink: {"peer": st.sampled_from(["active controller", "leader", "follower", "brokers", "controllers"])},
     upgrade.Upgrade: {"to": st.just("")},
 }
 """By fault and field. What takes time is kept short, and an upgrade goes to a release that is at hand."""
