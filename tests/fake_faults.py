@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from fixtures.errors import EngineTrouble, KitError
+from fixtures.faults.cuts import Link, LinkFault
 from fixtures.faults.fault import AVAILABLE, Availability, Fault, Measured
 from fixtures.faults.injector import Injector
 from fixtures.faults.scene import Snapshot
@@ -126,6 +127,19 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
 
 class Lonely(Recorded, kw_only=True, tag="lonely"):
     alone: ClassVar[bool] = True
+
+
+class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
+    """Cuts `cut`, pairs of nodes."""
+
+    cut: tuple[tuple[str, str], ...] = ()
+
+    def links(self) -> list[Link]:
+        return [Link(*ends) for ends in self.cut]
+
+    def aim(self, scene: Any) -> None:
+        super().aim(scene)
+        self.hit = self.links()
 
 
 class FakeLog:

@@ -9,7 +9,7 @@ from fixtures.faults.fault import Measured
 from fixtures.faults.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.plans import Calm, NoCalm, Once, Overlap, Plan, Quiet, Repeat, Rotate, Skipped, Step, run
 from fixtures.faults.scene import Snapshot
-from tests.fake_faults import FakeLog, FakeScene, Lonely, Recorded, injector_of
+from tests.fake_faults import FakeLog, FakeScene, Lonely, OnLinks, Recorded, injector_of
 
 
 @pytest.fixture
@@ -235,6 +235,20 @@ def test_a_quorum_of_three_loses_one_at_a_time(scene: FakeScene) -> None:
     active = Recorded(on="controller-101", role="active controller")
     assert "no majority of voters would be left" in skipped(ran(Overlap(first=one, second=active), scene))[0].reason
     assert counted(ran(Overlap(first=A, second=active), scene)) == ["controller-101", "broker-1"]
+
+
+def test_of_two_faults_on_links_one_would_hide_the_other(scene: FakeScene) -> None:
+    steps = ran(Overlap(first=OnLinks(on="broker-1"), second=OnLinks(on="broker-2", role="follower")), scene)
+    assert "what one does to links" in skipped(steps)[0].reason
+
+
+def test_whoever_is_cut_off_from_others_cannot_go_on(scene: FakeScene) -> None:
+    """That one node is cut off from all is the trouble of that node; in halves nobody is as before."""
+    leader = Recorded(on="broker-2", role="leader")
+    isolated = OnLinks(on="broker-1", cut=(("broker-1", "broker-2"), ("broker-1", "broker-3")))
+    assert counted(ran(Overlap(first=isolated, second=leader), scene)) == ["broker-2", "broker-1"]
+    halves = OnLinks(on="broker-1", cut=(("broker-1", "broker-2"), ("broker-3", "broker-2")))
+    assert "no broker is left" in skipped(ran(Overlap(first=halves, second=leader), scene))[0].reason
 
 
 def test_a_scene_that_tells_nothing_any_more_is_a_reason_only_beside_another() -> None:

@@ -32,8 +32,6 @@ Ending = Literal["healed", "skipped", "unwitnessed", "unhealed", "error"]
 
 POOL = 30
 """How many draws of each kind there are to choose from: Hypothesis begins with the simplest, a storm shall not."""
-REASON_LINES = 20
-"""Of the states in an error, so many lines are shown: what is lacking comes first, then the nodes' logs."""
 WHOLE_WITHIN = 60.0
 """Seconds after trouble until a cluster that is not whole again is given up."""
 
@@ -160,7 +158,8 @@ class Storm:
         if cycle.ending == "skipped":
             text += f" ({_first(cycle.reason)})"
         elif cycle.reason:
-            text += "\n    ".join(["", *cycle.reason.splitlines()[:REASON_LINES]])
+            # The nodes' logs come last, and are too long for a terminal.
+            text += "\n    ".join(["", *cycle.reason.partition("\n---")[0].splitlines()])
         return text + (f"\n    THE CLUSTER IS REPLACED: {_first(cycle.replaced)}" if cycle.replaced else "")
 
 
@@ -191,8 +190,14 @@ def _troubled(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
         fault=" beside ".join(fault.name for fault in faults),
         role=" beside ".join(fault.role for fault in faults),
         ending=ending,
-        reason=f"{type(trouble).__name__}: {trouble}\ndrawn: {msgspec.json.encode(plan).decode()}",
+        reason=_with_drawn(plan, f"{type(trouble).__name__}: {trouble}"),
     )
+
+
+def _with_drawn(plan: Plan, text: str) -> str:
+    """After the first line, what was drawn; then what is lacking, and the nodes' logs."""
+    first, _, states = text.partition("\n")
+    return f"{first}\ndrawn: {msgspec.json.encode(plan).decode()}\n{states}"
 
 
 # --- what it comes to
