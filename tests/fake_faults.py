@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from fixtures.errors import EngineTrouble, KitError
-from fixtures.faults.cuts import Link, LinkFault
+from fixtures.faults.cuts import Cut, Link, LinkFault
 from fixtures.faults.fault import AVAILABLE, Availability, Fault, Measured
 from fixtures.faults.injector import Injector
 from fixtures.faults.scene import Snapshot
@@ -140,6 +140,10 @@ class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
     def aim(self, scene: Any) -> None:
         super().aim(scene)
         self.hit = self.links()
+
+
+class Cutting(OnLinks, Cut, kw_only=True, tag="cutting"):
+    pass
 
 
 class FakeLog:

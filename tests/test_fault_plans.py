@@ -9,7 +9,7 @@ from fixtures.faults.fault import Measured
 from fixtures.faults.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.plans import Calm, NoCalm, Once, Overlap, Plan, Quiet, Repeat, Rotate, Skipped, Step, run
 from fixtures.faults.scene import Snapshot
-from tests.fake_faults import FakeLog, FakeScene, Lonely, OnLinks, Recorded, injector_of
+from tests.fake_faults import Cutting, FakeLog, FakeScene, Lonely, OnLinks, Recorded, injector_of
 
 
 @pytest.fixture
@@ -240,6 +240,13 @@ def test_a_quorum_of_three_loses_one_at_a_time(scene: FakeScene) -> None:
 def test_of_two_faults_on_links_one_would_hide_the_other(scene: FakeScene) -> None:
     steps = ran(Overlap(first=OnLinks(on="broker-1"), second=OnLinks(on="broker-2", role="follower")), scene)
     assert "what one does to links" in skipped(steps)[0].reason
+
+
+def test_a_cut_comes_first(scene: FakeScene) -> None:
+    """What follows from it is foretold for a cluster in which all else is whole."""
+    cut = Cutting(on="broker-2", role="follower")
+    assert counted(ran(Overlap(first=cut, second=A), scene)) == ["broker-1", "broker-2"]
+    assert "foretells" in skipped(ran(Overlap(first=A, second=cut), scene))[0].reason
 
 
 def test_whoever_is_cut_off_from_others_cannot_go_on(scene: FakeScene) -> None:
