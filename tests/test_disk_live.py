@@ -9,7 +9,7 @@ from fixtures.cluster.node import Node
 from fixtures.disk import producers, quorum_state
 from fixtures.disk.checkpoint import RECOVERY_POINTS, EpochEntry
 from fixtures.disk.metadata_log import BOOTSTRAP, DIRECTORY, MetadataSchemas, read_metadata_log
-from fixtures.disk.replicas import Replica, compare, read_offsets, read_replica
+from fixtures.disk.replicas import Replica, compare, read_offsets, read_replica, read_replicas
 from fixtures.disk.segments import read_segment
 from fixtures.disk.volume import on_volume, overwrite
 from fixtures.engine import connect
@@ -41,7 +41,7 @@ def directory(scene: Scene) -> str:
 
 
 def replicas(scene: Scene, directory: str) -> list[Replica]:
-    return [read_replica(scene.cluster.node(name), directory) for name in scene.cluster.brokers]
+    return read_replicas([scene.cluster.node(name) for name in scene.cluster.brokers], directory)
 
 
 def test_replicas_of_running_nodes_have_what_was_written(scene: Scene, directory: str) -> None:
@@ -83,7 +83,7 @@ def test_the_metadata_log_names_the_topic_on_all_nodes(scene: Scene) -> None:
         assert records[0].type == "LeaderChangeMessage"
         topics = {one.fields["name"]: one.fields["topic_id"] for one in records if one.type == "TopicRecord"}
         assert topics[scene.topic.name] == scene.topic.id
-    assert compare([read_replica(node, DIRECTORY) for node in scene.cluster.nodes.values()]) is None
+    assert compare(read_replicas(list(scene.cluster.nodes.values()), DIRECTORY)) is None
 
 
 def test_what_a_controller_was_formatted_with(scene: Scene) -> None:
