@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fixtures.faults import clock, disk, elections, frames, logs, network, process, shapes, upgrade
+from fixtures.faults import clock, disk, frames, logs, network, process, shapes, unclean, upgrade
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.fault import Fault
 from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
@@ -41,8 +41,8 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     disk.CutTailAbove: {"lost": FEW},
     disk.CutTailBelow: {"lost": FEW},
     disk.FlipBytes: {"at": st.integers(0, 3)},
-    elections.UncleanElection: {"records": FEW},
-    elections.UncleanElectionByConfig: {"records": FEW},
+    unclean.UncleanElection: {"records": FEW},
+    unclean.UncleanElectionByConfig: {"records": FEW},
     frames.CutAtRequest: {"peer": PEER, "after": st.integers(2, 6)},
     frames.Delay: {"peer": PEER, "milliseconds": st.integers(20, 300)},
     # Of any API: whether somebody asks a certain one over just these links depends on who plays the role.

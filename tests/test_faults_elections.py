@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.faults.elections import UncleanElection, UncleanElectionByConfig, partition_for, release
+from fixtures.faults.elections import partition_for, release
+from fixtures.faults.unclean import UncleanElection, UncleanElectionByConfig
 from fixtures.faults.zombie_clients import LateConsumer, LateMember
 from fixtures.images import Image
 from tests.fake_scene import scene_of
