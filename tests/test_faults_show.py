@@ -1,0 +1,49 @@
+"""The table of shown faults: what was measured, in few words, and nothing without a witness among the rows."""
+
+from fixtures.faults.injector import Injected
+from fixtures.faults.show import Shown, chosen, table
+
+
+def shown(witness: dict[str, object]) -> Shown:
+    injected = Injected(
+        fault="kill", role="leader", nodes=["broker-1"], witness=witness, inject_seconds=0.1, witness_seconds=1.5, heal_seconds=2
+    )  # fmt: skip
+    return Shown(fault="kill", role="leader", ending="witnessed", injected=injected)
+
+
+def measured(witness: dict[str, object]) -> str:
+    return table({"4.3.1": [shown(witness)]}).splitlines()[2].split(" | ")[3]
+
+
+def test_before_and_after_are_an_arrow() -> None:
+    assert measured({"leader": [1, 2], "leader epoch": [0, 1]}) == "leader 1 → 2, leader epoch 0 → 1"
+
+
+def test_lists_before_and_after_are_told_from_the_arrow() -> None:
+    assert measured({"ISR": [[1, 2, 3], [2, 3]]}) == "ISR 1,2,3 → 2,3"
+
+
+def test_several_nodes_are_listed_with_their_values() -> None:
+    assert measured({"engine": {"broker-1": "exited", "broker-2": "paused"}}) == (
+        "engine broker-1 exited; broker-2 paused"
+    )
+
+
+def test_what_a_broker_said_does_not_break_the_table() -> None:
+    assert measured({"said": "a|b"}) == "said a/b"
+
+
+def test_a_fault_without_a_witness_is_no_row_and_tells_its_reason() -> None:
+    lines = table({"4.3.1": [Shown(fault="kill", role="leader", ending="unwitnessed", reason="nothing\nmore")]})
+    assert [line for line in lines.splitlines() if line.startswith("| 4.3.1")] == []
+    assert lines.endswith("4.3.1: kill of leader is unwitnessed: nothing")
+
+
+def test_globs_choose_faults_in_each_of_their_roles() -> None:
+    assert {fault.name for fault in chosen(["kill", "pause*"])} == {
+        "kill",
+        "pause",
+        "pause-past-fencing",
+        "paused-zombie",
+    }
+    assert "follower out of the ISR" in {fault.role for fault in chosen(["kill"])}
