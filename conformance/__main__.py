@@ -74,21 +74,25 @@ def matrix(options: Sequence[str]) -> int:
 
 
 def faults(options: Sequence[str]) -> int:
-    """Each fault once in each of its roles, on each version, as a table; 0 if every one showed its witness and healed.
+    """Each fault once on each version, as a table; 0 if every one showed its witness and healed.
 
     With --sabotage the acts are left out, and it is 0 if no witness showed.
     """
     parser = argparse.ArgumentParser(prog="./kit faults", description=faults.__doc__)
     parser.add_argument("--kafka-version", action="append", default=[], metavar="V")
     parser.add_argument("--fault", action="append", default=[], metavar="GLOB", help="by name; default: all")
-    parser.add_argument("--sabotage", action="store_true")
+    parser.add_argument(
+        "--every-role", action="store_true", help="aim each at all of its roles; default: the usual one"
+    )
+    parser.add_argument("--sabotage", action="store_true", help="leave the acts out: every witness has to stay away")
     asked = parser.parse_args(options)
     setup(asked.kafka_version)
     shown = {}
     with Run.begin() as run:
         try:
             for version in select(asked.kafka_version or [newest()]):
-                shown[version] = show(obtain(version), chosen(asked.fault), run, _say, sabotage=asked.sabotage)
+                image, wanted = obtain(version), chosen(asked.fault, every_role=asked.every_role)
+                shown[version] = show(image, wanted, run, _say, sabotage=asked.sabotage)
         finally:
             run.end(connect())
     _say(table(shown))

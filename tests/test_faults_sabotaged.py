@@ -15,7 +15,7 @@ from fixtures.faults.process import Kill, Pause, PausePastFencing
 from fixtures.faults.scene import Scene
 from fixtures.faults.show import without_effect
 from fixtures.faults.upgrade import Upgrade
-from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
@@ -51,6 +51,12 @@ def test_a_process_that_is_left_alone_is_noticed(
     for act in ("kill", "pause", "resume"):
         monkeypatch.setattr(Node, act, lambda node: None)
     assert_noticed(soon(kind()), scene)
+
+
+def test_a_zombie_that_was_never_frozen_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Node, "pause", lambda node: None)
+    with pytest.raises(Unwitnessed, match=r"paused-zombie of the leader got stuck: broker-. is replaced: not within"):
+        Injector(scene).inject(soon(PausedZombie()))
 
 
 def test_a_rule_that_is_not_applied_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

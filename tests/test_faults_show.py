@@ -1,6 +1,10 @@
 """The table of shown faults: what was measured, in few words, and nothing without a witness among the rows."""
 
+import pytest
+
+from fixtures.errors import KitError
 from fixtures.faults.injector import Injected
+from fixtures.faults.process import Kill
 from fixtures.faults.show import Shown, chosen, table
 
 
@@ -39,11 +43,16 @@ def test_a_fault_without_a_witness_is_no_row_and_tells_its_reason() -> None:
     assert lines.endswith("4.3.1: kill of leader is unwitnessed: nothing")
 
 
-def test_globs_choose_faults_in_each_of_their_roles() -> None:
-    assert {fault.name for fault in chosen(["kill", "pause*"])} == {
-        "kill",
-        "pause",
-        "pause-past-fencing",
-        "paused-zombie",
-    }
-    assert "follower out of the ISR" in {fault.role for fault in chosen(["kill"])}
+def test_globs_choose_faults_at_their_usual_role() -> None:
+    found = chosen(["kill", "pause*"])
+    assert [fault.name for fault in found] == ["kill", "pause", "pause-past-fencing", "paused-zombie"]
+    assert {fault.role for fault in found} == {"leader"}
+
+
+def test_every_role_is_chosen_where_asked_for() -> None:
+    assert [fault.role for fault in chosen(["kill"], every_role=True)] == list(Kill.roles)
+
+
+def test_a_glob_that_matches_nothing_is_told_what_there_is() -> None:
+    with pytest.raises(KitError, match="'kil' matches no fault; there are clock-shift, "):
+        chosen(["kil"])
