@@ -1,0 +1,54 @@
+"""What a node makes of an engine that refuses: it tries again what passes by itself, and tells all else in its words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import docker.errors
+import pytest
+
+from fixtures.cluster import node as module
+from fixtures.cluster.node import Node
+from fixtures.errors import EngineTrouble
+
+
+def refusal(said: str) -> docker.errors.APIError:
+    return docker.errors.APIError("500 Server Error", explanation=said)
+
+
+class Container:
+    """Refuses with each of the errors in turn, then does it."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors: Iterator[Exception] = iter(errors)
+        self.pauses = 0
+
+    def pause(self) -> None:
+        self.pauses += 1
+        for error in self._errors:
+            raise error
+
+
+def node_on(container: Any) -> Node:
+    node = object.__new__(Node)
+    node.name, node._container = "broker-1", container
+    return node
+
+
+def test_a_process_that_cannot_be_frozen_just_now_is_frozen_a_moment_later() -> None:
+    container = Container(refusal("OCI runtime pause failed: unable to freeze: unknown"))
+    node_on(container).pause()
+    assert container.pauses == 2
+
+
+def test_one_that_never_can_is_trouble_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PASSES_WITHIN", 0.0)
+    container = Container(*[refusal("unable to freeze")] * 3)
+    with pytest.raises(EngineTrouble, match="pausing broker-1, 1 times, failed, the engine says: unable to freeze"):
+        node_on(container).pause()
+
+
+def test_anything_else_is_told_at_once() -> None:
+    container = Container(refusal("no such container"))
+    with pytest.raises(EngineTrouble, match="pausing broker-1 failed, the engine says: no such container"):
+        node_on(container).pause()
+    assert container.pauses == 1
