@@ -24,6 +24,7 @@ from fixtures.cluster import Topology
 from fixtures.errors import KitError
 from fixtures.faults.fault import Unavailable
 from fixtures.faults.injector import Injected, Unhealed, Unwitnessed
+from fixtures.images import Image
 from fixtures.runs import Run
 from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault, History, Note
@@ -110,6 +111,11 @@ class FakeWatch:
         pass
 
 
+IMAGE = Image(
+    reference="some", id="some", version="4.3.1", label="4.3.1", class_path=(), kafka_opts=(), clients_jar=Path(), cds=None
+)  # fmt: skip
+
+
 class FakeBench(Bench):
     """Its faults meet a scene in memory."""
 
@@ -126,7 +132,7 @@ class FakeLab(Lab):
     """Boots clusters in memory, as many as `boots` has; the entries are what each of them lacks after an example."""
 
     def __init__(self, out: Path, run: Run, boots: list[list[str]], profile: Profile) -> None:
-        super().__init__(Settings(versions=[], out=str(out), profile=profile), run, "gw0", {})
+        super().__init__(Settings(versions=[], out=str(out), profile=profile), run, "gw0", {"4.3.1": IMAGE})
         self.booted: list[FakeCluster] = []
         self.watches: list[FakeWatch] = []
         self._boots = iter(boots)
@@ -385,3 +391,15 @@ def test_a_machine_without_a_cluster_says_so_once(play: Play) -> None:
     _, shard, _ = play(machine_of(Step(shows=False)), [[REASON]], "quick")
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.detail.count("no cluster came up")) == ("error", 1)
+
+
+def test_columns_share_their_time(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two minutes a version: one worker may spend four on two, on whichever needs them."""
+    clock = iter([10.0, 40.0])
+    with Run.begin() as run:
+        lab = Lab(Settings(versions=[], out=str(tmp_path)), run, "gw0", {"3.9.2": IMAGE, "4.3.1": IMAGE})
+        monkeypatch.setattr("conformance.running.lab.time.monotonic", lambda: next(clock))
+        assert lab.time_left() == 240
+        lab.timed(lambda: None)
+        assert lab.time_left() == 210
+        lab.close()

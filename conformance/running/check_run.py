@@ -41,7 +41,7 @@ class CheckRun:
         began = time.monotonic()
         outcome: Literal["done", "error", "cut-off"] = "done"
         try:
-            if self.lab.time_left(self.label) <= 0:
+            if self.lab.time_left() <= 0:
                 outcome = "cut-off"
             else:
                 self.run_examples()

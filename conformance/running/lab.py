@@ -58,7 +58,7 @@ class Lab:
         self._failed: dict[tuple[str, str], str] = {}
         self._writer = HistoryWriter(settings.out_dir / self.history_path)
         self._shards: dict[str, ShardWriter] = {}
-        self._spent: dict[str, float] = {}
+        self._spent = 0.0
         self._examples = 0
 
     # --- clusters
@@ -212,15 +212,16 @@ class Lab:
         """A column whose cluster never came up: what its image says, and nothing that it would have declared."""
         return column_of(label, self.images[label], {})
 
-    def time_left(self, label: str) -> float:
-        return BUDGET[self.settings.profile] - self._spent.get(label, 0.0)
+    def time_left(self) -> float:
+        """Seconds. Columns share the cores and so their time: what one does not need is the others'."""
+        return BUDGET[self.settings.profile] * len(self.images) - self._spent
 
-    def timed(self, label: str, do: Callable[[], None]) -> None:
+    def timed(self, do: Callable[[], None]) -> None:
         began = time.monotonic()
         try:
             do()
         finally:
-            self._spent[label] = self._spent.get(label, 0.0) + time.monotonic() - began
+            self._spent += time.monotonic() - began
 
     def close(self) -> None:
         self.drop_cluster()

@@ -13,7 +13,7 @@ import pytest
 Profile = Literal["smoke", "quick", "nightly"]
 
 BUDGET: dict[str, float] = {"smoke": 120.0, "quick": 720.0, "nightly": 3600.0}
-"""Seconds that the checks of one column may take, by profile."""
+"""Seconds that a worker may spend on checks for each column of the run, by profile."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
