@@ -52,10 +52,17 @@ def divergence_is_told_at_once(quorum: Quorum, by: int, wait: int, expected: str
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
 def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
-    """At the log end a fetch is answered empty when its wait is over, not before."""
+    """At the log end a fetch is answered empty when its wait is over, not before.
+
+    All is committed before it waits: the rise of the high watermark that follows an append may answer it too.
+    """
     at_end = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(at_end.batches), "an append")
-    seen = waited(quorum, at_end.batches[-1].last_offset + 1, wait)
+    end = at_end.batches[-1].last_offset + 1
+    quorum.bench.eventually(
+        lambda: waited(quorum, end, 0).answer.high_watermark >= end, f"all before {end} is committed"
+    )
+    seen = waited(quorum, end, wait)
     yield premise(not seen.answer.batches, "nothing appended meanwhile")
     over = wait <= seen.milliseconds < wait + LATE
     yield held_if(over, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
