@@ -52,16 +52,28 @@ def divergence_is_told_at_once(quorum: Quorum, by: int, wait: int, expected: str
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
 def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
-    """At the log end a fetch is answered empty when its wait is over, not before.
-
-    All is committed before it waits: the rise of the high watermark that follows an append may answer it too.
-    """
+    """At the log end a fetch is answered empty when its wait is over, not before; here with all of the log committed."""
     at_end = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(at_end.batches), "an append")
     end = at_end.batches[-1].last_offset + 1
     quorum.bench.eventually(
         lambda: waited(quorum, end, 0).answer.high_watermark >= end, f"all before {end} is committed"
     )
+    seen = waited(quorum, end, wait)
+    yield premise(not seen.answer.batches, "nothing appended meanwhile")
+    over = wait <= seen.milliseconds < wait + LATE
+    yield held_if(over, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
+
+
+@probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
+def commit_leaves_a_fetch_waiting_that_names_no_high_watermark(
+    quorum: Quorum, wait: int
+) -> Generator[Said, None, None]:
+    """As above, right after an append: its commit is for those that name a high watermark (the field's default: none do)."""
+    appended = waited(quorum, log_end(quorum), LONG).answer
+    yield premise(bool(appended.batches), "an append")
+    end = appended.batches[-1].last_offset + 1
+    yield premise(appended.high_watermark < end, f"a record before {end} that was not committed yet")
     seen = waited(quorum, end, wait)
     yield premise(not seen.answer.batches, "nothing appended meanwhile")
     over = wait <= seen.milliseconds < wait + LATE
