@@ -16,7 +16,7 @@ from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRO
 from conformance.running.storm import Storm, drawn_plans, succeeded, summary
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, UnknownVersion
-from fixtures.faults.show import Stages, chosen, kinds, show, table
+from fixtures.faults.show import Stages, as_expected, chosen, kinds, show, table
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run, forget, sweep
 
@@ -96,8 +96,7 @@ def faults(options: Sequence[str]) -> int:
         finally:
             run.end(connect())
     _say(table(shown))
-    expected = {"unwitnessed" if asked.sabotage else "witnessed", "unavailable"}
-    return 0 if all(row.ending in expected for rows in shown.values() for row in rows) else EXIT_TROUBLE
+    return 0 if all(as_expected(rows, sabotage=asked.sabotage) for rows in shown.values()) else EXIT_TROUBLE
 
 
 def storm(options: Sequence[str]) -> int:

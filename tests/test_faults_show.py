@@ -5,7 +5,7 @@ import pytest
 from fixtures.errors import KitError
 from fixtures.faults.injector import Injected
 from fixtures.faults.process import Kill
-from fixtures.faults.show import Shown, chosen, table
+from fixtures.faults.show import Ending, Shown, as_expected, chosen, table
 
 
 def shown(witness: dict[str, object]) -> Shown:
@@ -56,3 +56,24 @@ def test_every_role_is_chosen_where_asked_for() -> None:
 def test_a_glob_that_matches_nothing_is_told_what_there_is() -> None:
     with pytest.raises(KitError, match="'kil' matches no fault; there are clock-shift, "):
         chosen(["kil"])
+
+
+def of(*endings: Ending) -> list[Shown]:
+    return [Shown(fault="kill", role="leader", ending=ending) for ending in endings]
+
+
+def test_all_witnessed_is_as_expected_and_what_cannot_be_had_does_not_count() -> None:
+    assert as_expected(of("witnessed", "unavailable"))
+    assert not as_expected(of("witnessed", "unwitnessed"))
+    assert not as_expected(of("witnessed", "unhealed"))
+
+
+def test_nothing_but_unavailable_faults_is_no_success() -> None:
+    assert not as_expected(of("unavailable"))
+    assert not as_expected([])
+
+
+def test_a_sabotaged_fault_must_not_be_witnessed() -> None:
+    assert as_expected(of("unwitnessed"), sabotage=True)
+    assert not as_expected(of("unwitnessed", "witnessed"), sabotage=True)
+    assert not as_expected(of("unavailable"), sabotage=True)
