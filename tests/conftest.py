@@ -1,11 +1,13 @@
 """What several of the kit's own tests need."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker
 import pytest
 
 from fixtures.engine import connect
+from fixtures.runs import Run
 
 
 @pytest.fixture
@@ -25,3 +27,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def client() -> docker.DockerClient:
     return connect()
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """A run for the module's clusters; whatever carries its id is removed at the end."""
+    with Run.begin() as run:
+        yield run
+        run.end(connect())

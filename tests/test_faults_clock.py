@@ -1,11 +1,8 @@
 """The moved clock: what the file says, how an image is seen to follow, and that the witness reads the broker's own time."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from fixtures.cluster import KRaftCluster
-from fixtures.engine import connect
 from fixtures.faults.clock import ClockShift
 from fixtures.faults.injector import Injector, Unwitnessed
 from fixtures.faults.lab import LAB
@@ -35,13 +32,6 @@ def test_an_image_follows_when_its_java_tells_the_moved_date(said: str, followed
 
 def test_a_shift_that_cannot_be_measured_is_not_available() -> None:
     assert "cannot be told" in ClockShift(seconds=-3).available(scene_of({})).reason
-
-
-@pytest.fixture(scope="module")
-def run() -> Iterator[Run]:
-    with Run.begin() as run:
-        yield run
-        run.end(connect())
 
 
 @pytest.mark.docker

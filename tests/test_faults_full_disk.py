@@ -1,7 +1,5 @@
 """A full disk that is not full: everything else is as it would be, and the witness stays away."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from fixtures.cluster import KRaftCluster
@@ -14,13 +12,6 @@ from fixtures.images import obtain
 from fixtures.runs import Run
 
 pytestmark = pytest.mark.docker
-
-
-@pytest.fixture(scope="module")
-def run() -> Iterator[Run]:
-    with Run.begin() as run:
-        yield run
-        run.end(connect())
 
 
 def test_a_small_disk_with_room_is_no_full_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,15 @@
 """Nodes of another release: what may be mixed, and that what a newer release wrote is read by the older one."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.engine import connect
-from fixtures.faults.injector import Injector
+from fixtures.faults.injector import Injector, Unwitnessed
 from fixtures.faults.lab import QUICK
 from fixtures.faults.scene import Scene
+from fixtures.faults.show import without_effect
 from fixtures.faults.upgrade import Upgrade, numbers
 from fixtures.images import Image, obtain
 from fixtures.runs import Run
@@ -44,13 +43,6 @@ def test_what_runs_already_is_no_change() -> None:
 
 def test_releases_compare_by_number() -> None:
     assert numbers("3.10.0") > numbers("3.9.2") > numbers("3.9-IV0")
-
-
-@pytest.fixture(scope="module")
-def run() -> Iterator[Run]:
-    with Run.begin() as run:
-        yield run
-        run.end(connect())
 
 
 @pytest.mark.docker
@@ -87,6 +79,8 @@ class TestLive:
         )
         with KRaftCluster(topology, obtain("4.3.1"), run).boot() as cluster, Scene.on(cluster) as scene:
             injector = Injector(scene)
+            with pytest.raises(Unwitnessed):  # the act left out
+                injector.inject(without_effect(Upgrade(role="leader", to="3.9.2")))
             with injector.under(Upgrade(role="leader", to="3.9.2")) as injected:
                 assert injected.witness["release"][injected.nodes[0]] == ["4.3.1", "3.9.2"]
 

@@ -1,12 +1,9 @@
 """Metrics of a node: what the agent's answers mean, and that a node's own are those of the cluster."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from fixtures import metrics
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.engine import connect
 from fixtures.images import obtain
 from fixtures.metrics import BROKER_METADATA, RAFT, NoMetrics
 from fixtures.runs import Run
@@ -22,13 +19,6 @@ def test_an_unknown_name_is_told_with_the_agents_words() -> None:
     answer = b'{"status": 404, "error": "javax.management.InstanceNotFoundException : kafka.server:type=no"}'
     with pytest.raises(NoMetrics, match="InstanceNotFoundException"):
         metrics.value_of(answer, "kafka.server:type=no")
-
-
-@pytest.fixture(scope="module")
-def run() -> Iterator[Run]:
-    with Run.begin() as run:
-        yield run
-        run.end(connect())
 
 
 @pytest.mark.docker
