@@ -11,11 +11,12 @@ import msgspec
 from conformance.faulting import Faults
 from fixtures.cluster import KRaftCluster, NodeState, Peers
 from fixtures.cluster.topology import Member
+from fixtures.disk.held import HeldReplicas, held
 from fixtures.errors import KitError
 from fixtures.faults.scene import Scene
 from fixtures.images import jar_of
 from fixtures.tape import Tape
-from fixtures.waiting import eventually
+from fixtures.waiting import Overdue, eventually
 from fixtures.wire import NodeClient, Schemas
 from fixtures.wire.calls import Topic
 from history.shards import Column
@@ -53,6 +54,13 @@ class Moment(msgspec.Struct, frozen=True):
 
     seconds: float
     unix_ms: int
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """How often the kit looked whether something had come true, and whether it had at last."""
+
+    tries: int
+    met: bool
 
 
 class Bench:
@@ -161,6 +169,31 @@ class Bench:
             every = 0.0
         return eventually(probe, within=within, what=what, every=every)
 
+    def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
+        """Whether it comes true in time: for what a requirement says, where not coming true is a finding and no trouble."""
+        tries = 0
+
+        def tried() -> bool:
+            nonlocal tries
+            tries += 1
+            return probe()
+
+        def settled() -> Settled:
+            try:
+                eventually(tried, within=within, what=what)
+            except Overdue:
+                return Settled(tries, False)
+            return Settled(tries, True)
+
+        if self._cluster is not None:
+            found = settled()
+            return self.tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
+        # The tries themselves are on the tape as well, and their answers have to be taken from it.
+        stored = self.tape.call("kit", "settles", {"what": what}, Settled, settled)
+        for _ in range(stored.tries):
+            probe()
+        return stored.met
+
     # --- faults
 
     def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> Faults:
@@ -252,6 +285,14 @@ class Bench:
                 return File(None)
 
         return self.tape.call(name, "read_file", {"path": path}, File, read)
+
+    def replicas(self, *partitions: str) -> HeldReplicas:
+        """What every broker has on disk of partitions (`topic-0`) that are on all of them, read while they run."""
+
+        def read() -> HeldReplicas:
+            return held([self._live().node(name) for name in self.brokers], partitions)
+
+        return self.tape.call("cluster", "replicas", {"partitions": list(partitions)}, HeldReplicas, read)
 
     def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
         """What a record or file of the release says, read by the schema in one of its own jars, e.g. message

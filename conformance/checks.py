@@ -17,6 +17,8 @@ import msgspec
 from hypothesis.strategies import SearchStrategy
 
 from conformance.bench import Bench
+from conformance.judges.judge import Judge
+from conformance.judges.log import LOG_JUDGES
 from fixtures.cluster import Topology
 from history.observations import Result
 
@@ -102,7 +104,11 @@ Body = Callable[..., Generator[Said, None, None]]
 
 
 class Check:
-    """A probe: rows, rig, cases, strategies and body."""
+    """A probe or a scenario: rows, rig, cases, strategies and body.
+
+    A scenario has the name of its `schedule` in the catalogue, and its history is judged like that of a machine: `own_rows`
+    are those that the body speaks of, `rows` also those of the `judges`.
+    """
 
     def __init__(
         self,
@@ -113,8 +119,13 @@ class Check:
         smoke: bool,
         strategies: Mapping[str, Any],
         body: Body,
+        schedule: str = "",
+        judges: tuple[Judge, ...] = (),
     ) -> None:
-        self.rows = rows
+        self.own_rows = rows
+        self.rows = tuple(dict.fromkeys([*rows, *(one.row for one in judges)]))
+        self.schedule = schedule
+        self.judges = judges
         self.rig = rig
         self.cases = cases
         self.examples = examples
@@ -158,14 +169,34 @@ def probe(
     expectation on this column). Where `cases` is a single one, it is the default of `held_if` without such a parameter.
     """
 
-    def declare(body: Body) -> Check:
-        check = Check(rows, rig, tuple(cases) if cases is not None else None, examples, smoke, strategies, body)
-        if check.id in REGISTRY:
-            raise ValueError(f"check {check.id} is there twice; give one of them another name")
-        REGISTRY[check.id] = check
-        return check
+    named = tuple(cases) if cases is not None else None
+    return lambda body: _registered(Check(rows, rig, named, examples, smoke, strategies, body))
 
-    return declare
+
+def scenario(
+    schedule: str,
+    *rows: str,
+    rig: Rig[Any, Any],
+    cases: Sequence[str] | None = None,
+    examples: int = 2,
+    **strategies: Any,
+) -> Callable[[Body], Check]:
+    """Declare a fixed schedule of faults and requests, e.g. ``scenario("SC-03", "KIP320-CONS-01", rig=…)``.
+
+    As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with its whole history held
+    against the invariants of a log beside what the body says. A body ends with `conformance.rigs.rest.at_rest`.
+    """
+    named = tuple(cases) if cases is not None else None
+    return lambda body: _registered(
+        Check(rows, rig, named, examples, False, strategies, body, schedule=schedule, judges=LOG_JUDGES)
+    )
+
+
+def _registered(check: Check) -> Check:
+    if check.id in REGISTRY:
+        raise ValueError(f"check {check.id} is there twice; give one of them another name")
+    REGISTRY[check.id] = check
+    return check
 
 
 @cache

@@ -10,6 +10,7 @@ import msgspec
 from conformance.bench import Bench
 from conformance.catalogue import Facts, shipped
 from conformance.checks import Check, ObservationSaid, PremiseSaid
+from conformance.judges.judge import judge_all
 from fixtures.errors import KitError
 from history.observations import Observation
 
@@ -42,11 +43,31 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                     return Outcome("premise lost", said.what, [])
             elif isinstance(said, ObservationSaid):
                 observations.append(_observation(check, bench, said))
+        observations += _judged(check, bench)
     except KitError as error:
-        return Outcome("error", f"{type(error).__name__}: {error}", _proofs(observations))
+        # A scenario that did not come to its end has shown something all the same.
+        found = [*observations, *_judged(check, bench)]
+        return Outcome("error", f"{type(error).__name__}: {error}", _proofs(found))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return Outcome("error", traceback.format_exc(), _proofs(observations))
     return Outcome("judged", "", observations)
+
+
+def _judged(check: Check, bench: Bench) -> list[Observation]:
+    """What the judges of a scenario make of all that its tape holds."""
+    facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
+    return applicable(judge_all(check.judges, bench.tape.history), facts) if check.judges else []
+
+
+def applicable(observations: list[Observation], facts: Facts) -> list[Observation]:
+    """Only those of cases that the column must show. Raises KitError for a case that the catalogue does not have."""
+    for observation in observations:
+        if observation.case not in {case.id for case in shipped()[observation.requirement].cases}:
+            raise KitError(f"{observation.requirement} has no case {observation.case!r}, yet a judge observed it")
+    cases = {
+        row: {c.id for c in shipped()[row].applicable_cases(facts)} for row in {o.requirement for o in observations}
+    }
+    return [o for o in observations if o.case in cases[o.requirement]]
 
 
 def _proofs(observations: list[Observation]) -> list[Observation]:
@@ -73,7 +94,7 @@ def _observation(check: Check, bench: Bench, said: ObservationSaid) -> Observati
     example = bench.tape.example
     row = said.row or check.rows[0]
     case = said.case or example.case
-    if row not in check.rows or case not in {c.id for c in shipped()[row].cases}:
+    if row not in check.own_rows or case not in {c.id for c in shipped()[row].cases}:
         raise KitError(
             f"{check.id} observes {row} case {case!r}, which it does not declare or the catalogue does not have"
         )

@@ -12,6 +12,7 @@ from fixtures.faults.fault import Fault
 from fixtures.faults.injector import Injected, Injector
 from fixtures.faults.scene import Scene
 from fixtures.tape import Tape
+from fixtures.wire.calls import Topic
 
 CLUSTER = "cluster"
 """To whom the tape says a fault was done: which node it hit is known only by then."""
@@ -28,9 +29,13 @@ class Faults:
         self._scene = scene
         self._injector = Injector(scene, tape) if scene is not None else None
 
-    def inject(self, fault: Fault) -> Injected:
-        """Inject and wait for the witness. Raises Unavailable (nothing was done) and Unwitnessed (it was taken back)."""
-        return self._told("inject", fault, lambda: self._live().inject(fault))
+    def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0) -> Injected:
+        """Inject, around another partition where one is given, and wait for the witness.
+
+        Raises Unavailable (nothing was done) and Unwitnessed (it was taken back).
+        """
+        about = self._scene.about(topic, index) if self._scene is not None and topic is not None else None
+        return self._told("inject", fault, lambda: self._live().inject(fault, about))
 
     def heal(self, fault: Fault) -> Injected:
         """Take it back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""

@@ -16,9 +16,8 @@ import msgspec
 from conformance.bench import Bench
 from conformance.catalogue import Facts
 from conformance.checks import Check, all_checks
-from conformance.evaluate import evaluate
+from conformance.evaluate import applicable, evaluate
 from conformance.machines import all_machines
-from conformance.running.machine_run import applicable
 from fixtures.tape import StoredTape
 from history.events import History
 from history.observations import Observation

@@ -58,6 +58,7 @@ class FakeScene:
         self.cluster = FakeCluster()
         self.watch = FakeWatch(self.cluster)
         self.links = FakeLinks()
+        self.partition_name = "topic-0"
         self.in_sync: tuple[int, ...] = (1, 2, 3)
         self.controller: Any = "controller-101"
         self.lacks: list[str] = []

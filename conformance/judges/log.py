@@ -11,6 +11,7 @@ from itertools import combinations, pairwise
 
 from conformance.judges.judge import Finding, Judge, judge
 from conformance.judges.reading import (
+    AT_REST,
     EARLIEST,
     LATEST,
     NONE,
@@ -30,9 +31,6 @@ from conformance.judges.reading import (
     records_read,
 )
 from history.events import Answer, Call, Fault, History, Premise
-
-AT_REST = "at rest"
-"""What the machine calls the premise that everything is healed and writing has ended."""
 
 
 @judge("KIP101-INV-01")

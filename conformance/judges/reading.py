@@ -18,6 +18,14 @@ FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, uncommitted tail included (catalogue, tool T2)."""
 
 
+HEALED = "all faults are healed and nobody writes any more"
+"""The premise with which the wait for agreement begins (KIP101-INV-18)."""
+AT_REST = "at rest"
+"""The premise that all replicas agree; what is read after it is judged as read at rest."""
+CONVERGES_WITHIN = 33.0
+"""Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
+
+
 class RecordRead(msgspec.Struct, frozen=True):
     """A record as one replica held it: `content` is everything but its position."""
 

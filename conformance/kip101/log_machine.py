@@ -8,8 +8,8 @@ from functools import singledispatchmethod
 from hypothesis.stateful import precondition, rule
 
 from conformance.bench import Bench
-from conformance.judges.log import AT_REST, LOG_JUDGES
-from conformance.judges.reading import FUTURE_REPLICA
+from conformance.judges.log import LOG_JUDGES
+from conformance.judges.reading import AT_REST, FUTURE_REPLICA
 from conformance.machines import KafkaMachine, MachineCheck, machine
 from conformance.models.partition import PartitionModel
 from conformance.rigs.log import Partition, new_partition

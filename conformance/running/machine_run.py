@@ -15,7 +15,8 @@ from hypothesis.database import DirectoryBasedExampleDatabase, MultiplexedDataba
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.catalogue import Facts, shipped
+from conformance.catalogue import Facts
+from conformance.evaluate import applicable
 from conformance.machines import Executor, MachineCheck
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import SCHEDULE_NOTE, write_evidence
@@ -202,17 +203,6 @@ class LiveExample:
             self._trouble = f"{type(error).__name__}: {error}"
         except Exception:  # a bug of the executor: what it has recorded is judged all the same
             self._trouble = traceback.format_exc()
-
-
-def applicable(observations: list[Observation], facts: Facts) -> list[Observation]:
-    """Only those of cases that the column must show. Raises KitError for a case that the catalogue does not have."""
-    for observation in observations:
-        if observation.case not in {case.id for case in shipped()[observation.requirement].cases}:
-            raise KitError(f"{observation.requirement} has no case {observation.case!r}, yet a judge observed it")
-    cases = {
-        row: {c.id for c in shipped()[row].applicable_cases(facts)} for row in {o.requirement for o in observations}
-    }
-    return [o for o in observations if o.case in cases[o.requirement]]
 
 
 def first_of_each_row(violations: list[Observation]) -> list[Observation]:

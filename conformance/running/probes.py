@@ -49,13 +49,13 @@ class ProbeRun(CheckRun):
     def cases(self, column: Column) -> list[str]:
         """The cases to run for; one empty one for a probe that says itself which it observes; none if no row applies."""
         facts = Facts(version=column.version, ranges=column.ranges)
-        applicable = [row for id in self.check.rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
+        applicable = [row for id in self.check.own_rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
         if not applicable:
             return []
         if "case" not in self.check.takes and len(self.check.cases or ()) != 1:
             return [""]
         known = {case.id for row in applicable for case in row.applicable_cases(facts)}
-        first = shipped()[self.check.rows[0]]
+        first = shipped()[self.check.own_rows[0]]
         wanted = self.check.cases or [case.id for case in first.applicable_cases(facts)]
         return [case for case in wanted if case in known]
 
@@ -67,7 +67,9 @@ class ProbeRun(CheckRun):
 
     def _at_floor(self, case: str) -> bool:
         """Has every case seen so far (of those that this round was for) what a probe's cell needs?"""
-        seen = {key: found for key, found in self._seen.items() if not case or key[1] == case}
+        # What judges find in a scenario's history is worth having, not worth another run.
+        own = {key: found for key, found in self._seen.items() if key[0] in self.check.own_rows}
+        seen = {key: found for key, found in own.items() if not case or key[1] == case}
         return bool(seen) and all(_enough(row, found) for (row, _), found in seen.items())
 
     def example(self, case: str, drawn: dict[str, Any]) -> Outcome:
