@@ -1,11 +1,13 @@
-"""Declaring a judge: a pure function from a history to what it saw."""
+"""Declaring a judge: a pure function from what a history tells to what it saw."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
+from conformance.judges.story import PartitionStory, stories
 from history.events import History
 from history.observations import Observation
 
@@ -20,19 +22,25 @@ class Finding(msgspec.Struct, frozen=True):
     label: str = ""
 
 
-Function = Callable[[History], Iterator[Finding]]
+Reading = Callable[[History], Sequence[Any]]
+"""What judges look at in place of bare events, such as the story of each partition."""
 
 
 class Judge:
-    """A function over a history, and the row that it judges."""
+    """A function over each part of a reading of the history, and the row that it judges."""
 
-    def __init__(self, row: str, function: Function) -> None:
+    def __init__(self, row: str, reading: Reading, function: Callable[[Any], Iterator[Finding]]) -> None:
         self.row = row
+        self.reading = reading
         self.function = function
 
     def __call__(self, history: History) -> list[Observation]:
         """All observations of one example; each shows the events by their numbers."""
-        return [self._observation(history, finding) for finding in self.function(history)]
+        return self.over(history, self.reading(history))
+
+    def over(self, history: History, parts: Sequence[Any]) -> list[Observation]:
+        """The same, of a history that was read already."""
+        return [self._observation(history, finding) for part in parts for finding in self.function(part)]
 
     def _observation(self, history: History, finding: Finding) -> Observation:
         return Observation(
@@ -46,11 +54,24 @@ class Judge:
         )
 
 
-def judge(row: str) -> Callable[[Function], Judge]:
-    """Make a function over a history the judge of `row`."""
-    return lambda function: Judge(row, function)
+def judge(row: str) -> Callable[[Callable[[History], Iterator[Finding]]], Judge]:
+    """Make a function over a whole history the judge of `row`."""
+    return lambda function: Judge(row, _whole, function)
+
+
+def log_judge(row: str) -> Callable[[Callable[[PartitionStory], Iterator[Finding]]], Judge]:
+    """Make a function over the story of one partition the judge of `row`."""
+    return lambda function: Judge(row, stories, function)
+
+
+def _whole(history: History) -> Sequence[History]:
+    return [history]
 
 
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
-    """Every judge's observations, in the order of the judges."""
-    return [observation for one in judges for observation in one(history)]
+    """Every judge's observations, in the order of the judges. What several of them look at is read once."""
+    readings: dict[Reading, Sequence[Any]] = {}
+    for one in judges:
+        if one.reading not in readings:
+            readings[one.reading] = one.reading(history)
+    return [observation for one in judges for observation in one.over(history, readings[one.reading])]

@@ -1,10 +1,10 @@
-"""The end of a machine's example or of a scenario: everything is healed, the replicas come to agree, and all of it is read out."""
+"""The end of a machine's example or of a scenario: all is healed, the replicas come to agree, and all of it is read out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.judges.reading import AT_REST, CONVERGES_WITHIN, FUTURE_REPLICA, HEALED
+from conformance.judges.story import AT_REST, CONVERGES_WITHIN, FUTURE_REPLICA, HEALED
 from conformance.rigs.log import Partition
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.cluster import PartitionMetadata
