@@ -44,7 +44,7 @@ DISK_LOSSES = ("cut-tail-above", "cut-tail-below", "flip-bytes", "wipe-disk")
 EPOCH_FILE_LOSSES = ("remove-epoch-checkpoint", "cut-epoch-checkpoint")
 QUORUM_STATE_LOST = "lose-quorum-state"
 RUNS_ON = frozenset(
-    [
+    (
         "bridge",
         "compaction",
         "cut-at-request",
@@ -78,7 +78,7 @@ RUNS_ON = frozenset(
         "ring",
         "roll-by-size",
         "roll-by-time",
-    ]
+    )
 )
 """Faults during which the processes they hit go on, or are only frozen. All others begin a new incarnation of a node."""
 
