@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fixtures.cluster import Topology
+from fixtures.faults.lab import QUICK
 
 PROMPT_GROUPS = {
     "group.consumer.assignment.interval.ms": "0",
@@ -40,3 +41,6 @@ FROZEN_VOTER = Topology(
 
 When it leads it appends a no-op record every 50 ms, so that there is something to commit.
 """
+
+QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
+"""The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
