@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -286,13 +286,17 @@ class Bench:
 
         return self.tape.call(name, "read_file", {"path": path}, File, read)
 
-    def replicas(self, *partitions: str) -> HeldReplicas:
-        """What every broker has on disk of partitions (`topic-0`) that are on all of them, read while they run."""
+    def replicas(self, *partitions: str, on: Sequence[str] = ()) -> HeldReplicas:
+        """What brokers have on disk of partitions (`topic-0`) that are on all of them, read while they run.
+
+        Of all brokers, unless `on` names those that host the partitions.
+        """
 
         def read() -> HeldReplicas:
-            return held([self._live().node(name) for name in self.brokers], partitions)
+            return held([self._live().node(name) for name in on or self.brokers], partitions)
 
-        return self.tape.call("cluster", "replicas", {"partitions": list(partitions)}, HeldReplicas, read)
+        request = {"partitions": list(partitions)} | ({"on": list(on)} if on else {})
+        return self.tape.call("cluster", "replicas", request, HeldReplicas, read)
 
     def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
         """What a record or file of the release says, read by the schema in one of its own jars, e.g. message

@@ -26,9 +26,12 @@ def at_rest(*partitions: Partition) -> bool:
         lambda: all(_agree(partition) for partition in partitions), "all replicas agree", CONVERGES_WITHIN
     )
     bench.tape.premise(AT_REST, met)
+    hosted: dict[tuple[int, ...], list[str]] = {}
     for partition in partitions:
-        read_out(partition)
-    bench.replicas(*(f"{partition.name}-{partition.index}" for partition in partitions))
+        hosts = tuple(sorted(read_out(partition).replicas))
+        hosted.setdefault(hosts, []).append(f"{partition.name}-{partition.index}")
+    for hosts, names in hosted.items():
+        bench.replicas(*names, on=[bench.name_of(id) for id in hosts])
     return met
 
 
@@ -46,8 +49,8 @@ def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_
     )
 
 
-def read_out(partition: Partition) -> None:
-    """What every replica holds and shows to consumers, and the leader's ends of all epochs."""
+def read_out(partition: Partition) -> PartitionMetadata:
+    """What every replica holds and shows to consumers, and the leader's ends of all epochs. Who they are is returned."""
     state = partition.state()
     for id in state.replicas:
         node = partition.bench.node(id)
@@ -55,6 +58,7 @@ def read_out(partition: Partition) -> None:
         node.fetch(partition.topic, partition.index, max(0, start), current_leader_epoch=state.leader_epoch)
     if state.leader >= 0:
         _read_ends(partition, partition.bench.node(state.leader), state.leader_epoch)
+    return state
 
 
 def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
