@@ -10,7 +10,7 @@ import msgspec
 
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import MetadataAnswer, PartitionMetadata, TopicMetadata
+from fixtures.wire.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
 from fixtures.wire.log import (
     CONSUMER,
     EARLIEST,
@@ -83,14 +83,17 @@ class LogHistory:
 
     # --- what brokers say
 
-    def metadata(self, broker: int, leader: int, epoch: int, error: Error = Error.NONE) -> Self:
-        """`broker` names leader and epoch."""
+    def metadata(
+        self, broker: int, leader: int, epoch: int, error: Error = Error.NONE, unfenced: tuple[int, ...] = BROKERS
+    ) -> Self:
+        """`broker` names leader and epoch, and the brokers that are alive."""
         partition = PartitionMetadata(
             error=error, partition=0, leader=leader, leader_epoch=epoch, replicas=BROKERS, isr=BROKERS
         )
         topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, partitions=(partition,))
         return self._answered(
-            self._asked(broker, "metadata", [TOPIC.name]), MetadataAnswer(version=12, brokers=(), topics=(topic,))
+            self._asked(broker, "metadata", [TOPIC.name]),
+            MetadataAnswer(version=12, brokers=_alive(unfenced), topics=(topic,)),
         )
 
     def settled(self, leader: int, epoch: int) -> Self:
@@ -199,6 +202,10 @@ class LogHistory:
     def at_rest(self) -> Self:
         self.events.append(Premise(**self._now(), what="at rest", met=True))
         return self
+
+
+def _alive(ids: tuple[int, ...]) -> tuple[Node, ...]:
+    return tuple(Node(node_id=id, host="localhost", port=9092) for id in ids)
 
 
 def _plain(value: Any) -> Any:

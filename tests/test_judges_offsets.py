@@ -1,0 +1,171 @@
+"""The judges of offsets that brokers answer: each catches what it is there for, and is silent on an honest history."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judges import offsets
+from fixtures.wire import Error
+from tests.histories import LogHistory, stamped
+from tests.judging import broken, held
+
+A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
+
+
+# --- the leader's watermark (KIP101-INV-08)
+
+
+class TestWatermark:
+    judge = offsets.watermark_is_monotone_on_a_leader
+
+    def test_a_watermark_that_falls_on_a_leader(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).fetch(1, A, epoch=0, hw=1)
+        assert broken(self.judge, told) == ["watermark"]
+
+    def test_a_log_start_that_falls_on_a_leader(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).whole(1, A, B, epoch=0, hw=2)
+        assert broken(self.judge, told) == ["log-start"]
+
+    def test_both_may_rise_or_stay(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).whole(1, B, epoch=0, hw=2, start=1)
+        assert held(self.judge, told) == ["watermark", "log-start"]
+
+    def test_a_followers_may_fall_when_it_meets_a_new_leader(self) -> None:
+        told = (
+            LogHistory()
+            .settled(1, 0)
+            .whole(3, A, B, epoch=0, hw=2)
+            .move(1, 2)
+            .settled(2, 1)
+            .whole(3, A, B, epoch=1, hw=1)
+        )
+        assert held(self.judge, told) == []
+        assert held(self.judge, told.whole(3, A, B, epoch=1, hw=0)) == []
+
+    def test_the_next_leader_may_begin_lower(self) -> None:
+        """Its own watermark lags by a fetch, and its log start by a trim that it had not heard of."""
+        told = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).move(1, 2).settled(2, 1)
+        assert held(self.judge, told.whole(2, A, B, epoch=1, hw=1)) == []
+
+    def test_a_leader_elected_again_begins_anew(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).settled(2, 1).settled(1, 2)
+        assert held(self.judge, told.whole(1, A, B, epoch=2, hw=1)) == []
+
+    def test_a_restarted_leader_begins_at_its_checkpoint(self) -> None:
+        """Releases before 4.0 may let it lead on at the same epoch."""
+        told = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).restart(1).whole(1, A, B, epoch=0, hw=0)
+        assert held(self.judge, told) == []
+
+
+# --- offsets of one answer (KIP101-INV-09)
+
+
+class TestOffsetsOfOneAnswer:
+    judge = offsets.offsets_of_one_answer_are_ordered
+
+    def test_a_watermark_above_the_log_end(self) -> None:
+        assert broken(self.judge, LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=3)) == ["log"]
+
+    def test_a_watermark_below_the_log_start(self) -> None:
+        assert broken(self.judge, LogHistory().settled(1, 0).whole(2, B, epoch=0, hw=0, start=1)) == ["log"]
+
+    def test_a_stable_offset_above_the_watermark(self) -> None:
+        assert broken(self.judge, LogHistory().settled(1, 0).fetch(1, A, epoch=0, hw=1, lso=2)) == ["stable"]
+
+    def test_a_stable_offset_that_follows_the_log_end(self) -> None:
+        """Each time replication makes it look like a coincidence, but it happens each time."""
+        told = LogHistory().settled(1, 0).fetch(1, epoch=0, hw=0, lso=1).fetch(1, A, epoch=0, hw=1, lso=2)
+        assert broken(self.judge, told.fetch(1, A, B, epoch=0, hw=2)) == ["stable", "stable"]
+
+    def test_an_earliest_offset_above_the_latest(self) -> None:
+        assert broken(self.judge, LogHistory().settled(1, 0).earliest(1, 3).latest(1, 2)) == ["listed"]
+
+    def test_honest_offsets(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).earliest(1, 0).latest(1, 1)
+        assert held(self.judge, told) == ["log", "stable", "listed"]
+
+    def test_an_empty_log_and_one_trimmed_to_its_end(self) -> None:
+        told = (
+            LogHistory()
+            .settled(1, 0)
+            .whole(1, epoch=0, hw=0)
+            .whole(1, epoch=0, hw=3, start=3)
+            .whole(2, epoch=0, hw=3, start=3)
+        )
+        assert held(self.judge, told.earliest(1, 3).latest(1, 3)) == ["log", "stable"] * 3 + ["listed"]
+
+    def test_a_log_that_ends_with_a_marker(self) -> None:
+        """Control batches are no records, but they have offsets."""
+        told = LogHistory().settled(1, 0).whole(1, A, stamped(0, 1, "commit", control=True), epoch=0, hw=2)
+        assert held(self.judge, told) == ["log", "stable"]
+
+    def test_an_unclosed_transaction_holds_the_stable_offset_back(self) -> None:
+        assert held(self.judge, LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2, lso=1)) == ["stable"]
+
+    def test_a_watermark_that_rose_while_the_answer_was_made(self) -> None:
+        """A broker reads it first and the others after it, without a lock; the next answer shows that it rose."""
+        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1, lso=2).whole(1, A, B, epoch=0, hw=2)
+        assert held(self.judge, told) == ["log", "stable"]
+        told = LogHistory().settled(1, 0).whole(2, C, epoch=0, hw=1, start=2).whole(2, C, epoch=0, hw=3, start=2)
+        assert held(self.judge, told) == ["log", "stable"]
+
+    def test_ends_that_were_asked_for_at_different_times(self) -> None:
+        """Between them the broker came back with an older log start and watermark."""
+        told = LogHistory().settled(1, 0).earliest(1, 3).restart(1).settled(1, 2).latest(1, 2)
+        told.earliest(2, 3).latest(1, 2).earliest(1, 3).latest(1, -1, error=Error.OFFSET_NOT_AVAILABLE)
+        assert held(self.judge, told) == []
+
+
+# --- end offsets over epochs (KIP101-INV-14)
+
+
+def rested(*batches: object, start: int = 0, hw: int = 3) -> LogHistory:
+    """At rest, with the leader of epoch 2 read whole."""
+    return LogHistory().settled(1, 2).at_rest().whole(1, *batches, epoch=2, hw=hw, start=start)  # type: ignore[arg-type]
+
+
+THREE = (A, stamped(1, 1, "b"), stamped(2, 2, "c"))
+
+
+class TestEndOffsets:
+    judge = offsets.end_offsets_grow_with_the_epoch
+
+    def test_an_end_that_falls(self) -> None:
+        told = rested(*THREE).epoch_end(1, 0, (0, 2), 2).epoch_end(1, 1, (1, 1), 2).epoch_end(1, 2, (2, 3), 2)
+        assert broken(self.judge, told) == ["vector"]
+
+    @pytest.mark.parametrize("answer", [(2, 2), (2, 4), (1, 2)])
+    def test_a_newest_epoch_that_does_not_end_the_log(self, answer: tuple[int, int]) -> None:
+        told = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, answer, 2)
+        assert broken(self.judge, told) == ["vector"]
+
+    def test_ends_that_grow_to_the_log_end(self) -> None:
+        told = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, (2, 3), 2)
+        assert held(self.judge, told) == ["vector"] * 3
+
+    def test_epochs_without_records(self) -> None:
+        """Asked for an epoch that wrote nothing, the leader names the one below it, or none."""
+        told = rested(A, hw=1).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (0, 1), 2).epoch_end(1, 2, (2, 1), 2)
+        assert held(self.judge, told) == ["vector"] * 3
+
+    def test_epochs_that_were_trimmed_away(self) -> None:
+        told = rested(start=3).epoch_end(1, 0, (0, 3), 2).epoch_end(1, 1, (1, 3), 2).epoch_end(1, 2, (2, 3), 2)
+        assert held(self.judge, told) == ["vector"] * 3
+        unknown = rested(start=3).epoch_end(1, 0, (-1, -1), 2).epoch_end(1, 2, (2, 3), 2)
+        assert held(self.judge, unknown) == ["vector"]
+
+    def test_an_empty_log(self) -> None:
+        assert held(self.judge, rested(hw=0).epoch_end(1, 2, (2, 0), 2)) == ["vector"]
+
+    def test_a_leader_that_changed_meanwhile(self) -> None:
+        """The last question is refused, so the last answer is not of the newest epoch."""
+        told = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2)
+        told.epoch_end(1, 2, (-1, -1), 2, error=Error.FENCED_LEADER_EPOCH)
+        assert held(self.judge, told) == ["vector"]
+        late = rested(*THREE).settled(2, 3).epoch_end(2, 2, (2, 3), 3).epoch_end(2, 3, (3, 5), 3)
+        assert held(self.judge, late) == ["vector"]
+
+    def test_what_was_asked_before_the_rest_is_no_instance(self) -> None:
+        told = LogHistory().settled(1, 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, (2, 1), 2)
+        assert held(self.judge, told) == []
+        assert held(self.judge, told.at_rest()) == []
