@@ -8,9 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from conformance.damaging import Disk
 from conformance.faulting import Faults
 from fixtures.cluster import KRaftCluster, NodeState, Peers
+from fixtures.cluster.config import HOST_PORT
 from fixtures.cluster.topology import Member
+from fixtures.consumers import Consumer, closed
 from fixtures.disk.held import HeldReplicas, held
 from fixtures.errors import KitError
 from fixtures.faults.scene import Scene
@@ -85,6 +88,7 @@ class Bench:
         self._lent = clients if clients is not None else {}
         self._own: dict[ClientKey, NodeClient] = {}
         self._names = 0
+        self._consumers: list[Consumer] = []
         self._faults: list[Faults] = []
         self._broken: dict[str, str] = {}
 
@@ -143,10 +147,18 @@ class Bench:
 
     def close(self) -> None:
         """Close what this bench opened for itself; lent clients go on to the next example."""
+        closed(self._consumers)
         for client in self._own.values():
             client.close()
         for faults in self._faults:
             faults.close()
+
+    def consumer(self, name: str, group: str | None = None) -> Consumer:
+        """A consumer of kafka-python's, closed with the bench. Not for checks that are judged again by running them."""
+        cluster = self._live()
+        bootstrap = [f"127.0.0.1:{cluster.node(broker).host_ports[HOST_PORT]}" for broker in self.brokers]
+        self._consumers.append(Consumer(name, bootstrap, self.tape, group))
+        return self._consumers[-1]
 
     # --- names, time, waiting
 
@@ -214,6 +226,11 @@ class Bench:
             else:
                 self.start(name, fault)
 
+    def silent(self) -> list[str]:
+        """Brokers that the engine says are stopped or frozen: who asks them waits in vain. Not for checks that are judged
+        again by running them."""
+        return [name for name in self.brokers if self._live().node(name).state() != "running"]
+
     def lacking(self) -> list[str]:
         """What the check's faults left behind; empty when nothing."""
         return [line for faults in self._faults for line in faults.lacking()]
@@ -223,6 +240,23 @@ class Bench:
     def kill(self, name: str, role: str = "") -> Done:
         """SIGKILL, with the engine's word that the process is gone as the witness."""
         return self._fault("kill", name, role, "exited")
+
+    def crash(self, *names: str) -> dict[str, NodeState]:
+        """SIGKILL of several nodes side by side, so that none of them notices the end of another."""
+        for name in names:
+            self.tape.fault("kill", "inject", role=name, node=name)
+            self._broken[name] = "kill"
+
+        def act() -> dict[str, NodeState]:
+            self._live().each(lambda node: node.kill(), names)
+            return {name: self._live().node(name).state() for name in names}
+
+        states = self.tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
+        if set(states.values()) != {"exited"}:
+            raise KitError(f"a kill of {', '.join(names)} shows no effect: the engine says {states}")
+        for name in names:
+            self.tape.fault("kill", "witness", role=name, node=name, detail={"state": states[name]})
+        return states
 
     def stop(self, name: str, role: str = "") -> Done:
         return self._fault("stop", name, role, "exited")
@@ -297,6 +331,10 @@ class Bench:
 
         request = {"partitions": list(partitions)} | ({"on": list(on)} if on else {})
         return self.tape.call("cluster", "replicas", request, HeldReplicas, read)
+
+    def disk(self, name: str, partition: str) -> Disk:
+        """What a broker has on disk of a partition (`topic-0`), to be looked at, or damaged while it is down."""
+        return Disk(self.tape, name, partition, lambda: self._live().node(name))
 
     def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
         """What a record or file of the release says, read by the schema in one of its own jars, e.g. message

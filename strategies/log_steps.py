@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
-from hypothesis.strategies import SearchStrategy, builds, integers, sampled_from
+from hypothesis.strategies import SearchStrategy, builds, integers, one_of, sampled_from
 
-ReplicaRole = Literal["leader", "follower"]
+from fixtures.faults.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
+from fixtures.faults.elections import MoveLeader, PreferredElection, Reassignment
+from fixtures.faults.logs import RetentionBySize, RetentionByTime, RollBySize
+from fixtures.faults.process import Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.shapes import Isolate
+from fixtures.faults.unclean import UncleanElection, UncleanElectionByConfig
+from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
+from strategies.faults import parameters
+
+PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0"]
+"""`strict` has min.insync.replicas=2. `loose` has 1, so that what a lone leader acknowledged can be lost by an unclean
+election; `compacted` is cleaned while the machine works."""
+
+ReplicaRole = Literal["leader", "follower", "deposed"]
+"""`deposed` is who led before the leader of the moment, while it can be reached; else the leader."""
+
+StandingFault = (
+    CutOffFromControllers
+    | CutTailAbove
+    | CutTailBelow
+    | Isolate
+    | Kill
+    | PausedZombie
+    | PausePastFencing
+    | RemoveEpochCheckpoint
+    | Stop
+    | UncleanElection
+    | UncleanElectionByConfig
+)
+"""Faults that stand until they are healed, while clients go on."""
+
+PassingFault = (
+    MoveLeader | PreferredElection | Reassignment | RetentionBySize | RetentionByTime | RollBySize | RollingRestart
+)
+"""What needs the cluster whole, or is over when it shows."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
@@ -18,85 +52,200 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
         return False
 
 
-class Produce(Step, frozen=True, kw_only=True, tag="produce"):
-    """One batch of so many records to the leader."""
-
-    records: int
-    acks: Literal[-1, 1]
+class OnPartition(Step, frozen=True, kw_only=True):
+    on: PartitionName = "strict-0"
 
 
-class Read(Step, frozen=True, kw_only=True, tag="read"):
-    """Fetch everything, as a consumer or with the whole log in view, naming the epoch `epochs_back` ago."""
+# --- producers
 
-    role: ReplicaRole
-    whole: bool
+
+class Produce(OnPartition, frozen=True, kw_only=True, tag="produce"):
+    """One batch of so many records."""
+
+    records: int = 1
+    acks: Literal[-1, 0, 1] = -1
+    to: ReplicaRole = "leader"
+
+
+# --- raw fetchers
+
+
+class Read(OnPartition, frozen=True, kw_only=True, tag="read"):
+    """Fetch all from the log start, as a consumer or with the whole log in view, naming the epoch `epochs_back` ago (-1: the
+    next one)."""
+
+    role: ReplicaRole = "leader"
+    whole: bool = False
     epochs_back: int = 0
 
 
-class AskEpoch(Step, frozen=True, kw_only=True, tag="ask-epoch"):
+class FetchAt(OnPartition, frozen=True, kw_only=True, tag="fetch-at"):
+    """Fetch `before_end` records before the end of what has been seen, having fetched the epoch `last_back` ago up to there."""
+
+    role: ReplicaRole = "leader"
+    before_end: int = 0
+    last_back: int = 0
+    epochs_back: int = 0
+
+
+class Recall(OnPartition, frozen=True, kw_only=True, tag="recall"):
+    """Go back to a record that was read once, the `back`-th before the latest: Fetch behind it with its epoch, and look the
+    epoch up."""
+
+    role: ReplicaRole = "leader"
+    back: int = 0
+
+
+class AskEpoch(OnPartition, frozen=True, kw_only=True, tag="ask-epoch"):
     """OffsetForLeaderEpoch for the epoch `epochs_back` ago, claiming the one `claimed_back` ago to be current (-1: the next)."""
 
-    role: ReplicaRole
-    epochs_back: int
+    role: ReplicaRole = "leader"
+    epochs_back: int = 0
     claimed_back: int = 0
 
 
-class AskOffsets(Step, frozen=True, kw_only=True, tag="ask-offsets"):
-    """ListOffsets: earliest, then latest, at the leader."""
+class AskOffsets(OnPartition, frozen=True, kw_only=True, tag="ask-offsets"):
+    """ListOffsets, earliest and latest, claiming the epoch `claimed_back` ago to be current."""
+
+    role: ReplicaRole = "leader"
+    claimed_back: int = 0
 
 
-class Trim(Step, frozen=True, kw_only=True, tag="trim"):
+class Trim(OnPartition, frozen=True, kw_only=True, tag="trim"):
     """DeleteRecords, keeping so many records below the high watermark."""
 
-    keep: int
+    keep: int = 1
 
 
-class Kill(Step, frozen=True, kw_only=True, tag="kill"):
-    """SIGKILL the replica in that role; the step ends when the others see another leader, or the ISR without it."""
+# --- consumers of kafka-python
 
-    role: ReplicaRole
+
+class Consume(Step, frozen=True, kw_only=True, tag="consume"):
+    """A consumer by itself reads all partitions on; its first time, from their beginning."""
+
+
+class Join(Step, frozen=True, kw_only=True, tag="join"):
+    """Another member subscribes to all topics: a rebalance."""
+
+
+class PollGroup(Step, frozen=True, kw_only=True, tag="poll-group"):
+    """Every member polls, and commits its positions with their epochs."""
+
+    commit: bool = True
+
+
+class Leave(Step, frozen=True, kw_only=True, tag="leave"):
+    """The member that joined last leaves: a rebalance."""
+
+
+class AskCommitted(Step, frozen=True, kw_only=True, tag="ask-committed"):
+    """OffsetFetch of all that the group has committed."""
+
+
+# --- faults
+
+
+class Disturb(OnPartition, frozen=True, kw_only=True, tag="disturb"):
+    """A fault around the partition, that stands until it is healed."""
+
+    fault: StandingFault
 
     @property
     def disturbs(self) -> bool:
         return True
 
 
-class Restart(Step, frozen=True, kw_only=True, tag="restart"):
-    """Start what is down; the step ends when the ISR is full again."""
+class Shake(OnPartition, frozen=True, kw_only=True, tag="shake"):
+    """A fault around the partition, that is over with the step."""
 
-
-class MoveLeader(Step, frozen=True, kw_only=True, tag="move-leader"):
-    """Reassign so that a follower is preferred, and elect it."""
+    fault: PassingFault
 
     @property
     def disturbs(self) -> bool:
         return True
 
 
-class PreferredElection(Step, frozen=True, kw_only=True, tag="preferred-election"):
-    """Elect the first replica, if it does not lead already."""
+class Heal(Step, frozen=True, kw_only=True, tag="heal"):
+    """Take back what stands; the step ends when the cluster is whole."""
 
 
-LogStep = Produce | Read | AskEpoch | AskOffsets | Trim | Kill | Restart | MoveLeader | PreferredElection
+LogStep = (
+    Produce
+    | Read
+    | FetchAt
+    | Recall
+    | AskEpoch
+    | AskOffsets
+    | Trim
+    | Consume
+    | Join
+    | PollGroup
+    | Leave
+    | AskCommitted
+    | Disturb
+    | Shake
+    | Heal
+)
 
-ROLES: tuple[ReplicaRole, ...] = ("leader", "follower")
+PARTITIONS: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
+UNCLEAN_ON: tuple[PartitionName, ...] = ("loose-0",)
+ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "deposed")
+
+# The first two are where most invariants hold, so that they are drawn more often.
+_ON = sampled_from([*PARTITIONS, "strict-0", "loose-0"])
+_ROLE = sampled_from(ROLES)
+_BACK = integers(-1, 2)
 
 
 def produces() -> SearchStrategy[Produce]:
-    return builds(Produce, records=integers(1, 4), acks=sampled_from([-1, 1]))
+    return builds(Produce, on=_ON, records=integers(1, 4), acks=sampled_from([-1, 1, 0]), to=_ROLE)
 
 
 def reads() -> SearchStrategy[Read]:
-    return builds(Read, role=sampled_from(ROLES), whole=sampled_from([True, False]), epochs_back=integers(0, 2))
+    return builds(Read, on=_ON, role=_ROLE, whole=sampled_from([True, False]), epochs_back=_BACK)
+
+
+def fetches() -> SearchStrategy[FetchAt]:
+    return builds(FetchAt, on=_ON, role=_ROLE, before_end=integers(-1, 4), last_back=_BACK, epochs_back=_BACK)
+
+
+def recalls() -> SearchStrategy[Recall]:
+    return builds(Recall, on=_ON, role=_ROLE, back=integers(0, 9))
 
 
 def epoch_questions() -> SearchStrategy[AskEpoch]:
-    return builds(AskEpoch, role=sampled_from(ROLES), epochs_back=integers(0, 3), claimed_back=integers(-1, 1))
+    return builds(AskEpoch, on=_ON, role=_ROLE, epochs_back=integers(0, 3), claimed_back=_BACK)
+
+
+def offset_questions() -> SearchStrategy[AskOffsets]:
+    return builds(AskOffsets, on=_ON, role=_ROLE, claimed_back=_BACK)
 
 
 def trims() -> SearchStrategy[Trim]:
-    return builds(Trim, keep=integers(0, 3))
+    return builds(Trim, on=sampled_from(PARTITIONS[:3]), keep=integers(0, 3))
 
 
-def kills() -> SearchStrategy[Kill]:
-    return builds(Kill, role=sampled_from(ROLES))
+def disturbances() -> SearchStrategy[Disturb]:
+    anywhere = (CutOffFromControllers, Isolate, Kill, PausePastFencing, PausedZombie, Stop)
+    disks = (CutTailAbove, CutTailBelow, RemoveEpochCheckpoint)
+    unclean = (UncleanElection, UncleanElectionByConfig)
+    return one_of(
+        *(_standing(kind, PARTITIONS, role=sampled_from(["leader", "follower"])) for kind in (*anywhere, *disks)),
+        # On the machine's own partition: that is what the others are compared with.
+        *(_standing(kind, UNCLEAN_ON, own_topic=sampled_from([False])) for kind in unclean),
+    )
+
+
+def _standing(kind: Any, on: tuple[PartitionName, ...], **drawn: SearchStrategy[Any]) -> SearchStrategy[Disturb]:
+    return builds(Disturb, on=sampled_from(on), fault=builds(kind, **{**parameters(kind), **drawn}))
+
+
+def shakes() -> SearchStrategy[Shake]:
+    return one_of(
+        *(_passing(kind, PARTITIONS) for kind in (MoveLeader, PreferredElection, Reassignment, RollingRestart)),
+        *(_passing(kind, PARTITIONS[:3]) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
+    )
+
+
+def _passing(kind: Any, on: tuple[PartitionName, ...]) -> SearchStrategy[Shake]:
+    return builds(Shake, on=sampled_from(on), fault=builds(kind, **parameters(kind)))

@@ -1,0 +1,343 @@
+"""What the steps of the log machine do: requests by role, consumers, and faults around one of four partitions.
+
+Whatever is refused or lost on the way is on the tape and left to the judges; the schedule goes on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from functools import singledispatchmethod
+
+from conformance.bench import Bench
+from conformance.rigs.log import Partition, PartitionData
+from conformance.rigs.rest import at_rest, read_whole
+from fixtures.consumers import Consumer, ConsumerTrouble
+from fixtures.errors import KitError
+from fixtures.faults.fault import Fault, Unavailable
+from fixtures.faults.injector import Unhealed
+from fixtures.waiting import Overdue
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
+from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
+from fixtures.wire.records import NewBatch, NewRecord
+from fixtures.wire.topics import NewTopic
+from strategies.log_steps import (
+    AskCommitted,
+    AskEpoch,
+    AskOffsets,
+    Consume,
+    Disturb,
+    FetchAt,
+    Heal,
+    Join,
+    Leave,
+    LogStep,
+    PartitionName,
+    PollGroup,
+    Produce,
+    Read,
+    Recall,
+    ReplicaRole,
+    Shake,
+    Trim,
+)
+
+SETTINGS: dict[str, dict[str, str]] = {
+    "strict": {"min.insync.replicas": "2"},
+    "loose": {"min.insync.replicas": "1"},
+    "compacted": {
+        "cleanup.policy": "compact",
+        "min.insync.replicas": "2",
+        "min.cleanable.dirty.ratio": "0.01",
+        "segment.ms": "1000",
+    },
+}
+KEYS = 3
+"""So few keys has the compacted partition, that there is always something to clean."""
+ACKNOWLEDGED_WITHIN_MS = 1_500
+LEADS_WITHIN = 5.0
+"""Seconds until a step that needs a leader is left out; a whole cluster elects one within two."""
+GROUP = "group"
+
+
+class Absent(KitError):
+    """Nobody plays the role that the step is aimed at."""
+
+
+class LogExecutor:
+    """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one, each on all three brokers."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.partitions = _new_partitions(bench)
+        self.faults = bench.faults(self.partitions["strict-0"].topic)
+        self._standing: list[Fault] = []
+        self._silent: set[str] = set()
+        self._written = 0
+        self._led: dict[str, list[int]] = defaultdict(list)
+        self._ends: dict[str, int] = defaultdict(int)
+        self._pairs: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._alone: Consumer | None = None
+        self._members: list[Consumer] = []
+        self._joined = 0
+
+    def step(self, step: LogStep) -> None:
+        """A step that gets no answer has an unknown outcome (info), one that nobody can be asked for is left out."""
+        with suppress(WireError, Unavailable, Absent, ConsumerTrouble):
+            self.run(step)
+
+    @singledispatchmethod
+    def run(self, step: LogStep) -> None:
+        raise TypeError(f"{step!r} is no step of the log machine")
+
+    # --- producers
+
+    @run.register
+    def _(self, step: Produce) -> None:
+        partition = self.partitions[step.on]
+        answer = self._in_role(step.on, step.to).produce(
+            partition.topic,
+            partition.index,
+            self._batch(step),
+            acks=step.acks,
+            timeout_ms=ACKNOWLEDGED_WITHIN_MS,
+        )
+        if answer.error is Error.NONE:
+            self._ends[step.on] = max(self._ends[step.on], answer.base_offset + step.records)
+
+    def _batch(self, step: Produce) -> NewBatch:
+        numbers = range(self._written, self._written + step.records)
+        self._written += step.records
+        keyed = step.on == "compacted-0"
+        records = [NewRecord(f"value {n}".encode(), key=f"key {n % KEYS}".encode() if keyed else None) for n in numbers]
+        return NewBatch(tuple(records), timestamp=self.bench.now().unix_ms)
+
+    # --- raw fetchers
+
+    @run.register
+    def _(self, step: Read) -> None:
+        node, epoch = self._in_role(step.on, step.role), self._epoch(step.on, step.epochs_back)
+        partition = self.partitions[step.on]
+        if step.whole:
+            self._noted(step.on, read_whole(partition, node, epoch))
+        else:
+            self._noted(step.on, self._fetch(step.on, node, self._log_start(step.on, node), epoch))
+
+    @run.register
+    def _(self, step: FetchAt) -> None:
+        node = self._in_role(step.on, step.role)
+        offset = max(0, self._ends[step.on] - step.before_end)
+        last = self._epoch(step.on, step.last_back)
+        self._noted(step.on, self._fetch(step.on, node, offset, self._epoch(step.on, step.epochs_back), last))
+
+    @run.register
+    def _(self, step: Recall) -> None:
+        pairs = self._pairs[step.on]
+        if not pairs:
+            raise Absent(f"nothing was read from {step.on} yet")
+        offset, epoch = pairs[-1 - step.back % len(pairs)]
+        current = self._state(step.on).leader_epoch
+        partition, leader = self.partitions[step.on], self._in_role(step.on, "leader")
+        self._fetch(step.on, self._in_role(step.on, step.role), offset + 1, current, last=epoch)
+        leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
+
+    def _fetch(self, on: PartitionName, node: NodeClient, offset: int, epoch: int, last: int = -1) -> FetchedPartition:
+        partition = self.partitions[on]
+        return node.fetch(partition.topic, partition.index, offset, current_leader_epoch=epoch, last_fetched_epoch=last)
+
+    def _log_start(self, on: PartitionName, node: NodeClient) -> int:
+        partition = self.partitions[on]
+        return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
+
+    def _noted(self, on: PartitionName, answer: FetchedPartition) -> None:
+        """Remember how far the log went, and records that a client may come back for."""
+        self._ends[on] = max(self._ends[on], answer.high_watermark)
+        pairs = [(record.offset, b.leader_epoch) for b in answer.batches if not b.control for record in b.records]
+        self._pairs[on] += [pair for pair in pairs if pair[0] < answer.high_watermark]
+
+    @run.register
+    def _(self, step: AskEpoch) -> None:
+        node, partition = self._in_role(step.on, step.role), self.partitions[step.on]
+        asked, claimed = self._epoch(step.on, step.epochs_back), self._epoch(step.on, step.claimed_back)
+        node.offset_for_leader_epoch(partition.name, partition.index, asked, current_leader_epoch=claimed)
+
+    @run.register
+    def _(self, step: AskOffsets) -> None:
+        node, partition = self._in_role(step.on, step.role), self.partitions[step.on]
+        claimed = self._epoch(step.on, step.claimed_back)
+        for timestamp in (EARLIEST, LATEST):
+            node.list_offsets(partition.name, partition.index, timestamp, current_leader_epoch=claimed)
+
+    @run.register
+    def _(self, step: Trim) -> None:
+        node, partition = self._in_role(step.on, "leader"), self.partitions[step.on]
+        latest = node.list_offsets(partition.name, partition.index, LATEST).offset
+        node.delete_records(partition.name, partition.index, max(0, latest - step.keep), timeout_ms=2_000)
+
+    # --- consumers
+
+    @run.register
+    def _(self, step: Consume) -> None:
+        if self._alone is None:
+            self._alone = self.bench.consumer("consumer-1")
+            self._alone.assign([(partition.name, partition.index) for partition in self.partitions.values()])
+        self._alone.poll()
+
+    @run.register
+    def _(self, step: Join) -> None:
+        self._joined += 1
+        member = self.bench.consumer(f"member-{self._joined}", self._group)
+        self._members.append(member)
+        member.subscribe(sorted({partition.name for partition in self.partitions.values()}))
+        self._poll_all()
+
+    @run.register
+    def _(self, step: PollGroup) -> None:
+        self._poll_all()
+        for member in self._members if step.commit else ():
+            with suppress(ConsumerTrouble):
+                member.commit()
+
+    @run.register
+    def _(self, step: Leave) -> None:
+        if not self._members:
+            raise Absent("the group has no member")
+        self._members.pop().close()
+        self._poll_all()
+
+    def _poll_all(self) -> None:
+        """A rebalance ends only when all members poll."""
+        for member in self._members:
+            with suppress(ConsumerTrouble):
+                member.poll()
+
+    @run.register
+    def _(self, step: AskCommitted) -> None:
+        asked = next(self.bench.node(name) for name in self.bench.brokers if name not in self._silent)
+        coordinator = asked.find_coordinator(self._group, CoordinatorType.GROUP)
+        if coordinator.error is not Error.NONE or self.bench.name_of(coordinator.node_id) in self._silent:
+            raise Absent(f"nobody coordinates {self._group}: {coordinator}")
+        wanted = [(partition.topic, partition.index) for partition in self.partitions.values()]
+        self.bench.node(coordinator.node_id).offset_fetch(self._group, wanted)
+
+    @property
+    def _group(self) -> str:
+        return f"{GROUP}-{self.bench.tape.example.example}"
+
+    # --- faults
+
+    @run.register
+    def _(self, step: Disturb) -> None:
+        if self._standing:
+            raise Absent("another fault stands")
+        fault = self._inject(step.on, step.fault.fresh())
+        self._standing.append(fault)
+
+    @run.register
+    def _(self, step: Shake) -> None:
+        if self._standing:
+            raise Absent("another fault stands")
+        self.faults.heal(self._inject(step.on, step.fault.fresh()))
+
+    def _inject(self, on: PartitionName, fault: Fault) -> Fault:
+        partition = self.partitions[on]
+        for name in self.partitions:
+            self._remember_leader(name)
+        self.faults.inject(fault, partition.topic, partition.index)
+        self._silent = set(self.bench.silent())
+        return fault
+
+    def _remember_leader(self, on: PartitionName) -> None:
+        with suppress(Absent):
+            self._state(on)
+
+    @run.register
+    def _(self, step: Heal) -> None:
+        standing, self._standing = self._standing, []
+        for fault in reversed(standing):
+            self.faults.heal(fault)
+        self._silent = set()
+
+    # --- rest
+
+    def rest(self) -> None:
+        """Heal, let the replicas agree, and read everything. That they never agree is for the judges to say (KIP101-INV-18)."""
+        unhealed = self._healed()
+        self._silent = set(self.bench.silent())
+        with suppress(WireError, ConsumerTrouble, Absent):
+            self.run(AskCommitted())
+        if at_rest(*self.partitions.values()) and unhealed is not None:
+            raise unhealed
+
+    def _healed(self) -> Unhealed | None:
+        try:
+            self.run(Heal())
+        except Unhealed as unhealed:
+            return unhealed
+        return None
+
+    # --- by role
+
+    def _state(self, on: PartitionName) -> PartitionMetadata:
+        """The partition at the newest epoch that a broker which answers knows, once somebody leads. Raises Absent."""
+        try:
+            state = self.bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN)
+        except Overdue as overdue:
+            raise Absent(str(overdue)) from overdue
+        if self._led[on][-1:] != [state.leader]:
+            self._led[on].append(state.leader)
+        return state
+
+    def _newest(self, on: PartitionName) -> PartitionMetadata | None:
+        partition = self.partitions[on]
+        told: list[PartitionMetadata] = []
+        for name in self.bench.brokers:
+            if name not in self._silent:
+                with suppress(WireError):
+                    answer = self.bench.node(name).metadata([partition.name])
+                    told += [p for p in answer.topic(partition.name).partitions if p.partition == partition.index]
+        newest = max(told, key=lambda state: state.leader_epoch, default=None)
+        serves = newest is not None and newest.leader >= 0 and self.bench.name_of(newest.leader) not in self._silent
+        return newest if serves else None
+
+    def _epoch(self, on: PartitionName, back: int) -> int:
+        return max(0, self._state(on).leader_epoch - back)
+
+    def _in_role(self, on: PartitionName, role: ReplicaRole) -> NodeClient:
+        state = self._state(on)
+        players = {
+            "leader": [state.leader],
+            "follower": [id for id in state.replicas if id != state.leader and self._speaks(id)],
+            "deposed": [id for id in reversed(self._led[on]) if id != state.leader and self._speaks(id)]
+            or [state.leader],
+        }[role]
+        if not players:
+            raise Absent(f"no {role} of {on} can be asked")
+        return self.bench.node(players[0])
+
+    def _speaks(self, id: int) -> bool:
+        return self.bench.name_of(id) not in self._silent
+
+
+def _new_partitions(bench: Bench) -> dict[PartitionName, Partition]:
+    """Fresh topics; the two strict partitions are led by different brokers."""
+    ids = tuple(bench.id_of(name) for name in bench.brokers)
+    turned = (*ids[1:], ids[0])
+    assignments = {"strict": (ids, turned), "loose": (turned,), "compacted": (ids,)}
+    wanted = [NewTopic(bench.fresh(kind), assignments[kind], configs=SETTINGS[kind]) for kind in SETTINGS]
+    answer = bench.node(bench.brokers[0]).create_topics(wanted)
+    topics = {kind: Topic(made.name, made.topic_id) for kind, made in zip(SETTINGS, answer.topics, strict=True)}
+    refused = [made for made in answer.topics if made.error is not Error.NONE]
+    if refused:
+        raise KitError(f"topics could not be created: {refused}")
+    partitions: dict[PartitionName, Partition] = {
+        "strict-0": Partition(bench, PartitionData(topics["strict"], 0)),
+        "strict-1": Partition(bench, PartitionData(topics["strict"], 1)),
+        "loose-0": Partition(bench, PartitionData(topics["loose"], 0)),
+        "compacted-0": Partition(bench, PartitionData(topics["compacted"], 0)),
+    }
+    for partition in partitions.values():
+        partition.whole()
+    return partitions
