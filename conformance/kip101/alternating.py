@@ -1,0 +1,161 @@
+"""Tails of several epochs that nobody shares, and epochs without any record: truncation comes to an end (SC-06)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers, lists
+
+from conformance.bench import File
+from conformance.checks import Said, held_if, premise, scenario
+from conformance.judges.story import CONVERGES_WITHIN
+from conformance.rigs.epoch_file import entries_of, entry_of, read_epochs
+from conformance.rigs.log import Boundary, Partition
+from conformance.rigs.replicas import frozen
+from conformance.rigs.rest import at_rest, read_whole
+from conformance.rigs.turns import RECORDS, Stamped, Turn, Turns, prefer, quick_partition, seen_by, stamped
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.log import EpochEnd
+
+OFTEN = 0.1
+
+
+# --- alternating tails
+
+
+def turns_taken(turns: Turns, records: list[int]) -> list[Turn]:
+    """Two replicas lead alternately, the third is frozen all the time."""
+    two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
+    taken = [turns.take(records[0])]
+    for number, values in enumerate(records[1:], 1):
+        turns.hand_over(two[number % 2])
+        taken.append(turns.take(values))
+    return taken
+
+
+def holding(partition: Partition) -> dict[int, Stamped]:
+    """What every replica holds, by id."""
+    state = partition.settled()
+    reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
+    return {id: stamped(read) for id, read in reads.items()}
+
+
+def kept_entries(file: File, leader: File) -> bool:
+    """Are all its entries the leader's too?"""
+    mine, theirs = entries_of(file), entries_of(leader)
+    return mine is not None and theirs is not None and set(mine) <= set(theirs)
+
+
+def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int) -> Iterator[Said]:
+    """CACHE-04: what is left in the files of those who cut their tails."""
+    leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
+    for id in sorted(ids):
+        file = read_epochs(partition, id, lambda file: kept_entries(file, leading))
+        detail = f"{id} holds {entries_of(file)}, the leader {leader} {entries_of(leading)}"
+        yield held_if(kept_entries(file, leading), file, leading, row="KIP101-CACHE-04", case="records", detail=detail)
+
+
+def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
+    return (answer.error, answer.leader_epoch, answer.end_offset) == (Error.NONE, floor, next_start)
+
+
+def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Iterator[Said]:
+    """OFLE-03: epochs that others led, asked of a leader that has nothing of them."""
+    for epoch in epochs:
+        answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
+        yield held_if(is_gap(answer, floor.epoch, start), answer, row="KIP320-OFLE-03", case="gap")
+
+
+@scenario(
+    "SC-06",
+    "KIP101-TRUNC-03",
+    "KIP101-CACHE-04",
+    "KIP320-OFLE-03",
+    rig=quick_partition(1, min_insync_replicas="1"),
+    first=integers(1, 3),
+    second=integers(1, 3),
+    more=lists(integers(0, 3), min_size=1, max_size=3),
+    last=integers(0, 3),
+)
+def alternating_tails(
+    partition: Partition, first: int, second: int, more: list[int], last: int
+) -> Generator[Said, None, None]:
+    """Two replicas grow tails of their own in turn, the third, which has none of them, leads in the end: all agree."""
+    turns = Turns(partition)
+    taken = turns_taken(turns, [first, second, *more])
+    [third] = set(turns.replicas) - {turn.id for turn in taken}
+    leader = turns.hand_over(third)
+    winner = turns.take(last)
+    newest = {turn.id: turn for turn in taken}
+    cut = {id: set(stamped(turn.read)) - set(stamped(winner.read)) for id, turn in newest.items()}
+    yield premise(all(cut.values()), f"each of {list(newest)} has a tail to cut: {cut}")
+    known = {epoch for _, epoch, _ in stamped(winner.read)} - {winner.epoch}
+    gone = [turn.epoch for turn in taken if turn.epoch not in known]
+    yield premise(len(gone) >= 2 and max(gone) < winner.epoch, f"epochs {gone} passed {third} by")
+    floor, start = partition.data.boundaries[-1], winner.end - last
+    yield from gaps(partition, leader, gone, floor, start)
+    turns.wake(*turns.replicas)
+    met = at_rest(partition)
+    held = holding(partition)
+    same = met and set(held.values()) == {stamped(winner.read)}
+    yield held_if(same, winner.read, row="KIP101-TRUNC-03", case="alternating", detail=f"{met}: {held}")
+    yield from entries_are_the_leaders(partition, set(newest), third)
+
+
+# --- epochs without a record
+
+
+def rejoined(partition: Partition, id: int) -> bool:
+    """Is the replica in the ISR, by the word of every broker?"""
+    states = [seen_by(partition, partition.bench.id_of(name)) for name in partition.bench.brokers]
+    return all(state is not None and id in state.isr for state in states)
+
+
+def passed_by(partition: Partition, other: int, id: int) -> bool:
+    state = seen_by(partition, other)
+    return state is not None and id not in state.isr
+
+
+@scenario(
+    "SC-06",
+    "KIP101-TRUNC-07",
+    "KIP101-CACHE-04",
+    "KIP320-OFLE-03",
+    rig=quick_partition(0),
+    rounds=integers(2, 3),
+    records=integers(0, 2),
+)
+def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: int) -> Generator[Said, None, None]:
+    """A replica is elected and at once another one, without a write: the former drops its empty epoch and is back soon."""
+    end = RECORDS
+    for _ in range(rounds):
+        yield from empty_epoch(partition, end)
+        end += records
+        if records:
+            partition.write(*[b"afterwards"] * records)
+    at_rest(partition)
+
+
+def empty_epoch(partition: Partition, end: int) -> Generator[Said, None, None]:
+    bench, before = partition.bench, partition.whole()
+    former, successor = (id for id in before.replicas if id != before.leader)
+    epoch = partition.move_leader(to=former).leader_epoch
+    file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is not None)
+    yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} notes the empty epoch {epoch} at {end}")
+    with frozen(bench, bench.name_of(former)):
+        led = prefer(partition, successor, asked=successor)
+        bench.eventually(lambda: passed_by(partition, successor, former), f"{former} out of the ISR", every=OFTEN)
+        ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
+    began = bench.now().seconds
+    back = bench.settles(lambda: rejoined(partition, former), f"{former} in the ISR again", CONVERGES_WITHIN)
+    detail = f"{former}, with nothing in epoch {epoch}, in the ISR of {successor} at {led.leader_epoch}: {back} "
+    detail += f"after {bench.now().seconds - began:.1f} s"
+    yield held_if(back, row="KIP101-TRUNC-07", case="empty", detail=detail)
+    floor = max(e.epoch for e in entries_of(_file(partition, successor)) or () if e.epoch < epoch)
+    yield held_if(is_gap(ends, floor, end), ends, row="KIP320-OFLE-03", case="gap", detail=f"{ends}, floor {floor}")
+    file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is None)
+    yield held_if(entry_of(file, epoch) is None, file, row="KIP101-CACHE-04", case="empty", detail=file.text)
+
+
+def _file(partition: Partition, id: int) -> File:
+    return read_epochs(partition, id, lambda file: bool(entries_of(file)))

@@ -1,0 +1,160 @@
+"""A follower that comes back when all it knew of is deleted: it begins anew at the leader's log start (SC-07)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.bench import Bench, File
+from conformance.checks import Said, held_if, premise, scenario
+from conformance.judges.reading import CONVERGES_WITHIN
+from conformance.rigs.epoch_file import entries_of, read_epochs
+from conformance.rigs.log import Partition
+from conformance.rigs.rest import at_rest, read_whole
+from conformance.rigs.turns import prefer, quick_partition, seen_by, stamped
+from fixtures.disk.held import HeldReplica
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, DeletedRecords, EpochAndOffset, ListedOffset
+
+OFTEN = 0.1
+
+
+class Trim(NamedTuple):
+    """What was deleted while the follower was down, and who led then."""
+
+    leader: NodeClient
+    epoch: int
+    purged: int
+    end: int
+    start: int
+    answer: DeletedRecords
+
+
+def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffset:
+    """Log end, or start, of one replica as it says itself."""
+    return partition.bench.node(id).list_offsets(partition.name, partition.index, timestamp, replica_id=DEBUGGER)
+
+
+def down(bench: Bench, name: str, clean: bool) -> None:
+    bench.stop(name, role="follower") if clean else bench.kill(name, role="follower")
+
+
+def gone_for(partition: Partition, others: list[int], id: int) -> bool:
+    """Do the others all see an ISR without the replica? Its broker is fenced then, and counts as dead."""
+    states = [seen_by(partition, other) for other in others]
+    return all(state is not None and id not in state.isr for state in states)
+
+
+def trimmed(partition: Partition, others: list[int], sizes: tuple[int, int], keep: int) -> Trim:
+    """Write in two epochs without the follower, and delete up to `keep` records below the high watermark."""
+    leader, successor = others
+    before = partition.state(leader)
+    partition.write(*[b"unseen"] * sizes[0], to=partition.bench.node(leader))
+    led = prefer(partition, successor, asked=successor)
+    node = partition.bench.node(successor)
+    written = partition.write(*[b"of the next epoch, unseen"] * sizes[1], to=node)
+    end = written.base_offset + sizes[1]
+    answer = node.delete_records(partition.name, partition.index, -1 if keep == 0 else end - keep)
+    return Trim(node, led.leader_epoch, before.leader_epoch, end, end - keep, answer)
+
+
+# --- what is seen
+
+
+def answered_for_live_ones(trim: Trim) -> Iterator[Said]:
+    """DR-02: who is down does not hold the low watermark back."""
+    held = (trim.answer.error, trim.answer.low_watermark) == (Error.NONE, trim.start)
+    yield held_if(held, trim.answer, row="KIP320-DR-02", case="low-watermark")
+
+
+def readers_are_told(partition: Partition, trim: Trim) -> Iterator[Said]:
+    """DR-01: a reader with an epoch that is gone is out of range below the start, and diverges at it above."""
+
+    below, above = (
+        trim.leader.fetch(
+            partition.topic,
+            partition.index,
+            offset,
+            current_leader_epoch=trim.epoch,
+            last_fetched_epoch=trim.purged,
+        )
+        for offset in (trim.start - 1, trim.start + 1)
+    )
+    yield held_if(below.error is Error.OFFSET_OUT_OF_RANGE, below, row="KIP320-DR-01", case="below-start")
+    at_start = above.error is Error.NONE and above.diverging_epoch == EpochAndOffset(trim.purged, trim.start)
+    yield held_if(at_start and not above.batches, above, row="KIP320-DR-01", case="purged-last")
+
+
+def is_back(partition: Partition, id: int) -> bool:
+    states = [seen_by(partition, partition.bench.id_of(name)) for name in partition.bench.brokers]
+    return all(state is not None and id in state.isr for state in states)
+
+
+def trimmed_entries(file: File, start: int) -> bool:
+    entries = entries_of(file)
+    return entries is not None and all(entry.start >= start for entry in entries)
+
+
+def adopted(partition: Partition, state: PartitionMetadata, start: int) -> Iterator[Said]:
+    """DR-02: log start and entries of every replica."""
+    for id in state.replicas:
+        first = end_of(partition, id, EARLIEST)
+        detail = f"{id} starts at {first.offset}, trimmed to {start}"
+        yield held_if(first.offset == start, first, row="KIP320-DR-02", case="log-start", detail=detail)
+        file = read_epochs(partition, id, lambda file: trimmed_entries(file, start))
+        detail = f"{id} holds {entries_of(file)}, trimmed to {start}"
+        yield held_if(trimmed_entries(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
+
+
+def begun_anew(partition: Partition, id: int, trim: Trim, *, joined: bool) -> Iterator[Said]:
+    """TRUNC-06: in the ISR, with the leader's log from its start on, nothing before it, and no entry of what is gone."""
+    bench, name = partition.bench, partition.bench.name_of(id)
+    first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
+    mine, leaders = (stamped(read_whole(partition, node, trim.epoch)) for node in (bench.node(id), trim.leader))
+    [disk] = [one for one in bench.replicas(f"{partition.name}-{partition.index}").replicas if one.node == name]
+    same = (first.offset, last.offset, mine) == (trim.start, trim.end, leaders)
+    detail = f"{id}, in the ISR: {joined}, holds {first.offset} to {last.offset}: {mine}, the leader {leaders}; {disk}"
+    held = joined and same and nothing_below(disk, trim.start)
+    yield held_if(held, first, last, row="KIP101-TRUNC-06", case="behind", detail=detail)
+
+
+def nothing_below(disk: HeldReplica, start: int) -> bool:
+    """A follower that began anew has no batch that ends below the start, and no entry either."""
+    batches = all(batch.last_offset >= start for batch in disk.batches)
+    return batches and disk.epochs is not None and all(entry.start_offset >= start for entry in disk.epochs)
+
+
+@scenario(
+    "SC-07",
+    "KIP101-TRUNC-06",
+    "KIP320-DR-01",
+    "KIP320-DR-02",
+    rig=quick_partition(1, min_insync_replicas="1"),
+    which=integers(0, 1),
+    clean=booleans(),
+    before=integers(1, 3),
+    after=integers(2, 4),
+    keep=integers(0, 1),
+)
+def follower_left_behind_the_trim(
+    partition: Partition, which: int, clean: bool, before: int, after: int, keep: int
+) -> Generator[Said, None, None]:
+    """While a follower is down two epochs are written, and all that it could go on from is deleted."""
+    bench, state = partition.bench, partition.whole()
+    behind = [id for id in state.replicas if id != state.leader][which]
+    others = [state.leader, *(id for id in state.replicas if id not in (behind, state.leader))]
+    knew = end_of(partition, behind).offset
+    down(bench, bench.name_of(behind), clean)
+    bench.eventually(lambda: gone_for(partition, others, behind), f"{behind} out of the ISR", every=OFTEN)
+    trim = trimmed(partition, others, (before, after), keep)
+    yield premise(knew < trim.start, f"{behind} ends at {knew}, below the log start {trim.start}")
+    yield from answered_for_live_ones(trim)
+    yield from readers_are_told(partition, trim)
+    bench.start(bench.name_of(behind), fault="stop" if clean else "kill")
+    joined = bench.settles(lambda: is_back(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
+    at_rest(partition)
+    yield from begun_anew(partition, behind, trim, joined=joined)
+    yield from adopted(partition, state, trim.start)
