@@ -27,18 +27,29 @@ class Red(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A planted bug: `target` is Class#method, `applies` the Kafka versions that have it, as in the catalogue."""
+    """A planted bug. `targets` has a line for each place where it acts: Class#method, and what the class is called elsewhere.
+
+    `applies` are the Kafka versions that have the places, as in the catalogue; `when` says how often the bug shows there.
+    `red` must turn `violated`, `may` can but needs luck that a schedule does not always have.
+    """
 
     name: str
-    target: str
+    targets: tuple[tuple[str, ...], ...]
     applies: tuple[str, ...]
     about: str
     red: tuple[Red, ...]
+    when: str = "always"
+    may: tuple[Red, ...] = ()
 
     @property
     def installed(self) -> str:
         """How the line begins that a JVM with this mutant writes to stderr before it runs anything of Kafka's."""
-        return f"Mutant {self.name} is installed in {self.target} of "
+        return f"Mutant {self.name} is installed in "
+
+    def is_installed_by(self, line: str) -> bool:
+        """Does this line say that the mutant is in all its places?"""
+        places = (any(f"{target} of " in line for target in names) for names in self.targets)
+        return line.startswith(self.installed) and all(places)
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):

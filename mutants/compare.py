@@ -13,9 +13,10 @@ NO_CHECK = ("untested", "not-run", "inapplicable")
 
 class Comparison(msgspec.Struct, frozen=True):
     """`missed`: rows of the table that were exercised and stayed free of violations; `unexpected`: red only on the mutant, and
-    not in the table; `unexercised`: rows of the table that no check ran for."""
+    not in the table; `unexercised`: rows of the table that no check ran for; `as_well`: those red ones that only may be."""
 
     caught: tuple[str, ...]
+    as_well: tuple[str, ...]
     missed: tuple[str, ...]
     unexpected: tuple[str, ...]
     unexercised: tuple[str, ...]
@@ -25,7 +26,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return bool(self.caught) and not self.missed and not self.unexpected
 
     def __str__(self) -> str:
-        parts = ("caught", "missed", "unexpected", "unexercised")
+        parts = ("caught", "as_well", "missed", "unexpected", "unexercised")
         return "\n".join(f"{part:12}{', '.join(getattr(self, part)) or '-'}" for part in parts)
 
 
@@ -39,12 +40,13 @@ def compare(mutant: Mutant, matrix: Path, mutated: str, unharmed: str) -> Compar
     for label, verdicts in of.items():
         if not verdicts:
             raise ValueError(f"{matrix} has no column {label!r}; it has {sorted({c['kafka_version'] for c in cells})}")
-    expected = {red.id for red in mutant.red}
+    expected, possible = ({red.id for red in rows} for rows in (mutant.red, mutant.may))
     red = {row for row, verdict in of[mutated].items() if verdict == RED}
     idle = {row for row in expected if of[mutated].get(row, "untested") in NO_CHECK}
-    new = {row for row in red - expected if of[unharmed].get(row) != RED}
+    new = {row for row in red - expected - possible if of[unharmed].get(row) != RED}
     return Comparison(
         caught=tuple(sorted(red & expected)),
+        as_well=tuple(sorted(red & possible)),
         missed=tuple(sorted(expected - red - idle)),
         unexpected=tuple(sorted(new)),
         unexercised=tuple(sorted(idle)),

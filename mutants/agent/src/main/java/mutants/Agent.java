@@ -2,16 +2,14 @@ package mutants;
 
 import java.io.File;
 import java.io.IOException;
-import java.lang.instrument.ClassDefinition;
 import java.lang.instrument.Instrumentation;
+import java.net.URL;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.jar.JarFile;
 import java.util.stream.Collectors;
-import net.bytebuddy.ByteBuddy;
-import net.bytebuddy.asm.Advice;
-import net.bytebuddy.description.method.MethodDescription;
-import net.bytebuddy.description.method.MethodList;
 import net.bytebuddy.description.type.TypeDescription;
 import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.matcher.ElementMatchers;
@@ -44,34 +42,60 @@ public final class Agent {
         System.exit(1);
     }
 
-    /** Redefines the target class with the mutant's advice inlined; returns the place in words. */
+    /** Inlines the mutant's advice into its target classes; returns the places in words. */
     private static String plant(Class<?> mutant, Instrumentation jvm) throws Exception {
-        In in = mutant.getAnnotation(In.class);
         ClassLoader loader = ClassLoader.getSystemClassLoader();
         ClassFileLocator files = ClassFileLocator.ForClassLoader.of(loader);
-        TypeDescription type = described(in.type(), files);
-        MethodList<MethodDescription.InDefinedShape> methods =
-                type.getDeclaredMethods().filter(ElementMatchers.named(in.method()));
-        if (methods.isEmpty()) {
-            throw new Refused("There is no method " + in.method() + " in " + in.type() + ": " + UNFIT);
+        Planting planting = new Planting();
+        List<String> places = new ArrayList<>();
+        for (Class<?> advice : advice(mutant)) {
+            In in = advice.getAnnotation(In.class);
+            TypeDescription type = described(in, files);
+            if (type.getDeclaredMethods().filter(ElementMatchers.named(in.method())).isEmpty()) {
+                throw new Refused("There is no method " + in.method() + " in " + type.getName() + ": " + UNFIT);
+            }
+            planting.add(type.getName(), advice);
+            places.add(type.getName() + "#" + in.method() + " of " + source(type.getName(), loader));
         }
-        byte[] mutated = new ByteBuddy()
-                .decorate(type, files)
-                .visit(Advice.to(mutant).on(ElementMatchers.anyOf(methods.toArray())))
-                .make()
-                .getBytes();
-        Class<?> target = Class.forName(in.type(), false, loader);
-        jvm.redefineClasses(new ClassDefinition(target, mutated));
-        return in.type() + "#" + in.method() + " of " + target.getProtectionDomain().getCodeSource().getLocation();
+        retransform(planting, jvm, loader);
+        return String.join(", ", places);
     }
 
-    private static TypeDescription described(String type, ClassFileLocator files) {
-        TypePool.Resolution found = TypePool.Default.of(files).describe(type);
-        if (!found.isResolved()) {
-            throw new Refused("There is no class " + type + " on the class path: " + UNFIT
-                    + ", or this JVM runs something else. Class path: " + System.getProperty("java.class.path"));
+    private static void retransform(Planting planting, Instrumentation jvm, ClassLoader loader) throws Exception {
+        jvm.addTransformer(planting, true);
+        for (String type : planting.types()) {
+            jvm.retransformClasses(Class.forName(type, false, loader));
         }
-        return found.resolve();
+        if (planting.trouble() != null) {
+            throw new IllegalStateException(planting.trouble());
+        }
+    }
+
+    /** The mutant itself, or its nested classes, in the order of their names. */
+    private static List<Class<?>> advice(Class<?> mutant) {
+        if (mutant.isAnnotationPresent(In.class)) {
+            return List.of(mutant);
+        }
+        return Arrays.stream(mutant.getDeclaredClasses())
+                .filter(nested -> nested.isAnnotationPresent(In.class))
+                .sorted(Comparator.comparing(Class::getName))
+                .collect(Collectors.toList());
+    }
+
+    private static URL source(String type, ClassLoader loader) throws ClassNotFoundException {
+        return Class.forName(type, false, loader).getProtectionDomain().getCodeSource().getLocation();
+    }
+
+    private static TypeDescription described(In in, ClassFileLocator files) {
+        TypePool pool = TypePool.Default.of(files);
+        return Arrays.stream(in.type())
+                .map(pool::describe)
+                .filter(TypePool.Resolution::isResolved)
+                .findFirst()
+                .orElseThrow(() -> new Refused("There is no class " + String.join(" or ", in.type())
+                        + " on the class path: " + UNFIT + ", or this JVM runs something else. Class path: "
+                        + System.getProperty("java.class.path")))
+                .resolve();
     }
 
     private static Class<?> mutantNamed(String name) throws IOException {
@@ -96,7 +120,7 @@ public final class Agent {
         try (JarFile content = new JarFile(jar)) {
             return content.stream()
                     .map(entry -> entry.getName().replace('/', '.'))
-                    .filter(entry -> entry.startsWith(PLANTED) && entry.endsWith(".class"))
+                    .filter(entry -> entry.startsWith(PLANTED) && entry.endsWith(".class") && !entry.contains("$"))
                     .map(entry -> entry.substring(PLANTED.length(), entry.length() - ".class".length()))
                     .map(entry -> entry.replaceAll("(?<=.)(?=[A-Z])", "-").toLowerCase())
                     .sorted()
