@@ -1,0 +1,118 @@
+"""A broker: its process, the metadata it has heard of, which may be stale, and its replicas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.miniature.controller import FENCED_AFTER, Controller, Key, PartitionState
+from tests.miniature.replica import Replica
+
+if TYPE_CHECKING:
+    from tests.miniature.cluster import MiniCluster
+
+CONTROLLER = 101
+TAKES_TURNS = 3
+"""A follower fetches every third round, each broker in another one."""
+
+
+class Broker:
+    def __init__(self, id: int, cluster: MiniCluster) -> None:
+        self.id = id
+        self.name = f"broker-{id}"
+        self.cluster = cluster
+        self.status = "running"
+        self.starts = 1
+        self.views: dict[Key, PartitionState] = {}
+        self.former: dict[Key, PartitionState] = {}
+        self.replicas: dict[Key, Replica] = {}
+        self.fenced_ids: frozenset[int] = frozenset()
+        self.metadata_version = 0
+        self.let_in = -FENCED_AFTER
+        self._heard = 0
+
+    # --- the process
+
+    def stop(self, *, cleanly: bool) -> None:
+        self.status = "exited"
+        for replica in self.replicas.values():
+            if cleanly:
+                replica.log.flush()
+
+    def start(self) -> None:
+        """A new incarnation: it replays all metadata before it knows anything."""
+        self.status = "running"
+        self.starts += 1
+        self.views, self.former, self.metadata_version = {}, {}, -1
+        self._heard = self.cluster.round
+        for replica in self.replicas.values():
+            replica.start()
+
+    def wipe(self) -> None:
+        self.replicas = {}
+
+    def checkpoint(self) -> None:
+        for replica in self.replicas.values():
+            replica.log.checkpoint()
+
+    # --- metadata
+
+    def learn(self, controller: Controller) -> None:
+        """All that is new, at once."""
+        was_fenced, self._heard = self.id in self.fenced_ids, self.cluster.round
+        self.fenced_ids = frozenset(controller.fenced)
+        self.metadata_version = controller.version
+        if was_fenced and self.id not in self.fenced_ids:
+            self.let_in = self.cluster.round
+        for state in list(controller.changed(self.views)):
+            if state.key in self.views:
+                self.former[state.key] = self.views[state.key]
+            self.views[state.key] = state
+            self._act_on(state)
+
+    def _act_on(self, state: PartitionState) -> None:
+        if self.id not in state.replicas:
+            self.replicas.pop(state.key, None)
+            return
+        if state.key not in self.replicas:
+            self.replicas[state.key] = Replica(self, state)
+        self.replicas[state.key].act_on(state)
+
+    def told(self, key: Key) -> PartitionState | None:
+        """What it answers to Metadata."""
+        fresh = self.cluster.round - self.let_in < 2 * FENCED_AFTER
+        if "metadata-epoch-falls" in self.cluster.bugs and fresh and key in self.former:
+            return self.former[key]
+        return self.views.get(key)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the controller hears it, as it seems to the broker."""
+        if self.cluster.linked(self.id, CONTROLLER):
+            self._heard = self.cluster.round
+        return self.cluster.round - self._heard < FENCED_AFTER
+
+    def alter_isr(self, state: PartitionState, isr: tuple[int, ...]) -> PartitionState | None:
+        if not self.cluster.linked(self.id, CONTROLLER):
+            return None
+        return self.cluster.controller.alter_isr(state, self.id, isr)
+
+    # --- replication
+
+    def fetch_from_leaders(self) -> None:
+        if (self.cluster.round + self.id) % TAKES_TURNS:
+            return
+        for key, replica in self.replicas.items():
+            leader = replica.state.leader
+            if leader not in (-1, self.id):
+                replica.follow_once(self._reach(leader, key))
+
+    def _reach(self, id: int, key: Key) -> Replica | None:
+        leader = self.cluster.brokers.get(id)
+        if leader is None or leader.status != "running" or not self.cluster.linked(self.id, id):
+            return None
+        return leader.replicas.get(key)
+
+    def lead_on(self) -> None:
+        for replica in self.replicas.values():
+            if replica.leads:
+                replica.lead_on()

@@ -1,0 +1,164 @@
+"""Brokers around a controller, under a logical clock: each round is one pass of everything that goes on by itself.
+
+A round: heartbeats and fencing, metadata to those that hear it (each broker every other round), a fetch by every
+follower, and what leaders do about ISR and high watermark. There are no threads and there is no chance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Iterable, Sequence
+
+from fixtures.errors import KitError
+from tests.miniature.broker import Broker
+from tests.miniature.controller import Controller, Key, PartitionState
+
+CONTROLLER = 101
+CLIENTS = 0
+"""As an end of a link: all clients."""
+CHECKPOINT_EVERY = 16
+FIRST_BROKER = 1
+BEGAN_MS = 1_790_000_000_000
+ROUND_MS = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """A topic as it was created."""
+
+    name: str
+    id: uuid.UUID
+    configs: dict[str, str]
+
+    @property
+    def min_isr(self) -> int:
+        return int(self.configs.get("min.insync.replicas", "1"))
+
+
+class MiniCluster:
+    def __init__(self, bugs: Iterable[str] = (), brokers: int = 3) -> None:
+        self.bugs = frozenset(bugs)
+        ids = range(FIRST_BROKER, FIRST_BROKER + brokers)
+        self.controller = Controller(list(ids), self.bugs)
+        self.brokers = {id: Broker(id, self) for id in ids}
+        self.topics: dict[str, Made] = {}
+        self.offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = {}
+        self.round = 0
+        self._cuts: list[tuple[int, int]] = []
+
+    # --- the clock
+
+    def tick(self, rounds: int = 1) -> None:
+        for _ in range(rounds):
+            self.round += 1
+            self._heartbeats()
+            self._propagate()
+            self._replicate()
+            if self.round % CHECKPOINT_EVERY == 0:
+                for broker in self.running():
+                    broker.checkpoint()
+
+    @property
+    def unix_ms(self) -> int:
+        return BEGAN_MS + self.round * ROUND_MS
+
+    def _heartbeats(self) -> None:
+        self.controller.now = self.round
+        for broker in self.running():
+            if self.linked(broker.id, CONTROLLER):
+                self.controller.hear(broker.id, broker.metadata_version == self.controller.version)
+        self.controller.tick()
+
+    def _propagate(self) -> None:
+        for broker in self.running():
+            behind = broker.metadata_version < self.controller.version
+            if behind and (self.round + broker.id) % 2 and self.linked(broker.id, CONTROLLER):
+                broker.learn(self.controller)
+
+    def _replicate(self) -> None:
+        for broker in self.running():
+            broker.fetch_from_leaders()
+        for broker in self.running():
+            broker.lead_on()
+
+    # --- who is there, who sees whom
+
+    def running(self) -> list[Broker]:
+        return [broker for broker in self.brokers.values() if broker.status == "running"]
+
+    def broker(self, name: str) -> Broker:
+        for broker in self.brokers.values():
+            if broker.name == name:
+                return broker
+        raise KitError(f"the miniature has no broker {name}")
+
+    def linked(self, one: int, other: int) -> bool:
+        return (one, other) not in self._cuts and (other, one) not in self._cuts
+
+    def cut(self, links: Sequence[tuple[int, int]]) -> None:
+        self._cuts += links
+
+    def mend(self, links: Sequence[tuple[int, int]]) -> None:
+        for link in links:
+            self._cuts.remove(link)
+
+    @property
+    def cuts(self) -> list[tuple[int, int]]:
+        return list(self._cuts)
+
+    # --- nodes
+
+    def kill(self, id: int) -> None:
+        self.brokers[id].stop(cleanly=False)
+
+    def stop(self, id: int) -> None:
+        """A controlled shutdown: it hands leadership over before its process ends."""
+        if self.linked(id, CONTROLLER):
+            self.controller.fence(id)
+            self.tick(3)
+        self.brokers[id].stop(cleanly=True)
+
+    def pause(self, id: int) -> None:
+        self.brokers[id].status = "paused"
+
+    def resume(self, id: int) -> None:
+        if self.brokers[id].status == "paused":
+            self.brokers[id].status = "running"
+
+    def start(self, id: int) -> None:
+        if self.brokers[id].status == "exited":
+            self.brokers[id].start()
+            if id not in self.controller.fenced:
+                self.controller.fence(id)
+
+    # --- topics
+
+    def create(self, name: str, assignment: Sequence[tuple[int, ...]], configs: dict[str, str]) -> Made:
+        made = Made(name, uuid.uuid5(uuid.NAMESPACE_DNS, name), configs)
+        self.topics[name] = made
+        for index, replicas in enumerate(assignment):
+            self.controller.create((name, index), replicas)
+        return made
+
+    def topic_of(self, id: uuid.UUID) -> Made | None:
+        return next((made for made in self.topics.values() if made.id == id), None)
+
+    def min_isr(self, key: Key) -> int:
+        return self.topics[key[0]].min_isr
+
+    def state(self, key: Key) -> PartitionState:
+        """The truth, as the controller has it."""
+        return self.controller.partitions[key]
+
+    def lacking(self) -> list[str]:
+        """What keeps the cluster from being whole."""
+        down = [f"{broker.name} {broker.status}" for broker in self.brokers.values() if broker.status != "running"]
+        fenced = [f"broker {id} fenced" for id in sorted(self.controller.fenced)]
+        cut = [f"{one} cut off from {other}" for one, other in self._cuts]
+        states = self.controller.partitions.values()
+        partial = [f"ISR {state.isr} of {state.key}" for state in states if set(state.isr) != set(state.replicas)]
+        return down + fenced + cut + partial
+
+
+__all__ = ["CLIENTS", "CONTROLLER", "Made", "MiniCluster"]

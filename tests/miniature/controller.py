@@ -1,0 +1,170 @@
+"""The controller: who leads which partition in which epoch, who is in sync, who is fenced (ReplicationControlManager)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from fixtures.wire import Error
+
+Key = tuple[str, int]
+NOBODY = -1
+
+FENCED_AFTER = 12
+"""Rounds of silence after which a broker is fenced (broker.session.timeout.ms)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PartitionState:
+    """What the metadata log says of a partition. `version` is its partition epoch; `target` is set while it is reassigned."""
+
+    key: Key
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    epoch: int = 0
+    version: int = 0
+    target: tuple[int, ...] | None = None
+    adding: tuple[int, ...] = ()
+
+
+class Controller:
+    """Decides alone, as the one voter of its quorum. `now` is the round."""
+
+    def __init__(self, brokers: Sequence[int], bugs: frozenset[str]) -> None:
+        self.bugs = bugs
+        self.partitions: dict[Key, PartitionState] = {}
+        self.fenced: set[int] = set()
+        self.version = 0
+        self.now = 0
+        self._heard = dict.fromkeys(brokers, 0)
+
+    # --- brokers come and go
+
+    def hear(self, id: int, caught_up: bool) -> None:
+        """A heartbeat; one that has replayed all metadata is let in again."""
+        self._heard[id] = self.now
+        if id in self.fenced and caught_up:
+            self.fenced.discard(id)
+            self.version += 1
+            self._elect_where_nobody_leads()
+
+    def tick(self) -> None:
+        for id, heard in self._heard.items():
+            if id not in self.fenced and self.now - heard >= FENCED_AFTER:
+                self.fence(id)
+        for state in list(self.partitions.values()):
+            self._complete(state)
+
+    def fence(self, id: int) -> None:
+        """Also what a new registration begins with: a restarted leader never resumes its epoch (KAFKA-18106)."""
+        self.fenced.add(id)
+        self.version += 1
+        for state in list(self.partitions.values()):
+            if id in state.isr:
+                self._leave(state, id)
+
+    def _leave(self, state: PartitionState, id: int) -> None:
+        left = tuple(one for one in state.isr if one != id)
+        if left and "fenced-in-isr" in self.bugs and state.leader != id:
+            return
+        state = replace(state, isr=left or state.isr)
+        if state.leader == id:
+            state = self._led(state, self._first(state, state.isr))
+        self._put(state)
+
+    # --- elections
+
+    def _elect_where_nobody_leads(self) -> None:
+        for state in list(self.partitions.values()):
+            leader = self._first(state, state.isr)
+            if state.leader == NOBODY and leader != NOBODY:
+                self._put(self._led(state, leader))
+
+    def _first(self, state: PartitionState, among: Sequence[int]) -> int:
+        able = (id for id in state.replicas if id in among and id not in self.fenced)
+        return next(able, NOBODY)
+
+    def _led(self, state: PartitionState, leader: int) -> PartitionState:
+        """Every change of leader raises the epoch, also that to nobody."""
+        kept = "two-leaders-in-one-epoch" in self.bugs and leader != NOBODY and state.leader != NOBODY
+        return replace(state, leader=leader, epoch=state.epoch if kept else state.epoch + 1)
+
+    def _put(self, state: PartitionState) -> None:
+        if state != self.partitions.get(state.key):
+            self.version += 1
+            self.partitions[state.key] = replace(state, version=state.version + 1)
+
+    def elect_preferred(self, key: Key) -> Error:
+        state = self.partitions[key]
+        first = state.replicas[0]
+        if state.leader == first:
+            return Error.ELECTION_NOT_NEEDED
+        if first not in state.isr or first in self.fenced:
+            return Error.PREFERRED_LEADER_NOT_AVAILABLE
+        self._put(self._led(state, first))
+        return Error.NONE
+
+    def elect_unclean(self, key: Key) -> Error:
+        """A replica out of the ISR, where nobody of it is left: what only the ISR had is lost, by permission."""
+        state = self.partitions[key]
+        if state.leader != NOBODY:
+            return Error.ELECTION_NOT_NEEDED
+        leader = self._first(state, state.isr)
+        leader = leader if leader != NOBODY else self._first(state, state.replicas)
+        if leader == NOBODY:
+            return Error.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        isr = state.isr if leader in state.isr else (leader,)
+        self._put(self._led(replace(state, isr=isr), leader))
+        return Error.NONE
+
+    # --- what leaders and administrators ask for
+
+    def create(self, key: Key, replicas: tuple[int, ...]) -> None:
+        isr = tuple(id for id in replicas if id not in self.fenced)
+        self._put(PartitionState(key, replicas, isr or replicas, isr[0] if isr else NOBODY))
+
+    def alter_isr(self, state: PartitionState, sender: int, isr: tuple[int, ...]) -> PartitionState | None:
+        """AlterPartition: the state after it, None where it is refused (KIP320-REPL-04)."""
+        now = self.partitions.get(state.key)
+        if now is None or now.leader != sender or now.epoch != state.epoch or now.version != state.version:
+            return None
+        if "fenced-in-isr" not in self.bugs and any(id in self.fenced for id in isr):
+            return None
+        self._put(replace(now, isr=tuple(id for id in now.replicas if id in isr)))
+        return self.partitions[state.key]
+
+    def reassign(self, key: Key, replicas: tuple[int, ...] | None) -> Error:
+        state = self.partitions[key]
+        if replicas is None:
+            return Error.NO_REASSIGNMENT_IN_PROGRESS if state.target is None else self._cancelled(state)
+        if set(replicas) == set(state.replicas):
+            self._put(replace(state, replicas=replicas, target=None, adding=()))
+            return Error.NONE
+        added = tuple(id for id in replicas if id not in state.replicas)
+        self._put(replace(state, replicas=(*state.replicas, *added), target=replicas, adding=added))
+        self._complete(self.partitions[key])
+        return Error.NONE
+
+    def _cancelled(self, state: PartitionState) -> Error:
+        kept = tuple(id for id in state.replicas if id not in state.adding)
+        self._put(replace(state, replicas=kept, target=None, adding=()))
+        return Error.NONE
+
+    def _complete(self, state: PartitionState) -> None:
+        """Once all new replicas are in sync the others go; that raises the epoch, whoever leads (KIP101-EPOCH-03)."""
+        target = state.target
+        isr = tuple(id for id in target or () if id in state.isr)
+        if target is None or not isr or not set(state.adding) <= set(isr):
+            return
+        done = replace(state, replicas=target, isr=isr, target=None, adding=())
+        if state.leader not in target:
+            done = self._led(done, self._first(done, isr))
+        elif set(target) != set(state.replicas):
+            done = replace(done, epoch=done.epoch + 1)
+        self._put(done)
+
+    def changed(self, since: dict[Key, PartitionState]) -> Iterator[PartitionState]:
+        """What a broker that knows `since` has to hear."""
+        return (state for key, state in self.partitions.items() if since.get(key) != state)

@@ -1,0 +1,220 @@
+"""One replica's log, with its epoch map, as UnifiedLog and LeaderEpochFileCache keep them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import struct
+from collections.abc import Iterable, Sequence
+
+from fixtures.disk.checkpoint import EpochEntry
+from fixtures.disk.held import HeldBatch
+from fixtures.wire.records import batches
+
+STAMP = struct.Struct(">i")
+OFFSET = struct.Struct(">q")
+STAMP_AT = 12
+
+UNDEFINED = EpochEntry(-1, -1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """A batch as it lies in the log."""
+
+    base: int
+    last: int
+    epoch: int
+    data: bytes
+    times: tuple[int, ...]
+
+    @staticmethod
+    def appended(data: bytes, base: int, epoch: int) -> Stored:
+        """What a producer sent, at its offset and under the leader's epoch; both are outside of what the CRC covers."""
+        placed = OFFSET.pack(base) + data[OFFSET.size : STAMP_AT] + STAMP.pack(epoch) + data[STAMP_AT + STAMP.size :]
+        [read] = batches(placed)
+        return Stored(base, read.last_offset, epoch, placed, tuple(record.timestamp for record in read.records))
+
+    def held(self) -> HeldBatch:
+        [read] = batches(self.data)
+        digest = hashlib.sha256(self.data).hexdigest()[:16]
+        return HeldBatch(
+            base_offset=self.base,
+            last_offset=self.last,
+            leader_epoch=self.epoch,
+            crc=read.crc,
+            crc_valid=read.crc_valid,
+            size=len(self.data),
+            digest=digest,
+        )
+
+
+class EpochMap:
+    """Epoch -> start offset; both columns rise strictly."""
+
+    def __init__(self, entries: Iterable[EpochEntry] = ()) -> None:
+        self.entries = list(entries)
+
+    @property
+    def latest(self) -> int:
+        return self.entries[-1].epoch if self.entries else -1
+
+    def assign(self, epoch: int, start: int) -> None:
+        """An epoch that got no record gives way to a later one that begins where it did."""
+        if epoch > self.latest:
+            self.entries = [entry for entry in self.entries if entry.start_offset < start]
+            self.entries.append(EpochEntry(epoch, start))
+
+    def end_of(self, epoch: int, log_end: int) -> EpochEntry:
+        """The largest known epoch up to this one and where it ends (KIP-279)."""
+        if epoch == -1 or epoch > self.latest:
+            return UNDEFINED
+        if epoch == self.latest:
+            return EpochEntry(epoch, log_end)
+        above = next(entry for entry in self.entries if entry.epoch > epoch)
+        below = [entry.epoch for entry in self.entries if entry.epoch <= epoch]
+        return EpochEntry(below[-1] if below else epoch, above.start_offset)
+
+    def at(self, offset: int) -> int:
+        """The epoch that covers an offset, -1 where the map does not reach it."""
+        return max((entry.epoch for entry in self.entries if entry.start_offset <= offset), default=-1)
+
+    def cut_tail(self, offset: int) -> None:
+        self.entries = [entry for entry in self.entries if entry.start_offset < offset]
+
+    def cut_head(self, offset: int) -> None:
+        """The last of the entries that begin at or below the offset stays, beginning there."""
+        covering = [entry for entry in self.entries if entry.start_offset <= offset]
+        above = self.entries[len(covering) :]
+        self.entries = [*(EpochEntry(entry.epoch, offset) for entry in covering[-1:]), *above]
+
+
+class Log:
+    """Batches from `start` to `end`. What is below `start` stays on disk until a `flush`, which also sets the checkpoints.
+
+    `flushed` is how far the log would survive a power loss.
+    """
+
+    def __init__(self, bugs: frozenset[str] = frozenset()) -> None:
+        self.bugs = bugs
+        self.batches: list[Stored] = []
+        self.epochs = EpochMap()
+        self.start = 0
+        self.end = 0
+        self.watermark = 0
+        self.flushed = 0
+        self._checkpoint = (0, 0)
+
+    # --- appending
+
+    def append_as_leader(self, data: bytes, epoch: int) -> Stored:
+        stored = Stored.appended(data, self.end, epoch)
+        self._append(stored)
+        return stored
+
+    def append_as_follower(self, fetched: Sequence[Stored]) -> None:
+        for stored in fetched:
+            if stored.base >= self.end:
+                self._append(stored)
+
+    def _append(self, stored: Stored) -> None:
+        self.epochs.assign(stored.epoch, stored.base)
+        self.batches.append(stored)
+        self.end = stored.last + 1
+
+    # --- reading
+
+    def read(self, offset: int, upto: int, max_bytes: int = 1 << 30) -> list[Stored]:
+        """Whole batches that hold offsets of the range, at least one where there is one."""
+        found: list[Stored] = []
+        for stored in self.batches:
+            if stored.last >= offset and stored.last < upto:
+                max_bytes -= len(stored.data)
+                if found and max_bytes < 0:
+                    break
+                found.append(stored)
+        return found
+
+    def since(self, timestamp: int) -> tuple[int, int, int] | None:
+        """Timestamp, offset and epoch of the first record from that time on."""
+        for stored in self.batches:
+            for number, time in enumerate(stored.times):
+                if time >= timestamp and stored.base + number >= self.start:
+                    return time, stored.base + number, stored.epoch
+        return None
+
+    def latest_time(self) -> int:
+        return max((time for stored in self.batches if stored.last >= self.start for time in stored.times), default=-1)
+
+    # --- cutting
+
+    def truncate(self, to: int) -> None:
+        """Cut the tail; entries of the map at or above the cut go even where no record does (KAFKA-10706)."""
+        if to < self.start:
+            return self.restart_at(to)
+        if to < self.end:
+            kept = [stored for stored in self.batches if stored.last < to]
+            self.end = min([to, *(stored.base for stored in self.batches[len(kept) :])])
+            self.batches = kept
+        if "epoch-beyond-log-end" not in self.bugs:
+            self.epochs.cut_tail(to)
+        self.watermark = min(self.watermark, self.end)
+        self.flushed = min(self.flushed, self.end)
+        return None
+
+    def restart_at(self, offset: int) -> None:
+        """Nothing is left, and the log begins anew at the offset."""
+        self.batches = []
+        self.epochs = EpochMap()
+        self.start = self.end = self.watermark = self.flushed = offset
+        self._checkpoint = (offset, offset)
+
+    def trim(self, start: int) -> None:
+        if start > self.start:
+            self.start = start
+            if "epoch-entry-not-trimmed" not in self.bugs:
+                self.epochs.cut_head(start)
+
+    # --- the disk
+
+    def checkpoint(self) -> None:
+        """High watermark and log start are written down now and then; what was trimmed is deleted."""
+        self._checkpoint = (self.watermark, self.start)
+        if "deleted-record-returned" not in self.bugs:
+            self.batches = [stored for stored in self.batches if stored.last >= self.start]
+
+    def flush(self) -> None:
+        """A clean shutdown."""
+        self.checkpoint()
+        self.flushed = self.end
+
+    def load(self) -> None:
+        """What a broker makes of its directory when it starts: both marks are those of the last checkpoint."""
+        self.watermark, self.start = self._checkpoint
+        self.end = self.batches[-1].last + 1 if self.batches else max(self.start, self.end)
+        self.watermark = max(self.start, min(self.watermark, self.end))
+        if "epoch-beyond-log-end" not in self.bugs:
+            self.epochs.cut_tail(self.end)
+        self._recover_epochs()
+        if "epoch-map-shifted" in self.bugs:
+            shifted = [EpochEntry(entry.epoch, entry.start_offset + 1) for entry in self.epochs.entries[1:]]
+            self.epochs.entries[1:] = shifted
+
+    def _recover_epochs(self) -> None:
+        """Batches that were never flushed are looked through, and tell epochs that the map lacks."""
+        for stored in self.batches:
+            if stored.last >= self.flushed:
+                self.epochs.assign(stored.epoch, stored.base)
+
+    def lose_tail(self, batches_lost: int) -> int:
+        """A power loss; nothing that was flushed goes. Returns how many batches are gone."""
+        survive = sum(stored.last < self.flushed for stored in self.batches)
+        kept = max(survive, len(self.batches) - batches_lost)
+        gone = len(self.batches) - kept
+        if gone:
+            self.end = self.batches[kept].base
+            self.batches = self.batches[:kept]
+        return gone
+
+
+__all__ = ["UNDEFINED", "EpochMap", "Log", "Stored"]

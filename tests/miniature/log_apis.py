@@ -1,0 +1,317 @@
+"""Produce, Fetch, ListOffsets, OffsetForLeaderEpoch and DeleteRecords, as ReplicaManager and Partition answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fixtures.disk.checkpoint import EpochEntry
+from fixtures.wire import Error
+from fixtures.wire.records import batches
+from tests.miniature.broker import Broker
+from tests.miniature.controller import Key
+from tests.miniature.log import UNDEFINED
+from tests.miniature.replica import CONSUMER, DEBUGGER, FUTURE, Replica, Served
+
+Plain = dict[str, Any]
+
+ALL = -1
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+PATIENCE = 24
+"""Rounds that a request waits for followers before it is answered REQUEST_TIMED_OUT."""
+ANY_REPLICA_FROM = 11
+"""The Fetch version from which consumers may read from followers (KIP-392)."""
+
+
+def hosted(broker: Broker, key: Key) -> Replica | Error:
+    """The replica, or what the broker says that does not host it."""
+    if key in broker.replicas and key in broker.views:
+        return broker.replicas[key]
+    return Error.NOT_LEADER_OR_FOLLOWER if key in broker.views else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def refused(replica: Replica, cur: int, *, anyone: bool = False) -> Error:
+    """Epoch first, then leadership unless any replica may answer."""
+    epoch, bugs = replica.state.epoch, replica.bugs
+    if cur > epoch and "newer-epoch-served" in bugs:
+        cur = epoch
+    if cur == epoch and "false-fence" in bugs and epoch > 0 and replica.round - replica.led_since < PATIENCE:
+        return Error.FENCED_LEADER_EPOCH
+    error = replica.refusal(cur)
+    return Error.NONE if anyone and error is Error.NOT_LEADER_OR_FOLLOWER else error
+
+
+def each(topics: list[Plain], name: str, answer: Callable[[str, Plain], Plain]) -> list[Plain]:
+    """The answers for all partitions, under their topics named by the field `name`."""
+    return [
+        {name: topic[name], "partitions": [answer(topic[name], p) for p in topic["partitions"]]} for topic in topics
+    ]
+
+
+# --- Produce
+
+
+def produce(broker: Broker, asked: Plain) -> Plain:
+    responses = []
+    for topic in asked["topic_data"]:
+        told = [_produced(broker, (topic["name"], p["index"]), p, asked["acks"]) for p in topic["partition_data"]]
+        responses.append({"name": topic["name"], "partition_responses": told})
+    return {"responses": responses}
+
+
+def _produced(broker: Broker, key: Key, asked: Plain, acks: int) -> Plain:
+    replica = hosted(broker, key)
+    error = replica if isinstance(replica, Error) else _unfit(replica, asked["records"], acks)
+    if error is not Error.NONE or isinstance(replica, Error):
+        return _acknowledged(key, error)
+    start = end = replica.log.end
+    for data in whole_batches(asked["records"]):
+        end = replica.append(data).last + 1
+    if acks == ALL:
+        error = _committed(replica, end, replica.state.epoch)
+    told = start if error is Error.NONE else -1
+    if "acknowledged-at-one-offset" in replica.bugs and told > 0 and end % 3 == 0:
+        told -= 1
+    return _acknowledged(key, error, told, replica.log.start)
+
+
+def _acknowledged(key: Key, error: Error, base: int = -1, start: int = -1) -> Plain:
+    told = {"base_offset": base, "log_append_time_ms": -1, "log_start_offset": start}
+    return {"index": key[1], "error_code": error, **told, "record_errors": [], "error_message": None}
+
+
+def whole_batches(data: bytes) -> Iterator[bytes]:
+    at = 0
+    for read in batches(data):
+        yield bytes(data[at : at + read.size])
+        at += read.size
+
+
+def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
+    """What keeps a leader from appending (KIP101-INV-17)."""
+    if not replica.leads:
+        return Error.NOT_LEADER_OR_FOLLOWER
+    cluster, key = replica.broker.cluster, replica.state.key
+    compacted = "compact" in cluster.topics[key[0]].configs.get("cleanup.policy", "delete")
+    if compacted and any(record.key is None for read in batches(data) for record in read.records):
+        return Error.INVALID_RECORD
+    few = len(replica.state.isr) < cluster.min_isr(key) and "success-below-min-isr" not in replica.bugs
+    return Error.NOT_ENOUGH_REPLICAS if acks == ALL and few else Error.NONE
+
+
+def _committed(replica: Replica, end: int, epoch: int) -> Error:
+    """Wait until the high watermark covers it, as long as this broker leads in that epoch."""
+    cluster, broker = replica.broker.cluster, replica.broker
+    replica.advance()
+    for _ in range(PATIENCE):
+        if "acks-all-by-leader-alone" in replica.bugs:
+            return Error.NONE
+        if broker.status != "running" or not replica.leads or replica.state.epoch != epoch:
+            return Error.NOT_LEADER_OR_FOLLOWER
+        if replica.log.watermark >= end:
+            few = len(replica.state.isr) < cluster.min_isr(replica.state.key)
+            few = few and "success-below-min-isr" not in replica.bugs
+            return Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND if few else Error.NONE
+        cluster.tick()
+    return Error.REQUEST_TIMED_OUT
+
+
+# --- Fetch
+
+
+def fetch(broker: Broker, asked: Plain) -> Plain:
+    replica_id = asked.get("replica_state", {}).get("replica_id", asked.get("replica_id", CONSUMER))
+    responses = []
+    for topic in asked["topics"]:
+        name = _name(broker, topic)
+        told = [_fetched(broker, name, p, replica_id, asked["version"]) for p in topic["partitions"]]
+        responses.append({"topic": topic.get("topic"), "topic_id": topic.get("topic_id"), "partitions": told})
+    return {"error_code": 0, "session_id": 0, "responses": responses}
+
+
+def _name(broker: Broker, topic: Plain) -> str | None:
+    if topic.get("topic"):
+        return str(topic["topic"])
+    made = broker.cluster.topic_of(topic["topic_id"])
+    return made.name if made is not None else None
+
+
+def _fetched(broker: Broker, name: str | None, asked: Plain, replica_id: int, version: int) -> Plain:
+    if name is None:
+        return _unserved(asked, Error.UNKNOWN_TOPIC_ID)
+    replica = hosted(broker, (name, asked["partition"]))
+    if isinstance(replica, Error):
+        return _unserved(asked, replica)
+    cur = asked.get("current_leader_epoch", -1)
+    if 0 <= cur < replica.state.epoch and "fence-leak" in replica.bugs:
+        cur = -1
+    anyone = replica_id == FUTURE or (replica_id < 0 and version >= ANY_REPLICA_FROM)
+    error = refused(replica, cur, anyone=anyone)
+    if error is Error.NONE and replica_id >= 0 and replica_id not in replica.state.replicas:
+        error = Error.NOT_LEADER_OR_FOLLOWER
+    if error is not Error.NONE:
+        return _unserved(asked, error, replica)
+    return _served(replica, asked, replica_id)
+
+
+def _unserved(asked: Plain, error: Error, replica: Replica | None = None) -> Plain:
+    told: Plain = {"high_watermark": -1, "last_stable_offset": -1, "log_start_offset": -1, "records": b""}
+    if replica is not None and error in (Error.FENCED_LEADER_EPOCH, Error.NOT_LEADER_OR_FOLLOWER):
+        told["current_leader"] = {"leader_id": replica.state.leader, "leader_epoch": replica.state.epoch}
+    return {"partition_index": asked["partition"], "error_code": error, "aborted_transactions": None, **told}
+
+
+def _served(replica: Replica, asked: Plain, replica_id: int) -> Plain:
+    log, offset = replica.log, asked["fetch_offset"]
+    # What the answer says of the log is as it was before the fetch counts as progress.
+    marks = _marks(replica)
+    served = _looked_up(replica, asked, replica_id in (CONSUMER, DEBUGGER))
+    if served.error is not Error.NONE:
+        return _unserved(asked, served.error)
+    if served.diverging is None and replica_id >= 0:
+        replica.fetched_by(replica_id, offset, asked.get("log_start_offset", -1))
+    told: Plain = {"records": b"".join(stored.data for stored in served.batches), "aborted_transactions": None}
+    if served.diverging is not None:
+        beyond = 2 + log.end - served.diverging.start_offset if "unsound-divergence" in replica.bugs else 0
+        end = served.diverging.start_offset + beyond
+        told["diverging_epoch"] = {"epoch": served.diverging.epoch, "end_offset": end}
+    return {"partition_index": asked["partition"], "error_code": 0, **marks, **told}
+
+
+def _looked_up(replica: Replica, asked: Plain, consumer: bool) -> Served:
+    log, offset, last = replica.log, asked["fetch_offset"], asked.get("last_fetched_epoch", -1)
+    upto = log.watermark if consumer and "reads-past-watermark" not in replica.bugs else log.end
+    if "silent-truncation" in replica.bugs:
+        last = -1
+    if "deleted-record-returned" in replica.bugs and offset < log.start:
+        return Served(batches=tuple(log.read(offset, upto)))
+    flagged = 0 <= last < log.epochs.latest and "genuine-pair-flagged" in replica.bugs
+    return replica.serve(offset + flagged, last, upto, asked.get("partition_max_bytes", 1 << 20))
+
+
+def _marks(replica: Replica) -> Plain:
+    log = replica.log
+    beyond = "latest-beyond-end" in replica.bugs and log.watermark == log.end
+    mark = log.watermark + beyond
+    return {"high_watermark": mark, "last_stable_offset": mark, "log_start_offset": log.start}
+
+
+# --- ListOffsets
+
+
+def list_offsets(broker: Broker, asked: Plain) -> Plain:
+    def listed(topic: str, partition: Plain) -> Plain:
+        replica = hosted(broker, (topic, partition["partition_index"]))
+        error = replica if isinstance(replica, Error) else _unlisted(replica, partition, asked["replica_id"])
+        if error is not Error.NONE or isinstance(replica, Error):
+            return _listed(partition, error)
+        return _listed(partition, Error.NONE, *_looked_for(replica, partition["timestamp"], asked["replica_id"]))
+
+    return {"topics": each(asked["topics"], "name", listed)}
+
+
+def _listed(asked: Plain, error: Error, timestamp: int = -1, offset: int = -1, epoch: int = -1) -> Plain:
+    told = {"timestamp": timestamp, "offset": offset, "leader_epoch": epoch, "old_style_offsets": []}
+    return {"partition_index": asked["partition_index"], "error_code": error, **told}
+
+
+def _unlisted(replica: Replica, asked: Plain, replica_id: int) -> Error:
+    error = refused(replica, asked.get("current_leader_epoch", -1), anyone=replica_id == DEBUGGER)
+    behind = replica.log.watermark < replica.epoch_start and replica.leads
+    if error is Error.NONE and replica_id == CONSUMER and asked["timestamp"] == LATEST and behind:
+        return Error.OFFSET_NOT_AVAILABLE
+    return error
+
+
+def _looked_for(replica: Replica, timestamp: int, replica_id: int) -> tuple[int, int, int]:
+    """Timestamp, offset and epoch."""
+    log = replica.log
+    if timestamp == LATEST:
+        end = log.end if replica_id == DEBUGGER else int(_marks(replica)["high_watermark"])
+        return -1, end, replica.state.epoch
+    if timestamp == EARLIEST:
+        return -1, log.start, log.epochs.at(log.start)
+    found = log.since(log.latest_time() if timestamp == MAX_TIMESTAMP else timestamp)
+    limit = log.end if replica_id == DEBUGGER else log.watermark
+    return found if found is not None and found[1] < limit else (-1, -1, -1)
+
+
+# --- OffsetForLeaderEpoch
+
+
+def epoch_ends(broker: Broker, asked: Plain) -> Plain:
+    def ended(topic: str, partition: Plain) -> Plain:
+        replica = hosted(broker, (topic, partition["partition"]))
+        cur = partition.get("current_leader_epoch", -1)
+        error = replica if isinstance(replica, Error) else refused(replica, cur)
+        end = UNDEFINED
+        if not isinstance(replica, Error) and error is Error.NONE:
+            end = _end_of(replica, partition["leader_epoch"])
+        told = {"error_code": error, "leader_epoch": end.epoch, "end_offset": end.start_offset}
+        return {"partition": partition["partition"], **told}
+
+    return {"topics": each(asked["topics"], "topic", ended)}
+
+
+def _end_of(replica: Replica, epoch: int) -> EpochEntry:
+    """The end of the newest epoch is the log end, also beyond the high watermark."""
+    log, bugs = replica.log, replica.bugs
+    end = log.epochs.end_of(epoch, log.end)
+    older = 0 <= epoch < log.epochs.latest
+    if "epoch-end-by-watermark" in bugs and epoch == log.epochs.latest:
+        return EpochEntry(epoch, log.watermark)
+    if "epoch-end-echoed" in bugs and end.epoch != epoch and epoch >= 0:
+        return EpochEntry(epoch, log.end)
+    if "epoch-ends-fall" in bugs and older:
+        return EpochEntry(end.epoch, log.end + 1)
+    if "genuine-pair-flagged" in bugs and older and end.start_offset > 0:
+        return EpochEntry(end.epoch, end.start_offset - 1)
+    return end
+
+
+# --- DeleteRecords
+
+
+def delete_records(broker: Broker, asked: Plain) -> Plain:
+    def deleted(topic: str, partition: Plain) -> Plain:
+        replica = hosted(broker, (topic, partition["partition_index"]))
+        error = replica if isinstance(replica, Error) else _undeletable(replica, partition["offset"])
+        mark = -1
+        if not isinstance(replica, Error) and error is Error.NONE:
+            error, mark = _trimmed(replica, partition["offset"])
+        return {"partition_index": partition["partition_index"], "low_watermark": mark, "error_code": error}
+
+    return {"topics": each(asked["topics"], "name", deleted)}
+
+
+def _undeletable(replica: Replica, offset: int) -> Error:
+    if not replica.leads:
+        return Error.NOT_LEADER_OR_FOLLOWER
+    configs = replica.broker.cluster.topics[replica.state.key[0]].configs
+    if configs.get("cleanup.policy", "delete") == "compact":
+        return Error.POLICY_VIOLATION
+    limit = replica.log.end if "trimmed-past-watermark" in replica.bugs else replica.log.watermark
+    return Error.NONE if -1 <= offset <= limit else Error.OFFSET_OUT_OF_RANGE
+
+
+def _trimmed(replica: Replica, offset: int) -> tuple[Error, int]:
+    """Answered when all living replicas have the new start; nothing is taken back when that lasts too long."""
+    cluster, log = replica.broker.cluster, replica.log
+    to = offset
+    if offset == -1:
+        to = log.end if "trimmed-past-watermark" in replica.bugs else log.watermark
+    log.trim(to)
+    for _ in range(PATIENCE):
+        low = min([log.start, *_followers_starts(replica)])
+        if low >= to or not replica.leads:
+            return (Error.NONE, low) if replica.leads else (Error.NOT_LEADER_OR_FOLLOWER, -1)
+        cluster.tick()
+    return Error.REQUEST_TIMED_OUT, -1
+
+
+def _followers_starts(replica: Replica) -> list[int]:
+    fenced = replica.broker.fenced_ids
+    return [known.start for id, known in replica.followers.items() if id not in fenced]
+
+
+__all__ = ["delete_records", "epoch_ends", "fetch", "list_offsets", "produce"]

@@ -1,0 +1,246 @@
+"""A replica on a broker: as a leader it keeps the high watermark and the ISR, as a follower it copies and truncates."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from fixtures.disk.checkpoint import EpochEntry
+from fixtures.wire import Error
+from fixtures.wire.records import NewBatch, NewRecord, batches
+from tests.miniature.controller import PartitionState
+from tests.miniature.log import UNDEFINED, Log, Stored
+
+if TYPE_CHECKING:
+    from tests.miniature.broker import Broker
+
+LAG_ROUNDS = 40
+"""Rounds without having caught up after which a follower is put out of the ISR (replica.lag.time.max.ms)."""
+CONSUMER, DEBUGGER, FUTURE = -1, -2, -3
+FETCH_BYTES = 4_096
+"""Of one answer to a follower: it takes several to copy a long log."""
+
+
+@dataclasses.dataclass
+class Follower:
+    """What a leader knows of a follower by its fetches."""
+
+    end: int = -1
+    start: int = -1
+    caught_up: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Served:
+    """What came of a fetch."""
+
+    error: Error = Error.NONE
+    diverging: EpochEntry | None = None
+    batches: tuple[Stored, ...] = ()
+
+
+class Replica:
+    def __init__(self, broker: Broker, state: PartitionState) -> None:
+        self.broker = broker
+        self.bugs = broker.cluster.bugs
+        self.state = state
+        self.log = Log(self.bugs)
+        self.followers: dict[int, Follower] = {}
+        self.epoch_start = 0
+        self.led_since = -1
+        self.first_reign = -1
+        self._acts: tuple[int, int] | None = None
+        self._parked = -1
+        self._blind = False
+        self._encoded_anew = False
+
+    @property
+    def leads(self) -> bool:
+        return self.state.leader == self.broker.id
+
+    @property
+    def round(self) -> int:
+        return self.broker.cluster.round
+
+    # --- roles
+
+    def act_on(self, state: PartitionState) -> None:
+        """What the metadata says now. A change of leader or epoch makes a leader or follower anew."""
+        before, self.state = self._acts, state
+        self._acts = (state.leader, state.epoch)
+        if self._acts == before:
+            return
+        if self.leads:
+            self._lead(anew=before is None or before[0] != state.leader)
+        elif state.leader >= 0:
+            self._follow()
+
+    def _lead(self, anew: bool) -> None:
+        self.followers = {id: Follower(caught_up=self.round) for id in self.state.replicas if id != self.broker.id}
+        self.epoch_start = self.log.end
+        if anew:
+            self.led_since = self.round
+        if self.first_reign < 0:
+            self.first_reign = self.state.epoch
+        self.log.epochs.assign(self.state.epoch, self.log.end)
+
+    def _follow(self) -> None:
+        """Nothing is cut where a map tells epochs: the leader will say where the logs part (KIP-101)."""
+        self.followers = {}
+        self._blind = False
+        if "never-unparked" not in self.bugs:
+            self._parked = -1
+        if not self.log.epochs.entries or "truncated-to-watermark" in self.bugs:
+            self.log.truncate(self.log.watermark)
+        if "phantom-truncation" in self.bugs and self.log.batches:
+            self.log.truncate(self.log.batches[-1].base)
+
+    def start(self) -> None:
+        """A broker that starts loads its log, and has no role until it hears of one."""
+        self.log.load()
+        self._acts = None
+        self.led_since = self._parked = self.first_reign = -1
+        self.followers = {}
+        self._encoded_anew = "rewritten-while-copied" in self.bugs
+        if "truncated-to-watermark" in self.bugs:
+            self.log.truncate(self.log.watermark)
+
+    # --- leading
+
+    def append(self, data: bytes) -> Stored:
+        stamp = self.state.epoch
+        if "future-stamps" in self.bugs:
+            stamp += 1
+        if "stamp-of-first-reign" in self.bugs:
+            stamp = self.first_reign
+        return self.log.append_as_leader(data, stamp)
+
+    def serve(self, offset: int, last: int, upto: int, max_bytes: int = 1 << 30) -> Served:
+        """Divergence first, then the range: a position that was truncated is told as that (KIP320-FETCH-07)."""
+        if last >= 0:
+            known = self.log.epochs.end_of(last, self.log.end)
+            if known == UNDEFINED or offset < self.log.start:
+                return Served(Error.OFFSET_OUT_OF_RANGE)
+            if known.epoch < last or known.start_offset < offset:
+                return Served(diverging=known)
+        if not self.log.start <= offset <= self.log.end:
+            return Served(Error.OFFSET_OUT_OF_RANGE)
+        return Served(batches=tuple(self.log.read(offset, upto, max_bytes)))
+
+    def refusal(self, cur: int) -> Error:
+        """The epoch comes before the leadership (KIP320-FETCH-05)."""
+        if cur >= 0 and cur != self.state.epoch:
+            return Error.FENCED_LEADER_EPOCH if cur < self.state.epoch else Error.UNKNOWN_LEADER_EPOCH
+        return Error.NONE if self.leads else Error.NOT_LEADER_OR_FOLLOWER
+
+    def fetched_by(self, id: int, offset: int, start: int) -> None:
+        """A follower's fetch at an offset says that it has all below it."""
+        known = self.followers.setdefault(id, Follower())
+        known.end, known.start = offset, start
+        if offset >= self.log.end:
+            known.caught_up = self.round
+        if "log-start-falls" in self.bugs and 0 <= start < self.log.start:
+            self.log.start = start
+        self._let_in(id, known)
+        self.advance()
+
+    def _let_in(self, id: int, known: Follower) -> None:
+        """Into the ISR goes who reached the high watermark and the begin of this epoch (KAFKA-7128)."""
+        reached = known.end >= max(self.log.watermark, self.epoch_start) or "watermark-falls" in self.bugs
+        able = id not in self.broker.fenced_ids or "fenced-in-isr" in self.bugs
+        if id in self.state.replicas and id not in self.state.isr and reached and able:
+            self._alter((*self.state.isr, id))
+
+    def _alter(self, isr: tuple[int, ...]) -> None:
+        altered = self.broker.alter_isr(self.state, isr)
+        if altered is not None:
+            self.state = self.broker.views[self.state.key] = altered
+
+    def advance(self) -> None:
+        """The high watermark is what all of the ISR have; it waits while they are too few (KAFKA-15583)."""
+        if not self.leads:
+            return
+        enough = len(self.state.isr) >= self.broker.cluster.min_isr(self.state.key)
+        if not enough and "success-below-min-isr" not in self.bugs:
+            return
+        ends = [self.followers[id].end if id in self.followers else -1 for id in self.state.isr if id != self.broker.id]
+        mark = min([self.log.end, *ends])
+        if mark > self.log.watermark or ("watermark-falls" in self.bugs and mark >= self.log.start):
+            self.log.watermark = mark
+
+    def lead_on(self) -> None:
+        late = {id for id, known in self.followers.items() if self.round - known.caught_up > LAG_ROUNDS}
+        if late & set(self.state.isr):
+            self._alter(tuple(id for id in self.state.isr if id not in late))
+        if "stale-leader-commits" in self.bugs and not self.broker.is_heard:
+            self.state = dataclasses.replace(self.state, isr=(self.broker.id,))
+            self.log.watermark = self.log.end
+        self.advance()
+
+    # --- following
+
+    def follow_once(self, leader: Replica | None) -> None:
+        """One fetch of this follower, and what it makes of the answer."""
+        cur = self.state.epoch
+        if leader is None or self._parked == cur or (self._parked >= 0 and "never-unparked" in self.bugs):
+            return
+        refused = leader.refusal(cur)
+        if refused is Error.FENCED_LEADER_EPOCH:
+            self._parked = cur
+        if refused is not Error.NONE:
+            return
+        last = -1 if self._blind else self.log.epochs.latest
+        served = leader.serve(self.log.end, last, leader.log.end, FETCH_BYTES)
+        self._take(leader, served)
+
+    def _take(self, leader: Replica, served: Served) -> None:
+        if served.error is not Error.NONE:
+            self._begin_anew(leader)
+        elif served.diverging is not None:
+            self._diverge(served.diverging)
+        else:
+            watermark, start = leader.log.watermark, leader.log.start
+            leader.fetched_by(self.broker.id, self.log.end, self.log.start)
+            self._copy(served.batches)
+            self.log.watermark = min(watermark, self.log.end)
+            self.log.trim(min(start, self.log.end))
+
+    def _copy(self, fetched: tuple[Stored, ...]) -> None:
+        """Only what is not stamped above the epoch of the request (KAFKA-18723)."""
+        taken = [stored for stored in fetched if stored.epoch <= self.state.epoch or "future-stamps" in self.bugs]
+        if "restamping-follower" in self.bugs:
+            taken = [Stored.appended(stored.data, stored.base, self.state.epoch) for stored in taken]
+        if self._encoded_anew:
+            taken = [self._encoded(stored) for stored in taken]
+        self.log.append_as_follower(taken)
+
+    def _encoded(self, stored: Stored) -> Stored:
+        """The same records with another time, as a broker that encodes them itself would write them."""
+        [read] = batches(stored.data)
+        records = tuple(NewRecord(record.value, record.key, record.headers) for record in read.records)
+        anew = NewBatch(records, timestamp=self.broker.cluster.unix_ms)
+        return Stored.appended(anew.encoded(), stored.base, stored.epoch)
+
+    def _begin_anew(self, leader: Replica) -> None:
+        """Out of the leader's range: cut to its end, or below its start begin there (KIP101-TRUNC-06)."""
+        if self.log.end < leader.log.start:
+            self.log.restart_at(leader.log.start)
+        elif self.log.end > leader.log.end and not self._blind:
+            self.log.truncate(leader.log.end)
+
+    def _diverge(self, told: EpochEntry) -> None:
+        """Cut to the end of the last epoch in common; where this log ends it elsewhere, ask again (KIP-279)."""
+        if "divergent-tail-kept" in self.bugs:
+            self._blind = True
+            return
+        mine = self.log.epochs.end_of(told.epoch, self.log.end)
+        if mine == UNDEFINED:
+            to = told.start_offset
+        elif mine.epoch != told.epoch:
+            to = mine.start_offset
+        else:
+            to = min(mine.start_offset, told.start_offset)
+        self.log.truncate(min(to, self.log.end))
+
+
+__all__ = ["CONSUMER", "DEBUGGER", "FUTURE", "Follower", "Replica", "Served"]
