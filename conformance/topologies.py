@@ -44,3 +44,26 @@ When it leads it appends a no-op record every 50 ms, so that there is something 
 
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
 """The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
+
+LAGGING = Topology(
+    name="lagging",
+    controllers=1,
+    brokers=3,
+    config={
+        **QUICK,
+        "replica.fetch.wait.max.ms": "5000",
+        "log.flush.start.offset.checkpoint.interval.ms": "200",
+    },
+)
+"""The same, but a follower hears of the high watermark only when a record comes, or after five seconds; and a log start is
+on disk soon, so that a crash finds it there."""
+
+LAG = 2.0
+"""Seconds without a fetch at the log end after which a leader of SHRINKING wants a follower out of the ISR."""
+SHRINKING = Topology(
+    name="shrinking",
+    controllers=1,
+    brokers=3,
+    config={**QUICK, "replica.lag.time.max.ms": str(int(LAG * 1000))},
+)
+"""The same again, for leaders that nobody hears: within seconds they ask for a smaller ISR, and must not act on it alone."""

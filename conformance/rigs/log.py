@@ -66,6 +66,13 @@ class Partition:
             return None
         return next((p for p in topic.partitions if p.partition == self.index), None)
 
+    def newest(self) -> PartitionMetadata | None:
+        """The state at its latest epoch, as told by those brokers that answer. One that is frozen takes its time to be
+        left out.
+        """
+        told = [state for name in self.bench.brokers if (state := self._known(name)) is not None]
+        return max(told, key=lambda state: state.leader_epoch, default=None)
+
     def leader(self) -> NodeClient:
         """The broker that leads, once all brokers name it; so a request does not race with a change of leader."""
         return self.bench.node(self.settled().leader)

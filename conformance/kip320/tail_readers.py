@@ -1,0 +1,138 @@
+"""Readers at the tail of a log that an unclean election cuts and that is refilled past them (KIP-320, SC-03)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, scenario
+from conformance.kip320.divergence import DIVERGES_FROM, diverges
+from conformance.rigs.reader import Reader, common_prefix, delivered_of
+from conformance.rigs.rest import at_rest, read_whole
+from conformance.rigs.unclean import COUPLE, SESSION, Couple
+from fixtures.wire import Error
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import FetchedPartition
+
+OLDEST_FETCH = 4
+"""Of 4.x: its lowest version."""
+
+
+def values(count: int, what: str) -> list[bytes]:
+    return [f"{what} {n}".encode() for n in range(count)]
+
+
+def take_over(couple: Couple, heir: str) -> PartitionMetadata:
+    """Who leads alone is killed; the other replica, which lacks what that one took, is started and elected."""
+    [leader] = {couple.first, couple.second} - {heir}
+    couple.lose_leader(leader)
+    couple.come_back(heir)
+    return couple.elect(heir)
+
+
+# --- FETCH-08
+
+
+def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
+    """Is the reader of `epoch` at `offset` handed what follows in another history, as if nothing had happened?"""
+    if answer.error is not Error.NONE or answer.diverging_epoch is not None:
+        return False
+    handed = [b for b in answer.batches if b.last_offset >= offset]
+    return bool(handed) and all(batch.leader_epoch > epoch for batch in handed)
+
+
+def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Said]:
+    """Fetches at the reader's position, which was cut away and refilled: with LastFetchedEpoch, without, before it existed."""
+    offset, epoch = reader.position.offset, reader.position.epoch
+    node, current = couple.bench.node(state.leader), state.leader_epoch
+    told = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
+    silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
+    before = node.fetch(couple.topic, 0, offset, version=old)
+    for case, answer in (("sentinel", silent), ("old-version", before)):
+        held = diverges(told, epoch, cut) and silently_skips(answer, offset, epoch)
+        yield held_if(held, told, answer, row="KIP320-FETCH-08", case=case)
+
+
+# --- CONS-01
+
+
+def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Iterator[Said]:
+    """The reader meets a leader whose log is not the one that it read: it goes back to where the two part, and reads on."""
+    leader = couple.bench.node(state.leader)
+    log = read_whole(couple, leader, state.leader_epoch)
+    shared, met, known = common_prefix(reader.delivered, log), reader.position, len(reader.rewinds)
+    yield premise(shared < met.offset, f"{reader.name} at {met} is ahead of what it shares with its leader, {shared}")
+    reader.read_to(log.high_watermark)
+    back = [rewind.after for rewind in reader.rewinds[known:]]
+    to = back[-1].offset if back else met.offset
+    as_it_should = to == shared if exact else to <= shared
+    held = bool(back) and as_it_should and reader.delivered == delivered_of(log)
+    detail = f"{reader.name} shared {shared}, was at {met}, went back to {back}, now has {reader.delivered}"
+    yield held_if(held, log, *back, reader.position, case=case, detail=detail)
+
+
+@scenario(
+    "SC-03",
+    "KIP320-CONS-01",
+    "KIP320-FETCH-08",
+    rig=COUPLE,
+    kept=integers(1, 4),
+    lost=integers(1, 4),
+    more=integers(1, 3),
+    old=integers(OLDEST_FETCH, DIVERGES_FROM - 1),
+)
+def tail_is_cut_and_refilled(couple: Couple, kept: int, lost: int, more: int, old: int) -> Generator[Said, None, None]:
+    """Readers of a tail that unclean elections cut learn of it, go back no further than they must, and miss nothing."""
+    first, second = couple.first, couple.second
+    couple.write(*values(kept, "on both"))
+    looking, fetching = Reader(couple, "reader-1", "lookup"), Reader(couple, "reader-2", "fetch")
+    asleep = Reader(couple, "reader-3", "lookup")
+    alone = couple.leave_alone(first)
+    couple.write(*values(lost, "on the first only"), to=couple.node(first))
+    for reader in (looking, fetching, asleep):
+        reader.read_to(kept + lost)
+
+    couple.lose_leader(first)
+    couple.come_back(second)
+    vacancy = couple.vacancy(2 * SESSION)
+    heir = couple.bench.id_of(second)
+    yield premise(
+        vacancy.leaders == {-1} and heir not in vacancy.eligible, f"nobody leads without being told: {vacancy}"
+    )
+    state = couple.elect(second)
+    yield premise(state.leader_epoch > alone.leader_epoch, f"a new epoch: {alone} and {state}")
+    yield from cut_short(couple, state, kept, looking)
+    couple.write(*values(lost + more, "on the second only"), to=couple.node(second))
+    yield from unchecked_fetches(couple, state, kept, looking, old)
+    yield from follows(couple, looking, state, "lookup", exact=True)
+    yield from follows(couple, fetching, state, "fetch", exact=True)
+    yield from again(couple, (looking, fetching), asleep, more)
+
+
+def cut_short(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader) -> Iterator[Said]:
+    """Premise: before anybody writes, the position is past the end, and the leader's word is that its epoch ended earlier."""
+    node, current = couple.bench.node(state.leader), state.leader_epoch
+    offset, epoch = reader.position.offset, reader.position.epoch
+    silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
+    told = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
+    lacks = silent.error is Error.OFFSET_OUT_OF_RANGE and diverges(told, epoch, cut)
+    yield premise(lacks, f"{offset} past the end, divergence from {cut}: {silent}, {told}")
+
+
+def again(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Said]:
+    """Two more such elections, each to a replica that still has what the readers gave up the last time."""
+    for heir in (couple.first, couple.second):
+        state = take_over(couple, heir)
+        couple.write(*values(records, f"on {heir} at {state.leader_epoch}"), to=couple.node(heir))
+        for reader in awake:
+            yield from follows(couple, reader, state, "repeated", exact=False)
+    yield from follows(couple, asleep, state, "repeated", exact=False)
+    couple.bench.start(couple.first)
+    at_rest(couple)
+    final = couple.settled()
+    log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)
+    for reader in (*awake, asleep):
+        reader.read_to(log.high_watermark)
+        held = reader.delivered == delivered_of(log)
+        yield held_if(held, log, reader.position, case="repeated", detail=f"{reader.name} has {reader.delivered}")
