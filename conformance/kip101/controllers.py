@@ -1,0 +1,147 @@
+"""Controllers in trouble while a leader dies and returns: the leader epoch rises all the same (SC-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+from hypothesis.strategies import integers
+
+from conformance.bench import Bench
+from conformance.checks import Rig, Said, held_if, premise, scenario
+from conformance.rigs.log import Partition, PartitionData, new_partition
+from conformance.rigs.rest import at_rest, read_whole
+from conformance.rigs.turns import acts_as_leader
+from conformance.topologies import CONTROLLERS, QUICK_CLUSTER
+from fixtures.cluster import Topology
+from fixtures.cluster.config import SMALL
+from fixtures.wire import Error, WireError
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.records import batch
+
+RECORDS = 3
+FIRST = batch(b"first after the crash")
+OFTEN = 0.1
+
+
+def session_of(topology: Topology) -> float:
+    """Seconds after which a silent broker is fenced."""
+    return int({**SMALL, **topology.config}["broker.session.timeout.ms"]) / 1000
+
+
+def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
+    """A partition that nobody but one broker can lead, with records of its first epoch."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        partition = new_partition(bench, (bench.id_of(bench.brokers[0]),))
+        partition.write(*[b"before the crash"] * RECORDS)
+        return partition.data
+
+    prepare.__qualname__ = f"single_replica_{topology.name}"
+    return Rig(topology, prepare, Partition)
+
+
+class Back(NamedTuple):
+    """The restarted leader at its first epoch."""
+
+    state: PartitionMetadata
+    stamp: int
+
+
+def active_controller(bench: Bench, besides: str = "") -> str | None:
+    """The controller that leads the quorum, None while none says so."""
+    for name in bench.controllers:
+        if name == besides:
+            continue
+        try:
+            answer = bench.node(name, controller=True).describe_quorum()
+        except WireError:
+            continue
+        if answer.error is Error.NONE:
+            return bench.name_of(answer.leader_id)
+    return None
+
+
+def passes(bench: Bench, since: float, seconds: float) -> None:
+    """Wait for the end of a session: what is to be seen is that it ends while nobody is there to notice."""
+    bench.eventually(lambda: bench.now().seconds - since > seconds, f"the end of {seconds} s", every=OFTEN)
+
+
+def leads_again(partition: Partition, broker: int) -> Back:
+    """Once the broker serves as the leader at whatever epoch: that, and the stamp of the first batch it then takes."""
+    bench = partition.bench
+    state = bench.eventually(lambda: acts_as_leader(partition, broker, -1), f"{broker} leading {partition.name}")
+
+    def stamped() -> int | None:
+        written = bench.node(broker).produce(partition.topic, partition.index, FIRST)
+        if written.error is not Error.NONE:
+            return None
+        read = read_whole(partition, bench.node(broker), partition.state(broker).leader_epoch)
+        return next(batch.leader_epoch for batch in read.batches if batch.base_offset == written.base_offset)
+
+    return Back(state, bench.eventually(stamped, f"a write to {partition.name}"))
+
+
+def never_at_its_epoch_again(partition: Partition, before: PartitionMetadata, back: Back, case: str) -> Iterator[Said]:
+    detail = (
+        f"led at {before.leader_epoch} before the crash, now at {back.state.leader_epoch}, first stamp {back.stamp}"
+    )
+    rose = min(back.state.leader_epoch, back.stamp) > before.leader_epoch
+    yield held_if(rose, case=case, detail=detail, label="epoch-regression")
+
+
+# --- the schedules
+
+
+@scenario(
+    "SC-10",
+    "KIP101-EPOCH-04",
+    rig=single_replica(QUICK_CLUSTER),
+    tenths=integers(1, 15),
+)
+def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Said, None, None]:
+    """The controller is frozen until after the session of a leader that was killed and started again meanwhile."""
+    bench, before, session = partition.bench, partition.whole(), session_of(QUICK_CLUSTER)
+    [controller], leader = bench.controllers, bench.name_of(before.leader)
+    began = bench.now().seconds
+    bench.pause(controller, role="active controller")
+    bench.kill(leader, role="leader")
+    bench.start(leader)
+    passes(bench, bench.now().seconds, session + tenths / 10)
+    frozen_for = bench.now().seconds - began
+    bench.resume(controller)
+    back = leads_again(partition, before.leader)
+    yield premise(frozen_for > session, f"{controller} frozen for {frozen_for:.1f} s, longer than a session")
+    yield from never_at_its_epoch_again(partition, before, back, "controller-paused")
+    at_rest(partition)
+
+
+@scenario(
+    "SC-10",
+    "KIP101-EPOCH-04",
+    rig=single_replica(CONTROLLERS),
+    cases=["controller-paused", "broker-and-controller"],
+    tenths=integers(1, 15),
+)
+def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Generator[Said, None, None]:
+    """The active one of three controllers is frozen or killed while a leader is killed and started again."""
+    bench, before, session = partition.bench, partition.whole(), session_of(CONTROLLERS)
+    leader = bench.name_of(before.leader)
+    active = bench.eventually(lambda: active_controller(bench), "an active controller")
+    began = bench.now().seconds
+    if case == "controller-paused":
+        bench.pause(active, role="active controller")
+    else:
+        bench.kill(active, role="active controller")
+    bench.kill(leader, role="leader")
+    bench.start(leader)
+    successor = bench.eventually(lambda: active_controller(bench, besides=active), f"a successor of {active}")
+    passes(bench, began, session + tenths / 10)
+    if case == "controller-paused":
+        bench.resume(active)
+    else:
+        bench.start(active)
+    back = leads_again(partition, before.leader)
+    yield premise(successor != active, f"{successor} took over from {active} meanwhile")
+    yield from never_at_its_epoch_again(partition, before, back, case)
+    at_rest(partition)
