@@ -144,20 +144,20 @@ def _ongoing(state: PartitionState) -> Plain:
 
 
 def find_coordinator(broker: Broker, asked: Plain) -> Plain:
-    found = _coordinator(broker.cluster)
+    found = coordinator(broker.cluster)
     error = Error.NONE if found is not None else Error.COORDINATOR_NOT_AVAILABLE
     where = {"node_id": -1 if found is None else found, "host": "miniature", "port": 9000 + (found or 0)}
     keys = asked.get("coordinator_keys") or [asked.get("key")]
     return {"coordinators": [{"key": key, "error_code": error, "error_message": None, **where} for key in keys]}
 
 
-def _coordinator(cluster: MiniCluster) -> int | None:
+def coordinator(cluster: MiniCluster) -> int | None:
     """The first broker that is not fenced coordinates all groups; what was committed is never lost here."""
     return next((id for id in cluster.brokers if id not in cluster.controller.fenced), None)
 
 
 def offset_commit(broker: Broker, asked: Plain) -> Plain:
-    refused = Error.NONE if _coordinator(broker.cluster) == broker.id else Error.NOT_COORDINATOR
+    refused = Error.NONE if coordinator(broker.cluster) == broker.id else Error.NOT_COORDINATOR
     topics = []
     for topic in asked["topics"]:
         name, each = _named(broker.cluster, topic), []
@@ -175,7 +175,7 @@ def offset_fetch(broker: Broker, asked: Plain) -> Plain:
 
 
 def _group(broker: Broker, group: Plain) -> Plain:
-    if _coordinator(broker.cluster) != broker.id:
+    if coordinator(broker.cluster) != broker.id:
         return {"group_id": group["group_id"], "error_code": Error.NOT_COORDINATOR, "topics": []}
     wanted = group["topics"]
     if wanted is None:

@@ -19,6 +19,7 @@ from history.events import Example
 from history.shards import Column
 from tests.miniature.apis import HANDLERS, NEEDS_CONTROLLER, VERSIONS
 from tests.miniature.cluster import CLIENTS, CONTROLLER, ROUND_MS, MiniCluster
+from tests.miniature.consumers import MiniConsumer
 from tests.miniature.faults import MiniFaults, MiniInjector
 from tests.miniature.replica import Replica
 
@@ -129,6 +130,16 @@ class MiniBench(Bench):
         except Overdue:
             met = False
         return self.tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(tries, met)).met
+
+    # --- consumers
+
+    def consumer(self, name: str, group: str | None = None) -> MiniConsumer:
+        made = MiniConsumer(name, self.cluster, self.tape, group)
+        self._consumers.append(made)
+        return made
+
+    def silent(self) -> list[str]:
+        return [broker.name for broker in self.cluster.brokers.values() if broker.status != "running"]
 
     # --- faults and actions
 

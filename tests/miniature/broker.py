@@ -51,8 +51,10 @@ class Broker:
         self.replicas = {}
 
     def checkpoint(self) -> None:
-        for replica in self.replicas.values():
+        for key, replica in self.replicas.items():
             replica.log.checkpoint()
+            if self.cluster.topics[key[0]].compacts:
+                replica.log.clean()
 
     # --- metadata
 

@@ -35,6 +35,10 @@ class Made:
     def min_isr(self) -> int:
         return int(self.configs.get("min.insync.replicas", "1"))
 
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.configs.get("cleanup.policy", "delete")
+
 
 class MiniCluster:
     def __init__(self, bugs: Iterable[str] = (), brokers: int = 3) -> None:
@@ -44,6 +48,7 @@ class MiniCluster:
         self.brokers = {id: Broker(id, self) for id in ids}
         self.topics: dict[str, Made] = {}
         self.offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = {}
+        self.groups: dict[str, list[str]] = {}
         self.round = 0
         self._cuts: list[tuple[int, int]] = []
 
@@ -55,8 +60,8 @@ class MiniCluster:
             self._heartbeats()
             self._propagate()
             self._replicate()
-            if self.round % CHECKPOINT_EVERY == 0:
-                for broker in self.running():
+            for broker in self.running():
+                if (self.round + 5 * broker.id) % CHECKPOINT_EVERY == 0:
                     broker.checkpoint()
 
     @property

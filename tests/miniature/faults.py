@@ -172,6 +172,21 @@ class Woken(FrozenPastFencing):
         return self._seen
 
 
+class Rolling(Effect):
+    """One broker after the other is stopped and started, the next when the cluster is whole again."""
+
+    alone = True
+
+    def inject(self) -> None:
+        for id in self.ids:
+            self.cluster.stop(id)
+            self.cluster.start(id)
+            self.until(lambda: not self.cluster.lacking(), "the cluster is whole", HEAL_ROUNDS)
+
+    def witness(self) -> Measured | None:
+        return {"started": {self.cluster.brokers[id].name: self.cluster.brokers[id].starts for id in self.ids}}
+
+
 # --- links
 
 
@@ -320,7 +335,19 @@ class TailLost(Damaged):
     def _damage(self, id: int) -> None:
         held = self.replica(id)
         if held is not None:
-            self._lost = held.log.lose_tail(self.fault.lost)
+            held.log.lose_tail(self.fault.lost)
+
+
+class FlushedTailLost(TailLost):
+    """After a clean shutdown, which had flushed it."""
+
+    def clean(self) -> bool:
+        return True
+
+    def _damage(self, id: int) -> None:
+        held = self.replica(id)
+        if held is not None:
+            held.log.lose_tail(self.fault.lost, flushed_too=True)
 
 
 class MapLost(Damaged):
@@ -372,11 +399,25 @@ class AgedOut(Trimmed):
         return 2 if isinstance(self.fault, logs.RetentionBySize) else 0
 
 
+class Rolled(Effect):
+    """Segments are nothing that the miniature has; what shows is the records that fill them."""
+
+    alone = True
+
+    def inject(self) -> None:
+        for _ in range(2):
+            self.write(b"of the next segment")
+
+    def witness(self) -> Measured | None:
+        return {}
+
+
 EFFECTS: dict[type[Fault], type[Effect]] = {
     process.Kill: Down,
     process.Stop: Stopped,
     process.Pause: Frozen,
     process.PausePastFencing: FrozenPastFencing,
+    process.RollingRestart: Rolling,
     zombies.CutOffFromControllers: CutOff,
     zombies.PausedZombie: Woken,
     shapes.Isolate: Isolated,
@@ -384,10 +425,13 @@ EFFECTS: dict[type[Fault], type[Effect]] = {
     elections.PreferredElection: Preferred,
     elections.Reassignment: Reassigned,
     unclean.UncleanElection: Unclean,
+    unclean.UncleanElectionByConfig: Unclean,
     disk.CutTailAbove: TailLost,
+    disk.CutTailBelow: FlushedTailLost,
     disk.RemoveEpochCheckpoint: MapLost,
     disk.WipeDisk: Wiped,
     logs.DeleteRecords: Trimmed,
+    logs.RollBySize: Rolled,
     logs.RetentionBySize: AgedOut,
     logs.RetentionByTime: AgedOut,
 }

@@ -27,13 +27,15 @@ class Stored:
     epoch: int
     data: bytes
     times: tuple[int, ...]
+    keys: tuple[bytes | None, ...]
 
     @staticmethod
     def appended(data: bytes, base: int, epoch: int) -> Stored:
         """What a producer sent, at its offset and under the leader's epoch; both are outside of what the CRC covers."""
         placed = OFFSET.pack(base) + data[OFFSET.size : STAMP_AT] + STAMP.pack(epoch) + data[STAMP_AT + STAMP.size :]
         [read] = batches(placed)
-        return Stored(base, read.last_offset, epoch, placed, tuple(record.timestamp for record in read.records))
+        times, keys = tuple(one.timestamp for one in read.records), tuple(one.key for one in read.records)
+        return Stored(base, read.last_offset, epoch, placed, times, keys)
 
     def held(self) -> HeldBatch:
         [read] = batches(self.data)
@@ -183,6 +185,16 @@ class Log:
         if "deleted-record-returned" not in self.bugs:
             self.batches = [stored for stored in self.batches if stored.last >= self.start]
 
+    def clean(self) -> None:
+        """Compact: a committed batch goes when each of its keys has a later record. The newest batch always stays."""
+        later: set[bytes | None] = set()
+        kept: list[Stored] = []
+        for stored in reversed(self.batches):
+            if not kept or stored.last >= self.watermark or not set(stored.keys) <= later:
+                kept.append(stored)
+                later |= set(stored.keys) if stored.last < self.watermark else set()
+        self.batches = kept[::-1]
+
     def flush(self) -> None:
         """A clean shutdown."""
         self.checkpoint()
@@ -206,9 +218,9 @@ class Log:
             if stored.last >= self.flushed:
                 self.epochs.assign(stored.epoch, stored.base)
 
-    def lose_tail(self, batches_lost: int) -> int:
-        """A power loss; nothing that was flushed goes. Returns how many batches are gone."""
-        survive = sum(stored.last < self.flushed for stored in self.batches)
+    def lose_tail(self, batches_lost: int, *, flushed_too: bool = False) -> int:
+        """A power loss, in which nothing that was flushed goes, or corruption. Returns how many batches are gone."""
+        survive = 0 if flushed_too else sum(stored.last < self.flushed for stored in self.batches)
         kept = max(survive, len(self.batches) - batches_lost)
         gone = len(self.batches) - kept
         if gone:

@@ -92,8 +92,7 @@ def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
     if not replica.leads:
         return Error.NOT_LEADER_OR_FOLLOWER
     cluster, key = replica.broker.cluster, replica.state.key
-    compacted = "compact" in cluster.topics[key[0]].configs.get("cleanup.policy", "delete")
-    if compacted and any(record.key is None for read in batches(data) for record in read.records):
+    if cluster.topics[key[0]].compacts and any(record.key is None for read in batches(data) for record in read.records):
         return Error.INVALID_RECORD
     few = len(replica.state.isr) < cluster.min_isr(key) and "success-below-min-isr" not in replica.bugs
     return Error.NOT_ENOUGH_REPLICAS if acks == ALL and few else Error.NONE

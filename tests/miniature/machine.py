@@ -1,0 +1,145 @@
+"""A machine of the kit on the miniature: its own rules, executor and judges, with Hypothesis generating and shrinking."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.errors import Flaky
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.machines import Executor, MachineCheck
+from conformance.running.violations import RequirementViolated, violation_of
+from fixtures.errors import KitError
+from fixtures.tape import LiveTape
+from history.events import End, History
+from history.observations import Observation
+from tests.miniature.bench import MiniBench, live_tape
+from tests.miniature.cluster import MiniCluster
+
+STEPS = 30
+
+
+class MiniExample:
+    """One example, from the first step to the judges. After trouble of the kit the rest of it is left out."""
+
+    def __init__(self, check: MachineCheck, bugs: Iterable[str] = (), number: int = 1) -> None:
+        self.check = check
+        self.steps: list[Any] = []
+        self.observations: list[Observation] = []
+        self.trouble = ""
+        self.tape: LiveTape = live_tape(f"miniature-{number}")
+        self.cluster = MiniCluster(bugs)
+        self.bench = MiniBench(self.cluster, self.tape)
+        self._executor: Executor | None = None
+
+    def step(self, step: Any) -> None:
+        self.steps.append(step)
+        self._guarded(lambda: self._ready().step(step))
+
+    def rest(self) -> None:
+        self._guarded(lambda: self._ready().rest())
+        self.bench.close()
+        self.observations = self.check.judge(self.history)
+
+    @property
+    def history(self) -> History:
+        end = End(example=self.tape.example.example, outcome="error" if self.trouble else "judged", detail=self.trouble)
+        return History(example=self.tape.example, events=self.tape.events, end=end)
+
+    @property
+    def violations(self) -> list[Observation]:
+        return [one for one in self.observations if one.result == "violated"]
+
+    def _ready(self) -> Executor:
+        if self._executor is None:
+            self._executor = self.check.executor(self.bench)
+        return self._executor
+
+    def _guarded(self, do: Callable[[], None]) -> None:
+        if not self.trouble:
+            try:
+                do()
+            except KitError as error:
+                self.trouble = f"{type(error).__name__}: {error}"
+
+
+def play(check: MachineCheck, steps: Sequence[Any], bugs: Iterable[str] = ()) -> MiniExample:
+    example = MiniExample(check, bugs)
+    for step in steps:
+        example.step(step)
+    example.rest()
+    return example
+
+
+@dataclasses.dataclass
+class Hunt:
+    """What came of looking for a bug, or for a false red."""
+
+    examples: int = 0
+    seconds: float = 0.0
+    first: MiniExample | None = None
+    shortest: MiniExample | None = None
+    troubles: list[str] = dataclasses.field(default_factory=list)
+    observations: dict[tuple[str, str], int] = dataclasses.field(default_factory=dict)
+
+    def note(self, example: MiniExample) -> None:
+        self.examples += 1
+        if example.trouble:
+            self.troubles.append(example.trouble)
+        for one in example.observations:
+            self.observations[one.requirement, one.case] = self.observations.get((one.requirement, one.case), 0) + 1
+
+
+def hunt(
+    check: MachineCheck,
+    bugs: Iterable[str] = (),
+    *,
+    examples: int,
+    shrink: bool = True,
+    steps: int = STEPS,
+    number: int = 0,
+    rows: Sequence[str] = (),
+) -> Hunt:
+    """Let Hypothesis look for a violation of these rows, or of any, and shrink what it finds."""
+    found, began = Hunt(), time.monotonic()
+
+    def finish(example: MiniExample) -> None:
+        example.rest()
+        found.note(example)
+        violations = [one for one in example.violations if not rows or one.requirement in rows]
+        if violations:
+            found.first = found.first or example
+            found.shortest = example
+            raise violation_of(violations)
+
+    @seed(number)
+    def factory() -> Any:
+        example = MiniExample(check, bugs)
+        return check.machine(example.step, lambda: finish(example))
+
+    with suppress(RequirementViolated, ExceptionGroup, Flaky):
+        run_state_machine_as_test(factory, settings=_settings(examples, shrink, steps))  # type: ignore[arg-type]
+    found.seconds = time.monotonic() - began
+    return found
+
+
+def _settings(examples: int, shrink: bool, steps: int) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+
+
+__all__ = ["Hunt", "MiniExample", "hunt", "play"]
