@@ -15,6 +15,7 @@ from fixtures.cluster.config import HOST_PORT
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
 from fixtures.disk.held import HeldReplicas, held
+from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
 from fixtures.faults.scene import Scene
 from fixtures.images import jar_of
@@ -335,6 +336,13 @@ class Bench:
     def disk(self, name: str, partition: str) -> Disk:
         """What a broker has on disk of a partition (`topic-0`), to be looked at, or damaged while it is down."""
         return Disk(self.tape, name, partition, lambda: self._live().node(name))
+
+    def word(self, controller: str, topic: Topic, index: int) -> Word:
+        """A controller's word on a partition, from its log on disk: no broker needs to be up."""
+        request = {"topic": topic.name, "partition": index}
+        return self.tape.call(
+            controller, "word", request, Word, lambda: word(self._live().node(controller), topic, index)
+        )
 
     def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
         """What a record or file of the release says, read by the schema in one of its own jars, e.g. message

@@ -1,0 +1,130 @@
+"""Crashes that leave a log shorter than its epoch map, or the map older than the log (SC-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import PremiseSaid, Said, held_if, premise, scenario
+from conformance.rigs.crashes import LAGGING_PAIR, PAIR, Crashing
+from conformance.rigs.epoch_file import entries_of, read_epochs
+from conformance.rigs.log import Boundary
+from conformance.rigs.rest import at_rest
+from fixtures.wire import Error
+from fixtures.wire.log import EARLIEST, EpochEnd
+
+
+def ahead(partition: Crashing, id: int, cut: int) -> PremiseSaid:
+    """Premise: on the disk of a broker that is down the epoch file has an entry that the log does not reach."""
+    held = partition.disk(id).holds()
+    met = held.log_end == cut and held.epochs is not None and held.epochs[-1].start_offset >= cut
+    return premise(met, f"the log of broker {id} ends at {held.log_end}, its entries are {held.epochs}")
+
+
+def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
+    """Records in two epochs, the second led by this broker, and where that began."""
+    partition.acknowledged(*[b"of the first epoch"] * records)
+    epoch = partition.move_leader(to=leader).leader_epoch
+    return Boundary(epoch, records)
+
+
+def unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Said]:
+    """A replica that nobody leads: its file and its answers know nothing of the epoch that its log lost."""
+    entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
+    end = partition.loaded(id)
+    answer = partition.bench.node(id).fetch(partition.topic, 0, end, last_fetched_epoch=lost.epoch)
+    cleared = bool(entries) and all(entry.start < end for entry in entries)
+    detail = f"its log ends at {end}, its entries are {entries}; asked for epoch {lost.epoch}: {answer}"
+    held = cleared and answer.error is Error.OFFSET_OUT_OF_RANGE
+    yield held_if(held, answer, row="KIP101-CACHE-05", case="follower", detail=detail)
+
+
+@scenario("SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
+def follower_with_a_log_shorter_than_its_map(partition: Crashing, records: int) -> Generator[Said, None, None]:
+    """A follower loses all it had of the newest epoch, and is back while nobody leads; then it copies that epoch again."""
+    follower, leader = partition.replicas
+    bystander = partition.bystander()
+    lost = second_epoch(partition, leader, records)
+    [written] = partition.acknowledged(b"first of its epoch")
+    yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{written} opens {lost}")
+    partition.kill(follower)
+    partition.until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
+    partition.disk(follower).cut(lost.start)
+    yield ahead(partition, follower, lost.start)
+    partition.kill(leader)
+    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.start(follower)
+    yield from unknown(partition, follower, lost)
+    partition.start(leader)
+    at_rest(partition)
+    again = partition.entries(follower, lambda found: lost in found)
+    detail = f"its entries are {again} when it has {lost} again"
+    yield held_if(lost in again and written.kept_in(partition.read(follower)), case="follower", detail=detail)
+
+
+@scenario("SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
+def leader_with_a_log_shorter_than_its_map(partition: Crashing, records: int) -> Generator[Said, None, None]:
+    """The only survivor loses all it had of the newest epoch, and leads on in another one that begins at its log end."""
+    follower, leader = partition.replicas
+    bystander = partition.bystander()
+    lost = second_epoch(partition, leader, records)
+    partition.kill(follower)
+    partition.led_by(leader, isr={leader})
+    [written] = partition.acknowledged(b"first of its epoch", by=leader)
+    yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{written} opens {lost}")
+    partition.kill(leader)
+    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.disk(leader).cut(lost.start)
+    yield ahead(partition, leader, lost.start)
+    partition.start(leader)
+    yield from forgotten(partition, leader, lost)
+    partition.start(follower)
+    at_rest(partition)
+
+
+def forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Said]:
+    """The leader's file and its answer end the epoch before the lost one where its log ended."""
+    state = partition.led_by(leader)
+    now = Boundary(state.leader_epoch, lost.start)
+    entries = partition.entries(leader, lambda found: now in found)
+    answer = partition.bench.node(leader).offset_for_leader_epoch(partition.name, 0, lost.epoch)
+    detail = f"led in epoch {state.leader_epoch}, its entries are {entries}; of epoch {lost.epoch}: {answer}"
+    held = state.leader_epoch > lost.epoch and entries[-1:] == (now,) and lost not in entries
+    yield held_if(held and ends_before(answer, lost), answer, case="leader", detail=detail)
+
+
+def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
+    """Is an earlier epoch named in place of the lost one, and the offset where that had begun?"""
+    return answer.error is Error.NONE and 0 <= answer.leader_epoch < lost.epoch and answer.end_offset == lost.start
+
+
+@scenario("SC-09", "KIP101-CACHE-05", rig=LAGGING_PAIR, trimmed=integers(0, 2))
+def map_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generator[Said, None, None]:
+    """A crash brings back the epoch file from before a trim: what is below the log start is trimmed again."""
+    _, leader = partition.replicas
+    second = second_epoch(partition, leader, 2)
+    partition.acknowledged(*[b"of the second epoch"] * 3)
+    start = second.start + trimmed
+    older = read_epochs(partition, leader, lambda file: len(entries_of(file) or ()) == 2)
+    # Its follower hears of the trim when a record comes, which is not waited for here.
+    partition.bench.node(leader).delete_records(partition.name, 0, start, timeout_ms=100)
+    partition.acknowledged(b"after the trim")
+    disk = partition.disk(leader)
+    partition.until(lambda: disk.checkpoints().log_start == start or None, f"a log start of {start} on disk")
+    partition.kill(leader)
+    disk.put_epochs(older.content or b"")
+    entries = entries_of(older) or ()
+    yield premise(len(entries) == 2 and entries[1] == second, f"a file with an entry below {start}: {entries}")
+    partition.start(leader)
+    yield from trimmed_again(partition, leader, Boundary(second.epoch, start))
+    at_rest(partition)
+
+
+def trimmed_again(partition: Crashing, id: int, first: Boundary) -> Iterator[Said]:
+    partition.loaded(id)
+    entries = partition.entries(id, lambda found: found[:1] == (first,))
+    listed = partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=-2)
+    detail = f"the first entry has to be {first}: {entries}; {listed}"
+    held = entries[:1] == (first,) and (listed.offset, listed.leader_epoch) == (first.start, first.epoch)
+    yield held_if(held, listed, case="log-start", detail=detail)

@@ -1,0 +1,148 @@
+"""A replica that lost its epoch file, or its whole directory, and has to learn its epochs anew (SC-08)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+
+from hypothesis.strategies import booleans, integers, sampled_from
+
+from conformance.checks import Said, held_if, premise, scenario
+from conformance.rigs.crashes import PAIR, TRIO, Crashing, Written
+from conformance.rigs.log import Boundary
+from conformance.rigs.rest import at_rest
+from fixtures.wire.log import EpochAndOffset
+from fixtures.wire.records import Batch
+
+RECORDS = 3
+
+
+def beginnings(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ...]:
+    """Of each epoch with records at or after `start` the first such offset."""
+    first: dict[int, int] = {}
+    for one in batches:
+        if one.last_offset >= start:
+            first.setdefault(one.leader_epoch, max(start, one.base_offset))
+    return tuple(Boundary(epoch, offset) for epoch, offset in first.items())
+
+
+def two_epochs(partition: Crashing) -> list[Written]:
+    """Records in two epochs, each in a batch of its own."""
+    first = partition.acknowledged(*[b"of the first epoch"] * RECORDS)
+    partition.move_leader()
+    return [*first, *partition.acknowledged(*[b"of the second epoch"] * RECORDS)]
+
+
+# --- after a kill
+
+
+def on_disk(partition: Crashing, id: int, mark: int) -> None:
+    """Wait until a crash would leave this high watermark, so that nothing above it has to be copied again."""
+    disk = partition.disk(id)
+    partition.until(lambda: disk.checkpoints().high_watermark == mark or None, f"the high watermark {mark} on disk")
+
+
+@scenario("SC-08", "KIP101-CACHE-06", rig=TRIO, role=sampled_from(["follower", "leader"]))
+def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Said, None, None]:
+    """After a kill and without its file a replica that has nothing to copy finds every epoch in its own segments."""
+    written = two_epochs(partition)
+    state = partition.whole()
+    id = next(id for id in state.replicas if (id == state.leader) == (role == "leader"))
+    on_disk(partition, id, len(written))
+    partition.kill(id)
+    partition.disk(id).lose_epochs()
+    others = [other for other in state.replicas if other != id]
+    partition.until(lambda: partition.in_sync(others[0], *others), f"an ISR without {id}")
+    partition.start(id)
+    partition.until(lambda: partition.in_sync(others[0], *state.replicas), f"{id} in the ISR again")
+    yield from rebuilt(partition, id, written)
+    at_rest(partition)
+
+
+def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Said]:
+    """Its file has the beginnings of both epochs, and it ends the first where the second begins."""
+    read = partition.read(id)
+    expected = beginnings(read.batches)
+    entries = partition.entries(id, lambda found: found == expected)
+    answer = partition.bench.node(id).fetch(
+        partition.topic, 0, len(written), last_fetched_epoch=written[0].epoch, current_leader_epoch=-1
+    )
+    ended = answer.diverging_epoch == EpochAndOffset(written[0].epoch, RECORDS)
+    kept = all(one.kept_in(read) for one in written) and len(expected) == 2
+    detail = f"its entries are {entries}, of epoch {written[0].epoch} it says {answer}; it holds {read}"
+    yield held_if(kept and ended and entries == expected, read, answer, case="unclean-stop", detail=detail)
+
+
+# --- after a controlled shutdown
+
+
+@scenario("SC-08", "KIP101-CACHE-06", rig=PAIR, tail=integers(1, 3), written_meanwhile=integers(1, 5))
+def tail_is_cut_at_the_high_watermark(
+    partition: Crashing, tail: int, written_meanwhile: int
+) -> Generator[Said, None, None]:
+    """A former leader shuts down cleanly with a tail that nobody has; without its file it must give up all but the committed."""
+    former, successor = partition.replicas
+    committed = partition.acknowledged(*[b"committed"] * RECORDS)
+    bench, names = partition.bench, [partition.bench.name_of(id) for id in (former, successor)]
+    bench.pause(names[1])
+    # The first of them answers a fetch that waits, so the frozen follower may still get it.
+    for n in range(tail + 1):
+        partition.write(b"of the tail, %d" % n, acks=1, to=bench.node(former))
+    bench.stop(names[0])
+    bench.resume(names[1])
+    disk = partition.disk(former)
+    mark, held = disk.checkpoints().high_watermark, disk.holds()
+    disk.lose_epochs()
+    partition.led_by(successor, isr={successor})
+    shared = partition.loaded(successor)
+    yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
+    new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
+    bench.start(names[0], "stop")
+    partition.until(lambda: partition.in_sync(successor, former, successor), "both in sync")
+    yield from learned_anew(partition, former, successor, [*committed, *new])
+    at_rest(partition)
+
+
+def learned_anew(partition: Crashing, id: int, leader: int, written: list[Written]) -> Iterator[Said]:
+    """The replica holds what its leader holds, and has learned the epochs of what it copied from its high watermark on."""
+    mine, theirs = partition.read(id), partition.read(leader)
+    expected = beginnings(mine.batches, RECORDS)
+    entries = partition.entries(id, lambda found: found == expected)
+    same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
+    detail = f"{id} holds {mine} with the entries {entries}, {leader} holds {theirs}"
+    yield held_if(same and entries == expected, mine, theirs, case="clean-stop", detail=detail)
+
+
+# --- the whole directory
+
+
+@scenario("SC-08", "KIP101-CACHE-07", rig=TRIO, trimmed=booleans(), unwritten=booleans(), cases=["wiped"])
+def wiped_replica_learns_the_epochs(partition: Crashing, trimmed: bool, unwritten: bool) -> Generator[Said, None, None]:
+    """A replica that was removed from disk ends with the leader's entries, but for those of epochs without records."""
+    written = two_epochs(partition)
+    partition.move_leader()
+    written += partition.acknowledged(b"of the third epoch")
+    if unwritten:
+        partition.move_leader()
+    start = RECORDS + 1 if trimmed else 0
+    if trimmed:
+        partition.leader().delete_records(partition.name, 0, start)
+    state = partition.whole()
+    id = next(id for id in state.replicas if id != state.leader)
+    partition.kill(id)
+    partition.disk(id).lose()
+    partition.until(lambda: partition.led(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}")
+    partition.start(id)
+    partition.until(lambda: partition.in_sync(state.leader, *state.replicas), f"{id} in the ISR again")
+    yield from equivalent(partition, id, state.leader, start, written)
+    at_rest(partition)
+
+
+def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[Written]) -> Iterator[Said]:
+    mine, theirs = partition.read(id), partition.read(leader)
+    expected = beginnings(theirs.batches, start)
+    of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))
+    entries = partition.entries(id, lambda found: found == expected)
+    yield premise(set(expected) <= set(of_leader), f"a leader with the epochs of its records: {of_leader}")
+    kept = all(one.kept_in(mine) for one in written if one.offset >= start)
+    detail = f"log start {start}: the leader has the entries {of_leader}, the copy {entries}"
+    yield held_if(kept and entries == expected, mine, theirs, case="wiped", detail=detail)

@@ -1,0 +1,117 @@
+"""The two losses for which KIP-101 was written: a cut to the high watermark, and two histories after a hard crash."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import partial
+from itertools import pairwise
+
+from conformance.checks import Said, held_if, premise, scenario
+from conformance.rigs.crashes import LAGGING_TRIO, PAIR, Crashing, Written
+from conformance.rigs.log import Boundary
+from conformance.rigs.rest import at_rest
+
+# --- SC-01: an acknowledged record and the cut to the high watermark
+
+ACKNOWLEDGED = 2
+"""Records before anything happens."""
+
+
+def survived(partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str) -> Iterator[Said]:
+    """Did the replica that now leads never give up a record, and does it have all that was acknowledged?"""
+    read = partition.read(leader)
+    rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
+    detail = f"{written}; its log ended at {list(dict.fromkeys(ends))}; now it has {read}"
+    yield held_if(rose and all(one.kept_in(read) for one in written), read, case=case, detail=detail)
+
+
+@scenario("SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
+def kept_over_an_epoch_change(partition: Crashing) -> Generator[Said, None, None]:
+    """A follower whose high watermark lags becomes a follower anew, and then its leader dies."""
+    leader, follower, third = partition.replicas
+    written = partition.acknowledged(b"m1", b"m2")
+    before = partition.state(leader)
+    yield partition.lags(follower)
+    partition.assign(leader, follower)
+    ends = partition.ends_until(follower, partial(partition.acts, follower, before.leader_epoch), "a higher epoch")
+    after, lagging = partition.state(follower), partition.lags(follower)
+    partition.kill(leader)
+    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader")
+    yield lagging
+    risen = before.leader == after.leader == leader and before.leader_epoch < after.leader_epoch
+    yield premise(risen, f"without {third} the epoch rose from {before.leader_epoch} to {after.leader_epoch}")
+    yield from survived(partition, written, ends, follower, "epoch-change")
+    partition.start(leader)
+    at_rest(partition)
+
+
+@scenario("SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
+def kept_over_a_restart(partition: Crashing) -> Generator[Said, None, None]:
+    """A follower is killed and returns; as soon as it is in sync again, its high watermark behind, its leader dies."""
+    leader, follower, third = partition.replicas
+    written = partition.acknowledged(b"m1", b"m2")
+    partition.kill(follower)
+    partition.until(lambda: partition.in_sync(leader, leader, third), f"an ISR without {follower}")
+    partition.start(follower)
+    ends = partition.ends_until(follower, lambda: partition.listed(leader, follower), f"{follower} unfenced")
+    # A fetch waits that was sent when the follower was fenced: its answer, and the next fetch, take it into the ISR.
+    written += partition.acknowledged(b"m3", by=leader)
+    whole = partial(partition.in_sync, leader, leader, follower, third)
+    ends += partition.ends_until(follower, whole, f"{follower} in the ISR again")
+    yield partition.lags(follower)
+    partition.kill(leader)
+    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader")
+    yield from survived(partition, written, ends, follower, "restart")
+    partition.start(leader)
+    at_rest(partition)
+
+
+# --- SC-02: two histories after a hard crash
+
+
+def returned(partition: Crashing, id: int, before: int) -> Iterator[Said]:
+    """EPOCH-05: the former leader is the first to return, all others being down."""
+    state = partition.led_by(id, above=-1)
+    end = partition.loaded(id)
+    entry = Boundary(state.leader_epoch, end)
+    detail = f"epoch {before} before; {state}"
+    yield held_if(state.leader_epoch > before, row="KIP101-EPOCH-05", case="metadata", detail=detail)
+    entries = partition.entries(id, lambda found: entry in found)
+    detail = f"epoch {state.leader_epoch} leads at {end}: {entries}"
+    yield held_if(entry in entries, row="KIP101-EPOCH-05", case="entry", detail=detail)
+
+
+@scenario("SC-02", "KIP101-TRUNC-02", "KIP101-EPOCH-05", rig=PAIR)
+def orphan_is_cut(partition: Crashing) -> Generator[Said, None, None]:
+    """Both replicas are killed; the first to return has lost a record and wrote another one, which the second has to take."""
+    first, second = partition.replicas
+    bystander = partition.bystander()
+    kept, orphan = partition.acknowledged(b"m1", b"m2")
+    partition.kill(first)
+    before = partition.led_by(second, isr={second})
+    partition.kill(second)
+    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    cut = partition.disk(second).cut(orphan.offset)
+    held = partition.disk(first).holds()
+    yield premise(cut.before == held.log_end == orphan.offset + 1, f"both held the orphan: {cut}, {held}")
+    partition.start(second)
+    yield from returned(partition, second, before.leader_epoch)
+    [other] = partition.acknowledged(b"m3", by=second)
+    yield premise(other.offset == orphan.offset and other.epoch > before.leader_epoch, f"{other} in place of {orphan}")
+    partition.start(first)
+    partition.until(lambda: partition.in_sync(second, first, second), "both in sync")
+    yield from without_orphan(partition, first, second, [kept, other], orphan)
+    at_rest(partition)
+
+
+def without_orphan(
+    partition: Crashing, first: int, second: int, written: list[Written], orphan: Written
+) -> Iterator[Said]:
+    """TRUNC-02: what the one that held the orphan has as soon as it is in sync."""
+    mine, theirs = partition.read(first), partition.read(second)
+    entry = Boundary(written[-1].epoch, written[-1].offset)
+    entries = partition.entries(first, lambda found: entry in found)
+    same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
+    detail = f"{first} holds {mine} with {entries}, {second} holds {theirs}"
+    held = same and not orphan.kept_in(mine) and entry in entries
+    yield held_if(held, mine, theirs, row="KIP101-TRUNC-02", case="orphan", detail=detail)
