@@ -1,0 +1,161 @@
+"""A follower that no controller hears: fenced without knowing it, and then at an epoch that is over (KIP-320, SC-04)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.bench import Bench
+from conformance.checks import Rig, Said, held_if, premise, scenario
+from conformance.faulting import Faults
+from conformance.judges.reading import CONVERGES_WITHIN
+from conformance.rigs.log import Partition, PartitionData, new_partition
+from conformance.rigs.replica_log import reads_nothing
+from conformance.rigs.rest import at_rest
+from conformance.rigs.turns import prefer
+from conformance.topologies import QUICK_CLUSTER
+from fixtures.faults.fault import Fault
+from fixtures.faults.injector import Unhealed
+from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import DEBUGGER, LATEST
+
+A_WHILE = 0.5
+"""Seconds in which a follower fetches some five times, and its leader decides on the ISR at each of them."""
+ROUNDS = 3
+
+
+def _trio(bench: Bench) -> PartitionData:
+    return new_partition(bench, min_insync_replicas="2").data
+
+
+TRIO = Rig(QUICK_CLUSTER, _trio, Partition)
+
+
+class Stale:
+    """A partition with the broker that leads it, another follower, and the one that is cut off."""
+
+    def __init__(self, partition: Partition, cut_off: str, before: PartitionMetadata) -> None:
+        self.partition = partition
+        self.bench = partition.bench
+        self.leader, self.follower = self.bench.node(before.leader), self.bench.node(cut_off)
+        self.id = self.bench.id_of(cut_off)
+        [self.other] = set(before.replicas) - {before.leader, self.id}
+        self.epoch = before.leader_epoch
+
+    def state(self) -> PartitionMetadata:
+        """As the two have it that hear from the controller."""
+        return self.partition.settled([self.leader.node, self.bench.name_of(self.other)])
+
+    def log_end(self, node: NodeClient) -> int:
+        return node.list_offsets(self.partition.name, self.partition.index, LATEST, replica_id=DEBUGGER).offset
+
+    def copied(self, end: int) -> bool:
+        """Does the follower come to this log end?"""
+        return self.bench.settles(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
+
+    def watch(self, seconds: float) -> tuple[set[int], list[PartitionMetadata]]:
+        """The follower's log ends over a while, and the states in which its leader saw the partition."""
+        began, ends, states = self.bench.now().seconds, set[int](), list[PartitionMetadata]()
+
+        def over() -> bool:
+            ends.add(self.log_end(self.follower))
+            states.append(self.partition.state(self.leader.node))
+            return self.bench.now().seconds - began >= seconds
+
+        self.bench.eventually(over, "the end of a while", every=0.05)
+        return ends, states
+
+
+def copies_in_vain(stale: Stale, records: int) -> Iterator[Said]:
+    """REPL-02: at an unchanged epoch the fenced follower copies on. It is never let in."""
+    for _ in range(ROUNDS):
+        stale.partition.write(*[b"while fenced"] * records, to=stale.leader)
+        end = stale.log_end(stale.leader)
+        yield premise(stale.copied(end), f"{stale.follower.node}, fenced, copied up to {end}")
+        ends, states = stale.watch(A_WHILE)
+        entered = [state for state in states if stale.id in state.isr]
+        detail = f"log end {end}, at the follower {ends}; {(entered or states)[-1]}"
+        yield held_if(not entered, row="KIP320-REPL-02", case="fenced", detail=detail)
+
+
+def is_refused(stale: Stale, current: int, tells_last: bool) -> Iterator[Said]:
+    """A fetch as the follower sends it to its leader, where that leads at a newer epoch."""
+    partition, end = stale.partition, stale.log_end(stale.follower)
+    answer = stale.leader.fetch(
+        partition.topic,
+        partition.index,
+        end,
+        current_leader_epoch=stale.epoch,
+        last_fetched_epoch=stale.epoch if tells_last else -1,
+        replica_id=stale.id,
+    )
+    old = stale.follower.fetch(partition.topic, partition.index, 0, current_leader_epoch=stale.epoch)
+    new = stale.follower.fetch(partition.topic, partition.index, 0, current_leader_epoch=current)
+    unaware = (old.error, new.error) == (Error.NONE, Error.UNKNOWN_LEADER_EPOCH)
+    yield premise(unaware, f"{stale.follower.node} still at epoch {stale.epoch}, not {current}: {old}, {new}")
+    held = answer.error is Error.FENCED_LEADER_EPOCH and reads_nothing(answer)
+    yield held_if(held, answer, row="KIP320-REPL-01", case="refused")
+
+
+def is_parked(stale: Stale, records: int) -> Iterator[Said]:
+    """The leader takes records that the follower does not get."""
+    stood = stale.log_end(stale.follower)
+    written = stale.partition.write(*[b"at the newer epoch"] * records, to=stale.leader)
+    ends, states = stale.watch(2 * A_WHILE)
+    end = stale.log_end(stale.leader)
+    yield premise(end > stood, f"a leader that went on from {stood} to {end}")
+    held = ends == {stood} and not any(stale.id in state.isr for state in states)
+    detail = f"log end {end}, at the follower {stood}, then {ends}; {states[-1]}"
+    yield held_if(held, written, row="KIP320-REPL-01", case="parked", detail=detail)
+
+
+def resumes(stale: Stale, faults: Faults, fault: Fault) -> Iterator[Said]:
+    """The link is mended, and nobody does anything more."""
+    try:
+        faults.heal(fault)
+    except Unhealed:
+        """The rules are gone. That a replica does not come back is just what is to be seen."""
+
+    def listed() -> bool:
+        return stale.id in {broker.node_id for broker in stale.leader.metadata([]).brokers}
+
+    def resumed() -> bool:
+        in_sync = stale.id in stale.partition.state(stale.leader.node).isr
+        return in_sync and stale.log_end(stale.follower) == stale.log_end(stale.leader)
+
+    yield premise(stale.bench.settles(listed, "no broker fenced", CONVERGES_WITHIN), "the controller hears it again")
+    held = stale.bench.settles(resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
+    detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state()}"
+    yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
+
+
+@scenario(
+    "SC-04",
+    "KIP320-REPL-01",
+    "KIP320-REPL-02",
+    rig=TRIO,
+    pick=integers(0, 1),
+    records=integers(1, 3),
+    tells_last=booleans(),
+)
+def stale_follower(partition: Partition, pick: int, records: int, tells_last: bool) -> Generator[Said, None, None]:
+    """A follower that hears of no new epoch gets nothing at the old one, and goes on by itself once it can hear."""
+    partition.write(*[b"on all"] * records)
+    before, faults = partition.whole(), partition.bench.faults(partition.topic)
+    cut = CutOffFromControllers(role="follower", pick=pick)
+    [cut_off] = faults.inject(cut).nodes
+    stale = Stale(partition, cut_off, before)
+    shrunk = stale.state()
+    yield premise(stale.id not in shrunk.isr, f"an ISR without {cut_off}: {shrunk}")
+    if shrunk.leader_epoch == before.leader_epoch:  # below metadata.version 12 the shrink has raised it
+        yield from copies_in_vain(stale, records)
+    away = prefer(partition, stale.other, before.leader)
+    back = prefer(partition, before.leader, stale.other)
+    yield premise(before.leader_epoch < away.leader_epoch < back.leader_epoch, f"{before}, {away}, {back}")
+    yield from is_refused(stale, back.leader_epoch, tells_last)
+    yield from is_parked(stale, records)
+    yield from resumes(stale, faults, cut)
+    at_rest(partition)
