@@ -78,14 +78,15 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
             # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
             since = story.newest_epoch_before(write.asked)
             later = [read for read in led if read.asked > write.event and read.cur >= since]
-            yield from _kept(write, later)
+            yield from _kept(write, later, story.deletes)
 
 
-def _kept(write: Write, reads: list[LogRead]) -> Iterator[Finding]:
+def _kept(write: Write, reads: list[LogRead], deletes: bool) -> Iterator[Finding]:
     for position, value in enumerate(write.values):
         offset, stamp = write.offset + position, None
         for read in reads:
-            if not read.shows(offset):
+            # A cleaner takes what a later record of the same key has replaced.
+            if not read.shows(offset) or not (deletes or read.value_at(offset)):
                 continue
             found = read.at(offset)
             case, by = "kept" if read.whole else "readable", (write.event, read.event)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tests.miniature.cluster import MiniCluster
 
 CONTROLLER = 101
+LOOKS_EVERY = 4
 TAKES_TURNS = 3
 """A follower fetches every third round, each broker in another one."""
 
@@ -115,6 +116,8 @@ class Broker:
         return leader.replicas.get(key)
 
     def lead_on(self) -> None:
+        if (self.cluster.round + self.id) % LOOKS_EVERY:
+            return
         for replica in self.replicas.values():
             if replica.leads:
                 replica.lead_on()

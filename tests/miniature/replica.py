@@ -68,12 +68,11 @@ class Replica:
         """What the metadata says now. A change of leader or epoch makes a leader or follower anew."""
         before, self.state = self._acts, state
         self._acts = (state.leader, state.epoch)
-        if self._acts == before:
-            return
-        if self.leads:
+        if self._acts != before and self.leads:
             self._lead(anew=before is None or before[0] != state.leader)
-        elif state.leader >= 0:
+        elif self._acts != before and state.leader >= 0:
             self._follow()
+        self.advance()
 
     def _lead(self, anew: bool) -> None:
         self.followers = {id: Follower(caught_up=self.round) for id in self.state.replicas if id != self.broker.id}
@@ -113,7 +112,9 @@ class Replica:
             stamp += 1
         if "stamp-of-first-reign" in self.bugs:
             stamp = self.first_reign
-        return self.log.append_as_leader(data, stamp)
+        stored = self.log.append_as_leader(data, stamp)
+        self.advance()
+        return stored
 
     def serve(self, offset: int, last: int, upto: int, max_bytes: int = 1 << 30) -> Served:
         """Divergence first, then the range: a position that was truncated is told as that (KIP320-FETCH-07)."""
@@ -155,6 +156,7 @@ class Replica:
         altered = self.broker.alter_isr(self.state, isr)
         if altered is not None:
             self.state = self.broker.views[self.state.key] = altered
+            self.advance()
 
     def advance(self) -> None:
         """The high watermark is what all of the ISR have; it waits while they are too few (KAFKA-15583)."""
@@ -169,13 +171,13 @@ class Replica:
             self.log.watermark = mark
 
     def lead_on(self) -> None:
+        """Now and then a leader looks who is late."""
         late = {id for id, known in self.followers.items() if self.round - known.caught_up > LAG_ROUNDS}
         if late & set(self.state.isr):
             self._alter(tuple(id for id in self.state.isr if id not in late))
         if "stale-leader-commits" in self.bugs and not self.broker.is_heard:
             self.state = dataclasses.replace(self.state, isr=(self.broker.id,))
             self.log.watermark = self.log.end
-        self.advance()
 
     # --- following
 
@@ -183,6 +185,9 @@ class Replica:
         """One fetch of this follower, and what it makes of the answer."""
         cur = self.state.epoch
         if leader is None or self._parked == cur or (self._parked >= 0 and "never-unparked" in self.bugs):
+            return
+        if self._has_all_of(leader):
+            leader.followers[self.broker.id].caught_up = self.round
             return
         refused = leader.refusal(cur)
         if refused is Error.FENCED_LEADER_EPOCH:
@@ -192,6 +197,13 @@ class Replica:
         last = -1 if self._blind else self.log.epochs.latest
         served = leader.serve(self.log.end, last, leader.log.end, FETCH_BYTES)
         self._take(leader, served)
+
+    def _has_all_of(self, leader: Replica) -> bool:
+        """Is there nothing that a fetch would change? It is what most of them find."""
+        known, mine, its = leader.followers.get(self.broker.id), self.log, leader.log
+        same = mine.end == its.end and mine.watermark == its.watermark and mine.start == its.start
+        told = known is not None and (known.end, known.start) == (mine.end, mine.start)
+        return same and told and leader.state == self.state and self.broker.id in leader.state.isr
 
     def _take(self, leader: Replica, served: Served) -> None:
         if served.error is not Error.NONE:
