@@ -1,0 +1,99 @@
+"""Power loss: brokers, or all nodes, are killed at one moment and have lost what was not on disk (SC-15)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers, permutations
+
+from conformance.checks import Said, held_if, premise, scenario
+from conformance.rigs.crashes import Crashing
+from conformance.rigs.log import Boundary
+from conformance.rigs.power import POWER, Power, Traffic
+from conformance.rigs.rest import at_rest
+from fixtures.disk.words import Word
+from fixtures.wire.cluster import PartitionMetadata
+
+ENOUGH = 10
+
+
+def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iterator[Said]:
+    """EPOCH-04: the only replica leads again; what it takes now has a higher stamp than what it took before."""
+    state = partition.led_by(before.leader)
+    [after] = partition.acknowledged(b"after", by=before.leader)
+    read = partition.read(before.leader)
+    stamp = next((b.leader_epoch for b in read.batches if b.base_offset == after.offset), -1)
+    detail = f"led at epoch {before.leader_epoch}, then at {state.leader_epoch} with {after} stamped {stamp}; {read}"
+    yield held_if(stamp > before.leader_epoch, read, row="KIP101-EPOCH-04", case=case, detail=detail)
+
+
+def returned(partition: Crashing, before: PartitionMetadata) -> Iterator[Said]:
+    """EPOCH-05: a higher epoch, in Metadata and at the log end in the epoch file, before anything is written in it."""
+    state = partition.led_by(before.leader)
+    entry = Boundary(state.leader_epoch, partition.loaded(before.leader))
+    detail = f"{before}, then {state}"
+    yield held_if(state.leader_epoch > before.leader_epoch, row="KIP101-EPOCH-05", case="metadata", detail=detail)
+    entries = partition.entries(before.leader, lambda found: entry in found)
+    detail = f"{entry} is to be among {entries}"
+    yield held_if(entry in entries, row="KIP101-EPOCH-05", case="entry", detail=detail)
+
+
+# --- the brokers alone
+
+
+def lose_tail(partition: Crashing, spared: tuple[int, ...], candidates: list[int], lost: int) -> int:
+    """The first of the candidates that cannot be elected has lost its last batches; who it was."""
+    victim = next(id for id in candidates if id not in spared)
+    disk = partition.disk(victim)
+    disk.cut(disk.holds().batches[-lost].base_offset)
+    return victim
+
+
+def electable(word: Word) -> tuple[int, ...]:
+    """Who may lead when nobody is in the ISR but those that are down: of an empty ISR the last known leader (KIP-966)."""
+    return word.isr or word.last_known
+
+
+@scenario(
+    "SC-15",
+    "KIP101-EPOCH-04",
+    "KIP101-EPOCH-05",
+    rig=POWER,
+    lost=integers(1, 3),
+    order=permutations([0, 1, 2]),
+)
+def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Said, None, None]:
+    """All brokers die amid writes with acks=all; one that cannot be elected has lost its tail; they return in any order."""
+    bench, before = power.bench, power.alone.settled()
+    power.alone.acknowledged(b"before")
+    traffic = Traffic(power.trio, ENOUGH)
+    bench.crash(*bench.brokers)
+    written = traffic.ended()
+    yield premise(len(written) >= ENOUGH, f"{len(written)} writes acknowledged before the crash")
+    ids = [bench.id_of(bench.brokers[n]) for n in order]
+    spared = electable(power.nobody_leads())
+    victim = lose_tail(power.trio, spared, ids, lost)
+    for id in ids:
+        power.trio.start(id)
+    state = power.trio.led_by(spared[0])
+    yield premise(state.leader != victim, f"led by one that lost nothing, not by {victim}: {state}")
+    yield from returned(power.alone, before)
+    yield from new_epoch(power.alone, before, "broker")
+    at_rest(power.trio, power.alone)
+
+
+# --- and their controller
+
+
+@scenario("SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["broker-and-controller"], records=integers(1, 3))
+def all_nodes_without_power(power: Power, records: int) -> Generator[Said, None, None]:
+    """Brokers and controller die and return at once, so that nobody is there to fence anybody; one record is lost with it."""
+    bench, alone = power.bench, power.alone
+    before = alone.settled()
+    written = alone.acknowledged(*[b"before %d" % n for n in range(records)])
+    bench.crash(*bench.brokers, *bench.controllers)
+    alone.disk(before.leader).cut(written[-1].offset)
+    for name in (*bench.brokers, *bench.controllers):
+        bench.start(name)
+    yield from new_epoch(alone, before, "broker-and-controller")
+    at_rest(power.trio, alone)
