@@ -142,8 +142,12 @@ class LogHistory:
         )
 
     def whole(self, broker: int, *batches: Batch, epoch: int, hw: int, start: int = 0, **how: Any) -> Self:
-        """The same of all that the replica holds, its uncommitted tail included."""
-        return self.fetch(broker, *batches, epoch=epoch, hw=hw, start=start, replica=WHOLE, **how)
+        """The same of all that the replica holds, its uncommitted tail included: batches, and then none."""
+        self.fetch(broker, *batches, epoch=epoch, hw=hw, start=start, replica=WHOLE, **how)
+        if not batches:
+            return self
+        end = batches[-1].last_offset + 1
+        return self.fetch(broker, epoch=epoch, hw=hw, start=start, offset=end, replica=WHOLE, **how)
 
     def refused(self, broker: int, epoch: int, error: Error, hint: tuple[int, int] | None = None) -> Self:
         """A fetch that was answered with an error; `hint` is the leader and epoch that it named instead."""

@@ -7,6 +7,8 @@ lost its quorum-state: from then on two leaders of one epoch are legal.
 
 from __future__ import annotations
 
+import re
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -83,6 +85,13 @@ RUNS_ON = frozenset(
 """Faults during which the processes they hit go on, or are only frozen. All others begin a new incarnation of a node."""
 
 
+DOWN = frozenset(("kill", "stop", "pause-past-fencing", "remove-index-files", *DISK_LOSSES, *EPOCH_FILE_LOSSES))
+"""Faults whose nodes do nothing at all, from the witness until they are taken back."""
+RETURNS = frozenset(("heal", "start", "resume"))
+"""Actions by which a node may come back."""
+NEVER = sys.maxsize
+
+
 class Held(msgspec.Struct, frozen=True, gc=False):
     """A batch as a replica holds it. Its CRC covers everything but base offset and epoch, so equal fields are equal records.
 
@@ -112,7 +121,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 class LogRead(Told, frozen=True, kw_only=True):
     """A Fetch that was answered without an error. `cur` is its CurrentLeaderEpoch and `last` its LastFetchedEpoch, -1 for none.
 
-    `batches` end at or above the fetch offset. `diverging` is (epoch, end offset) where the answer has one.
+    `batches` end at or above the fetch offset. `diverging` is (epoch, end offset) where the answer has one. `whole` tells that it
+    shows all that the replica holds: pieced together from the fetches that led up to an empty one, the event of which it has.
     """
 
     cur: int
@@ -125,11 +135,7 @@ class LogRead(Told, frozen=True, kw_only=True):
     log_start: int
     diverging: tuple[int, int] | None
     batches: tuple[Held, ...]
-
-    @property
-    def whole(self) -> bool:
-        """Does it show all that the replica holds?"""
-        return self.replica_id == FUTURE_REPLICA and self.fetch_offset <= self.log_start and self.diverging is None
+    whole: bool = False
 
     @property
     def by_consumer(self) -> bool:
@@ -285,12 +291,28 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     detail: dict[str, Any]
 
 
+class Span(msgspec.Struct, kw_only=True):
+    """How long a fault stood, by events: injected, witnessed, about to be taken back, and healed; NEVER for what did not come."""
+
+    fault: str
+    nodes: tuple[str, ...]
+    partition: str
+    began: int
+    witnessed: int = NEVER
+    taken_back: int = NEVER
+    ended: int = NEVER
+
+
 class Cluster:
     """What all partitions of a history share: names, faults, incarnations."""
 
     def __init__(self, history: History) -> None:
         self.names = {int(member["id"]): str(member["name"]) for member in history.example.members}
         self.ids = {name: id for id, name in self.names.items()}
+        self.brokers = frozenset(int(m["id"]) for m in history.example.members if m.get("role") != "controller")
+        self.version = tuple(int(number) for number in re.findall(r"\d+", history.example.column)[:2])
+        """Major and minor, as the column says."""
+        self.spans: list[Span] = []
         self.faults: list[Broken] = []
         self.healed = -1
         """The event of HEALED, and of AT_REST where it was met; -1 where there is none."""
@@ -298,6 +320,11 @@ class Cluster:
         self.disagreed = -1
         """The event of AT_REST where it was not met in time."""
         self._starts: dict[str, list[int]] = {}
+        self._events = history.events
+
+    def time(self, event: int) -> float:
+        """Seconds since the example began."""
+        return self._events[event].t
 
     def incarnation(self, node: str, event: int) -> int:
         """Which life of the node this was: it rises with every fault that may have begun a new one."""
@@ -306,8 +333,37 @@ class Cluster:
     def fault_between(self, first: int, second: int) -> bool:
         return any(first < fault.event < second for fault in self.faults)
 
+    def standing(self, first: int, second: int) -> list[Span]:
+        """Faults that stood at any time between two events."""
+        return [span for span in self.spans if span.began < second and first < span.ended]
+
+    def down(self, node: str, first: int, second: int) -> bool:
+        """Did the node certainly do nothing from one event to the other?"""
+        downs = (span for span in self.spans if span.fault in DOWN and node in span.nodes)
+        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in downs)
+
+    def note_return(self, call: Call) -> None:
+        for span in self.spans:
+            mine = call.node in span.nodes or call.request.get("fault") == span.fault
+            if mine and span.taken_back == NEVER:
+                span.taken_back = call.n
+
+    def _note_span(self, fault: Broken) -> None:
+        if fault.fault == "leader-move":  # nothing stands
+            return
+        if fault.phase == "inject":
+            self.spans.append(Span(fault=fault.fault, nodes=fault.nodes, partition=fault.partition, began=fault.event))
+            return
+        mine = (s for s in self.spans if (s.fault, s.nodes) == (fault.fault, fault.nodes) and s.ended == NEVER)
+        if (span := next(mine, None)) is not None:
+            if fault.phase == "witness":
+                span.witnessed = fault.event
+            else:
+                span.ended = fault.event
+
     def note_fault(self, fault: Broken) -> None:
         self.faults.append(fault)
+        self._note_span(fault)
         if fault.fault not in RUNS_ON:
             for node in fault.nodes:
                 self._starts.setdefault(node, []).append(fault.event)
@@ -453,6 +509,7 @@ class _Reader:
         self._configs: dict[str, dict[str, str]] = {}
         self._held: dict[tuple[int, int, int, int, bool], Held] = {}
         self._sessions: dict[str, int] = {}
+        self._pieces: dict[tuple[str, str], list[LogRead]] = {}
         self._events = history.events
         self._ops: dict[str, Callable[[Call, Answer], None]] = {
             "create_topics": self._create_topics,
@@ -475,6 +532,8 @@ class _Reader:
         for event in self._events:
             if isinstance(event, Call):
                 calls[event.n] = event
+                if event.op in RETURNS:
+                    self.cluster.note_return(event)
             elif isinstance(event, Answer):
                 call = calls.pop(event.call)
                 if (op := self._ops.get(call.op)) is not None:
@@ -554,25 +613,52 @@ class _Reader:
             partition.refusals.append(_refusal(call, answer, request["fetch_offset"]))
             return
         diverging = value["diverging_epoch"]
+        read = LogRead(
+            asked=call.n,
+            event=answer.n,
+            node=call.node,
+            cur=request["current_leader_epoch"],
+            last=request["last_fetched_epoch"],
+            replica_id=request["replica_id"],
+            fetch_offset=request["fetch_offset"],
+            version=value["version"],
+            high_watermark=value["high_watermark"],
+            last_stable_offset=value["last_stable_offset"],
+            log_start=value["log_start_offset"],
+            diverging=(diverging["epoch"], diverging["end_offset"]) if diverging is not None else None,
+            batches=tuple(
+                self._batch(partition.name, batch)
+                for batch in value["batches"]
+                if batch["last_offset"] >= request["fetch_offset"]
+            ),
+        )
+        if read.replica_id == FUTURE_REPLICA:
+            self._piece_together(partition, read)
+        else:
+            partition.reads.append(read)
+
+    def _piece_together(self, partition: PartitionStory, read: LogRead) -> None:
+        """A Fetch shows the rest of one segment: a log is whole once a fetch from the end of the last one shows nothing.
+
+        The whole read then stands in place of its pieces, with the offsets that the last of them was answered.
+        """
+        key = (partition.name, read.node)
+        pieces = self._pieces.pop(key, [])
+        if pieces and not (pieces[0].cur == read.cur and read.fetch_offset == pieces[-1].batches[-1].last + 1):
+            pieces = []
+        partition.reads.append(read)
+        if read.diverging is not None or not (pieces or read.fetch_offset <= read.log_start):
+            return
+        if read.batches:
+            self._pieces[key] = [*pieces, read]
+            return
+        begin = pieces[0] if pieces else read
+        batches = tuple(batch for piece in pieces for batch in piece.batches)
+        for piece in (read, *reversed(pieces)):
+            _remove_last(partition.reads, piece)
         partition.reads.append(
-            LogRead(
-                asked=call.n,
-                event=answer.n,
-                node=call.node,
-                cur=request["current_leader_epoch"],
-                last=request["last_fetched_epoch"],
-                replica_id=request["replica_id"],
-                fetch_offset=request["fetch_offset"],
-                version=value["version"],
-                high_watermark=value["high_watermark"],
-                last_stable_offset=value["last_stable_offset"],
-                log_start=value["log_start_offset"],
-                diverging=(diverging["epoch"], diverging["end_offset"]) if diverging is not None else None,
-                batches=tuple(
-                    self._batch(partition.name, batch)
-                    for batch in value["batches"]
-                    if batch["last_offset"] >= request["fetch_offset"]
-                ),
+            msgspec.structs.replace(
+                read, asked=begin.asked, fetch_offset=begin.fetch_offset, batches=batches, whole=True
             )
         )
 
@@ -710,6 +796,10 @@ class _Reader:
                 torn=one["torn"],
             )
             self._partition(topic, int(index)).disk.append(held)
+
+
+def _remove_last(reads: list[LogRead], one: LogRead) -> None:
+    del reads[next(place for place in range(len(reads) - 1, -1, -1) if reads[place] is one)]
 
 
 def _refusal(call: Call, answer: Answer, position: int) -> Refusal:

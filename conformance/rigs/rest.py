@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from conformance.judges.story import AT_REST, CONVERGES_WITHIN, FUTURE_REPLICA, HEALED
 from conformance.rigs.log import Partition
 from fixtures.wire import Error, NodeClient, WireError
@@ -36,14 +38,31 @@ def at_rest(*partitions: Partition) -> bool:
 
 
 def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_epoch: int = -1) -> FetchedPartition:
-    """All that a replica holds, its uncommitted tail included (catalogue, tool T2)."""
-    start = node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset
+    """All that a replica holds, its uncommitted tail included (catalogue, tool T2), as one answer.
+
+    A Fetch shows the rest of one segment, so that it takes several, until one shows nothing more. Each names the epoch of the
+    last batch, so that a log which was truncated meanwhile says so instead of being pieced together; a replica that lost its
+    epoch file knows no epoch to compare, and is asked without.
+    """
+    start = max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
+    answer = _read_on(partition, node, epoch, start, last_fetched_epoch)
+    batches = answer.batches
+    while answer.batches:
+        offset, last = batches[-1].last_offset + 1, batches[-1].leader_epoch
+        answer = _read_on(partition, node, epoch, offset, last)
+        if answer.error is Error.OFFSET_OUT_OF_RANGE:
+            answer = _read_on(partition, node, epoch, offset, -1)
+        batches += answer.batches
+    return msgspec.structs.replace(answer, batches=batches)
+
+
+def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, last: int) -> FetchedPartition:
     return node.fetch(
         partition.topic,
         partition.index,
-        max(0, start),
+        offset,
         current_leader_epoch=epoch,
-        last_fetched_epoch=last_fetched_epoch,
+        last_fetched_epoch=last,
         replica_id=FUTURE_REPLICA,
         partition_max_bytes=WHOLE_BYTES,
     )
