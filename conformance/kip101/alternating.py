@@ -143,7 +143,7 @@ def empty_epoch(partition: Partition, end: int) -> Generator[Said, None, None]:
     file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is not None)
     yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} notes the empty epoch {epoch} at {end}")
     with frozen(bench, bench.name_of(former)):
-        led = prefer(partition, successor, asked=successor)
+        led = prefer(partition, successor)
         bench.eventually(lambda: passed_by(partition, successor, former), f"{former} out of the ISR", every=OFTEN)
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
     began = bench.now().seconds

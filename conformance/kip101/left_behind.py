@@ -53,7 +53,7 @@ def trimmed(partition: Partition, others: list[int], sizes: tuple[int, int], kee
     leader, successor = others
     before = partition.state(leader)
     partition.write(*[b"unseen"] * sizes[0], to=partition.bench.node(leader))
-    led = prefer(partition, successor, asked=successor)
+    led = prefer(partition, successor)
     node = partition.bench.node(successor)
     written = partition.write(*[b"of the next epoch, unseen"] * sizes[1], to=node)
     end = written.base_offset + sizes[1]

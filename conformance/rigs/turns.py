@@ -57,20 +57,34 @@ def acts_as_leader(partition: Partition, id: int, after: int) -> PartitionMetada
     return None if answer.error in NOT_YET else state
 
 
-def prefer(partition: Partition, to: int, asked: int) -> PartitionMetadata:
-    """An election of an in-sync replica at once, asked for at one broker: the others may be frozen."""
-    before, broker = partition.state(asked), partition.bench.node(asked)
-    order = (to, *(id for id in before.replicas if id != to))
-    answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, order)])
+def assign(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
+    """Give the partition these replicas; KitError when it is refused."""
+    broker = partition.bench.node(asked)
+    answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
-        raise KitError(f"the cluster refused the order {order} of {partition.name}: {answer}")
-    broker.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
-    led = partition.bench.eventually(
-        lambda: acts_as_leader(partition, to, before.leader_epoch), f"{to} leading {partition.name}"
-    )
-    detail = {"epoch": [before.leader_epoch, led.leader_epoch], "leader": [before.leader, to]}
-    partition.bench.tape.fault("leader-move", "witness", role="leader", node=partition.bench.name_of(to), detail=detail)
+        raise KitError(f"the cluster refused to give {partition.name} the replicas {replicas}: {answer}")
+
+
+def put_first(partition: Partition, to: int, asked: int) -> None:
+    """Make a replica the preferred leader; nothing moves by that."""
+    assign(partition, (to, *(id for id in partition.state(asked).replicas if id != to)), asked)
+
+
+def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:
+    """Elect the replica that was put first, asked for at itself; the state once it leads at an epoch above `after`."""
+    node = partition.bench.node(to)
+    node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
+    led = partition.bench.eventually(lambda: acts_as_leader(partition, to, after), f"{to} leading {partition.name}")
+    detail = {"epoch": [after, led.leader_epoch], "leader": to}
+    partition.bench.tape.fault("leader-move", "witness", role="leader", node=node.node, detail=detail)
     return led
+
+
+def prefer(partition: Partition, to: int) -> PartitionMetadata:
+    """An election of an in-sync replica at once, asked for at itself: the others may be frozen."""
+    before = partition.state(to)
+    put_first(partition, to, asked=to)
+    return elect_preferred(partition, to, before.leader_epoch)
 
 
 class Turn(NamedTuple):
