@@ -8,14 +8,18 @@ from typing import Any, Self
 
 import msgspec
 
+from fixtures.disk.checkpoint import EpochEntry
+from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
+from fixtures.wire.groups import CommitResult, CommittedOffset, NewOffset, OffsetCommitAnswer, OffsetFetchAnswer
 from fixtures.wire.log import (
     CONSUMER,
     EARLIEST,
     LATEST,
     DeletedRecords,
+    EpochAndOffset,
     EpochEnd,
     FetchedPartition,
     LeaderAndEpoch,
@@ -23,6 +27,7 @@ from fixtures.wire.log import (
     ProducedPartition,
 )
 from fixtures.wire.records import Batch, Codec, Record, batch
+from fixtures.wire.topics import CreateTopicsAnswer, NewTopic
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 
 TOPIC = Topic("topic")
@@ -55,13 +60,14 @@ class LogHistory:
         members = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in BROKERS]
         self.example = Example(example="e-1", check="log", column="4.3.1", members=members)
         self.events: list[AnyEvent] = []
+        self._waited = 0.0
 
     @property
     def history(self) -> History:
         return History(example=self.example, events=self.events)
 
     def _now(self) -> dict[str, Any]:
-        return {"n": len(self.events), "t": float(len(self.events))}
+        return {"n": len(self.events), "t": len(self.events) + self._waited}
 
     def _asked(self, broker: int, op: str, *args: Any, **kwargs: Any) -> int:
         """The call, with the request that the client's method of that name would record."""
@@ -84,11 +90,18 @@ class LogHistory:
     # --- what brokers say
 
     def metadata(
-        self, broker: int, leader: int, epoch: int, error: Error = Error.NONE, unfenced: tuple[int, ...] = BROKERS
+        self,
+        broker: int,
+        leader: int,
+        epoch: int,
+        error: Error = Error.NONE,
+        unfenced: tuple[int, ...] = BROKERS,
+        isr: tuple[int, ...] = BROKERS,
+        replicas: tuple[int, ...] = BROKERS,
     ) -> Self:
         """`broker` names leader and epoch, and the brokers that are alive."""
         partition = PartitionMetadata(
-            error=error, partition=0, leader=leader, leader_epoch=epoch, replicas=BROKERS, isr=BROKERS
+            error=error, partition=0, leader=leader, leader_epoch=epoch, replicas=replicas, isr=isr
         )
         topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, partitions=(partition,))
         return self._answered(
@@ -96,10 +109,10 @@ class LogHistory:
             MetadataAnswer(version=12, brokers=_alive(unfenced), topics=(topic,)),
         )
 
-    def settled(self, leader: int, epoch: int) -> Self:
+    def settled(self, leader: int, epoch: int, **how: Any) -> Self:
         """All brokers name the same."""
         for broker in BROKERS:
-            self.metadata(broker, leader, epoch)
+            self.metadata(broker, leader, epoch, **how)
         return self
 
     def produce(
@@ -124,10 +137,13 @@ class LogHistory:
         offset: int | None = None,
         replica: int = CONSUMER,
         lso: int | None = None,
+        last: int = -1,
+        diverging: tuple[int, int] | None = None,
     ) -> Self:
         """A fetch that named `epoch`, from `offset` (the log start unless told otherwise), and what it brought."""
         asked = start if offset is None else offset
-        call = self._asked(broker, "fetch", TOPIC, 0, asked, current_leader_epoch=epoch, replica_id=replica)
+        named = {"current_leader_epoch": epoch, "last_fetched_epoch": last, "replica_id": replica}
+        call = self._asked(broker, "fetch", TOPIC, 0, asked, **named)
         return self._answered(
             call,
             FetchedPartition(
@@ -137,6 +153,7 @@ class LogHistory:
                 high_watermark=hw,
                 last_stable_offset=hw if lso is None else lso,
                 log_start_offset=start,
+                diverging_epoch=None if diverging is None else EpochAndOffset(*diverging),
                 batches=batches,
             ),
         )
@@ -149,9 +166,17 @@ class LogHistory:
         end = batches[-1].last_offset + 1
         return self.fetch(broker, epoch=epoch, hw=hw, start=start, offset=end, replica=WHOLE, **how)
 
-    def refused(self, broker: int, epoch: int, error: Error, hint: tuple[int, int] | None = None) -> Self:
+    def refused(
+        self,
+        broker: int,
+        epoch: int,
+        error: Error,
+        hint: tuple[int, int] | None = None,
+        offset: int = 0,
+        last: int = -1,
+    ) -> Self:
         """A fetch that was answered with an error; `hint` is the leader and epoch that it named instead."""
-        call = self._asked(broker, "fetch", TOPIC, 0, 0, current_leader_epoch=epoch)
+        call = self._asked(broker, "fetch", TOPIC, 0, offset, current_leader_epoch=epoch, last_fetched_epoch=last)
         leader = LeaderAndEpoch(leader_id=hint[0], leader_epoch=hint[1]) if hint else None
         return self._answered(
             call, FetchedPartition(version=16, topic=TOPIC.name, partition=0, error=error, current_leader=leader)
@@ -180,16 +205,60 @@ class LogHistory:
         )
         return self._answered(call, told)
 
-    def trim(self, broker: int, offset: int) -> Self:
+    def trim(self, broker: int, offset: int, low: int | None = None, error: Error = Error.NONE) -> Self:
+        """DeleteRecords; `low` is the low watermark that was answered, the offset itself unless told otherwise."""
         call = self._asked(broker, "delete_records", TOPIC.name, 0, offset)
-        return self._answered(call, DeletedRecords(version=2, topic=TOPIC.name, partition=0, low_watermark=offset))
+        low = (offset if error is Error.NONE else -1) if low is None else low
+        return self._answered(
+            call, DeletedRecords(version=2, topic=TOPIC.name, partition=0, low_watermark=low, error=error)
+        )
+
+    def created(self, **configs: str) -> Self:
+        """The topic is made with these settings, written with underscores for dots."""
+        settings = {name.replace("_", "."): value for name, value in configs.items()}
+        call = self._asked(1, "create_topics", [NewTopic(TOPIC.name, (BROKERS,), configs=settings)])
+        return self._answered(call, CreateTopicsAnswer(version=7, topics=()))
+
+    # --- groups
+
+    def commit(
+        self, broker: int, offset: int, epoch: int, error: Error = Error.NONE, lost: bool = False, group: str = "g"
+    ) -> Self:
+        """OffsetCommit of this partition."""
+        call = self._asked(broker, "offset_commit", group, [NewOffset(TOPIC, 0, offset, epoch)])
+        if lost:
+            return self._lost(call)
+        result = CommitResult(version=8, topic=TOPIC.name, partition=0, error=error)
+        return self._answered(call, OffsetCommitAnswer(version=8, partitions=(result,)))
+
+    def committed(self, broker: int, offset: int, epoch: int, group: str = "g") -> Self:
+        """What OffsetFetch shows of this partition."""
+        call = self._asked(broker, "offset_fetch", group, [(TOPIC, 0)])
+        found = CommittedOffset(version=8, topic=TOPIC.name, partition=0, offset=offset, leader_epoch=epoch)
+        return self._answered(call, OffsetFetchAnswer(version=8, partitions=(found,)))
+
+    # --- disks
+
+    def on_disk(self, *replicas: HeldReplica) -> Self:
+        request = {"partitions": [f"{TOPIC.name}-0"]}
+        self.events.append(Call(**self._now(), op="replicas", node="cluster", request=request))
+        return self._answered(len(self.events) - 1, HeldReplicas(replicas))
 
     # --- what happens to them
 
-    def _fault(self, fault: str, phase: Phase, broker: int) -> Self:
-        role = "leader of the partition"
-        self.events.append(Fault(**self._now(), fault=fault, phase=phase, role=role, node=f"broker-{broker}"))
+    def _fault(self, fault: str, phase: Phase, *brokers: int, **detail: Any) -> Self:
+        role, node = "leader of the partition", ",".join(f"broker-{broker}" for broker in brokers)
+        self.events.append(Fault(**self._now(), fault=fault, phase=phase, role=role, node=node, detail=detail))
         return self
+
+    def hit(self, fault: str, *brokers: int, **detail: Any) -> Self:
+        """A fault that stands from now on; `detail` is what it was injected with."""
+        return self._fault(fault, "inject", *brokers, **detail)._fault(fault, "witness", *brokers)
+
+    def heal(self, fault: str, *brokers: int) -> Self:
+        """It is taken back, which is asked for first."""
+        self.events.append(Call(**self._now(), op="heal", node="cluster", request={"fault": fault}))
+        return self._fault(fault, "heal", *brokers)
 
     def kill(self, broker: int) -> Self:
         return self._fault("kill", "inject", broker)._fault("kill", "witness", broker)
@@ -203,9 +272,47 @@ class LogHistory:
     def move(self, old: int, new: int) -> Self:
         return self._fault("leader-move", "inject", old)._fault("leader-move", "witness", new)
 
-    def at_rest(self) -> Self:
-        self.events.append(Premise(**self._now(), what="at rest", met=True))
+    def all_healed(self) -> Self:
+        """Nobody writes any more; the replicas should come to agree."""
+        return self._premise("all faults are healed and nobody writes any more", True)
+
+    def at_rest(self, met: bool = True) -> Self:
+        return self._premise("at rest", met)
+
+    def later(self, seconds: float) -> Self:
+        """Nothing happens for a while."""
+        self._waited += seconds
         return self
+
+    def _premise(self, what: str, met: bool) -> Self:
+        self.events.append(Premise(**self._now(), what=what, met=met))
+        return self
+
+
+def held_on_disk(
+    broker: int, *batches: Batch, epochs: tuple[tuple[int, int], ...] | None, start: int = 0
+) -> HeldReplica:
+    """What a replica has on disk; None for an epoch file that is missing."""
+    stored = tuple(
+        HeldBatch(
+            base_offset=one.base_offset,
+            last_offset=one.last_offset,
+            leader_epoch=one.leader_epoch,
+            crc=one.crc,
+            crc_valid=True,
+            size=one.size,
+            digest=f"{one.base_offset}/{one.leader_epoch}/{one.crc:08x}",
+        )
+        for one in batches
+    )
+    return HeldReplica(
+        node=f"broker-{broker}",
+        partition=f"{TOPIC.name}-0",
+        log_start=start,
+        log_end=batches[-1].last_offset + 1 if batches else start,
+        epochs=None if epochs is None else tuple(EpochEntry(*entry) for entry in epochs),
+        batches=stored,
+    )
 
 
 def _alive(ids: tuple[int, ...]) -> tuple[Node, ...]:
