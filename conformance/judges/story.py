@@ -43,7 +43,9 @@ UNCLEAN_ELECTION = 1
 UNCLEAN = ("unclean-election", "unclean-election-by-config")
 DISK_LOSSES = ("cut-tail-above", "cut-tail-below", "flip-bytes", "wipe-disk")
 """Faults after which a replica has lost what it once had."""
-EPOCH_FILE_LOSSES = ("remove-epoch-checkpoint", "cut-epoch-checkpoint")
+EPOCH_FILE_LOSSES = ("remove-epoch-checkpoint", "cut-epoch-checkpoint", "old-epoch-checkpoint")
+CRASHES = ("kill", "cut-tail-above")
+"""Faults that certainly end a process without a word to the controller."""
 QUORUM_STATE_LOST = "lose-quorum-state"
 RUNS_ON = frozenset(
     (
@@ -314,6 +316,7 @@ class Cluster:
         """Major and minor, as the column says."""
         self.spans: list[Span] = []
         self.faults: list[Broken] = []
+        self.version = tuple(int(part) for part in re.findall(r"\d+", history.example.column.partition("@")[0])[:3])
         self.healed = -1
         """The event of HEALED, and of AT_REST where it was met; -1 where there is none."""
         self.rest = -1
@@ -331,7 +334,8 @@ class Cluster:
         return bisect_left(self._starts.get(node, ()), event)
 
     def fault_between(self, first: int, second: int) -> bool:
-        return any(first < fault.event < second for fault in self.faults)
+        place = bisect_left(self.faults, first + 1, key=lambda fault: fault.event)
+        return place < len(self.faults) and self.faults[place].event < second
 
     def standing(self, first: int, second: int) -> list[Span]:
         """Faults that stood at any time between two events."""
@@ -394,8 +398,8 @@ class PartitionStory:
 
     @property
     def deletes(self) -> bool:
-        """cleanup.policy=delete: replicas hold the same bytes, and offsets have no holes."""
-        return "compact" not in self.configs.get("cleanup.policy", "delete")
+        """cleanup.policy=delete: replicas hold the same bytes, and offsets have no holes. Internal topics are compacted."""
+        return not self.name.startswith("__") and "compact" not in self.configs.get("cleanup.policy", "delete")
 
     @property
     def min_insync_replicas(self) -> int:
@@ -405,10 +409,16 @@ class PartitionStory:
     def losses(self) -> list[int]:
         """The events at which what was acknowledged before may have been lost by permission.
 
-        An unclean election; a disk that lost something while its replica may have been the only one in the ISR; a leader that
-        was in nobody's ISR when the partition had none (a last-known-leader election of KIP-966).
+        An unclean election; disks that lost something, of as many replicas as acks=all may have waited for, or of one that led
+        all the same; a lost epoch file, without which a replica may keep what the leader has not; a leader that was in nobody's
+        ISR when the partition had none (a last-known-leader election of KIP-966).
         """
-        return sorted([*self.elections, *self._unclean_faults(), *self._lost_disks(), *self._last_known_leaders()])
+        files = [
+            fault.event for fault in self.cluster.faults if fault.fault in EPOCH_FILE_LOSSES and self.hit_by(fault)
+        ]
+        return sorted(
+            [*self.elections, *self._unclean_faults(), *self._lost_disks(), *files, *self._last_known_leaders()]
+        )
 
     def clean_since(self, event: int) -> bool:
         """Is the history clean and the disk intact from this event on (INV-05, INV-06, INV-07)?"""
@@ -423,15 +433,32 @@ class PartitionStory:
             if fault.fault in UNCLEAN and fault.partition == self.name and not fault.detail.get("own_topic", True):
                 yield fault.event
 
+    def hit_by(self, fault: Broken) -> bool:
+        """Was it aimed at a replica of this partition, or at all that a broker holds?"""
+        return fault.partition in ("", self.name) or fault.fault == "wipe-disk"
+
     def _lost_disks(self) -> Iterator[int]:
+        damaged: dict[str, int] = {}
         for fault in self.cluster.faults:
-            if fault.fault in DISK_LOSSES and fault.phase == "inject":
-                isr = self._isr_before(fault.event)
-                if len(fault.nodes) > 1 or len(isr) < 2:
+            if fault.fault not in DISK_LOSSES or not self.hit_by(fault):
+                continue
+            for node in fault.nodes:
+                damaged.pop(node, None)
+                if fault.phase == "inject":
+                    damaged[node] = fault.event
+            if fault.phase == "inject":
+                if len(damaged) >= self.min_insync_replicas:
+                    yield list(damaged.values())[-self.min_insync_replicas]
+                if any(self._led_alone(node, fault.event) for node in fault.nodes):
                     yield fault.event
 
-    def _isr_before(self, event: int) -> tuple[int, ...]:
-        return next((seen.isr for seen in reversed(self.seen) if seen.event < event), ())
+    def _led_alone(self, node: str, event: int) -> bool:
+        """May the node have been the only one in the ISR: as some broker saw it, or since it led next all the same?"""
+        last = {seen.node: seen for seen in self.seen if seen.event < event}
+        if any(len(seen.isr) < 2 for seen in last.values()):
+            return True
+        after = [epoch for epoch in self.leaders if epoch > self.newest_epoch_before(event)]
+        return bool(after) and self.leaders[min(after)] == node
 
     def _last_known_leaders(self) -> Iterator[int]:
         leaderless: Seen | None = None
@@ -445,17 +472,47 @@ class PartitionStory:
 
     @cached_property
     def files_lost(self) -> dict[str, int]:
-        """Nodes whose epoch file was damaged, with the event: what needs intact files (INV-02, INV-04, INV-20) ends there."""
-        kinds = (*EPOCH_FILE_LOSSES, *DISK_LOSSES)
+        """Nodes whose epoch file or log was damaged, with the event of the first time."""
+        return self._first_hits((*EPOCH_FILE_LOSSES, *DISK_LOSSES))
+
+    def file_intact(self, node: str, event: int) -> bool:
+        return self.files_lost.get(node, event + 1) > event
+
+    @cached_property
+    def maps_lost(self) -> dict[str, int]:
+        """Nodes whose epoch file alone was damaged, with the event of the first time."""
+        return self._first_hits(EPOCH_FILE_LOSSES)
+
+    def maps_intact(self, event: int) -> bool:
+        """Had every replica its epochs until then? One that had not may have kept a tail of its own, and handed it on."""
+        return all(first > event for first in self.maps_lost.values())
+
+    def _first_hits(self, kinds: tuple[str, ...]) -> dict[str, int]:
         found: dict[str, int] = {}
         for fault in self.cluster.faults:
-            if fault.fault in kinds and fault.phase == "inject":
+            if fault.fault in kinds and fault.phase == "inject" and self.hit_by(fault):
                 for node in fault.nodes:
                     found.setdefault(node, fault.event)
         return found
 
-    def file_intact(self, node: str, event: int) -> bool:
-        return self.files_lost.get(node, event + 1) > event
+    @cached_property
+    def rotten(self) -> bool:
+        """Were bytes of it flipped? A batch with a wrong CRC is then none of Kafka's."""
+        return bool(self._first_hits(("flip-bytes",)))
+
+    def stays(self, node: str) -> bool:
+        """Was it always a replica? One that is taken away and given back begins anew."""
+        return node in self._always
+
+    @cached_property
+    def _always(self) -> set[str]:
+        names = self.cluster.names
+        moved = {node for f in self.cluster.faults if f.fault == "reassignment" and self.hit_by(f) for node in f.nodes}
+        always = set(names.values()) - moved
+        for seen in self.seen:
+            if seen.replicas:
+                always &= {names.get(id, "") for id in seen.replicas}
+        return always
 
     # --- who led
 
