@@ -115,8 +115,9 @@ class Log:
         return stored
 
     def append_as_follower(self, fetched: Sequence[Stored]) -> None:
+        """Also into an empty log a batch in whose middle it starts, as DeleteRecords may leave it; the log start stays."""
         for stored in fetched:
-            if stored.base >= self.end:
+            if stored.base >= self.end or (self.end == self.start and stored.last >= self.end):
                 self._append(stored)
 
     def _append(self, stored: Stored) -> None:
