@@ -5,8 +5,8 @@ A machine draws steps by a model; an executor runs a schedule of steps, drawn or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, get_args
 
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
@@ -44,7 +44,9 @@ class MachineCheck:
     """A machine as a check: its rows are those of its judges.
 
     `opening` is the schedule of the first example on every column: it takes each rule once, so that no profile is so short
-    that a rule was never tried; Hypothesis draws all others.
+    that a rule was never tried; Hypothesis draws all others. `simpler` gives other parameters for a step, the simplest first.
+    A step may have a field `on`, the machine's name of the partition (the group, the quorum) that it is about: a shrinker
+    then tries what concerns a violation alone.
     """
 
     def __init__(
@@ -56,12 +58,15 @@ class MachineCheck:
         step: Any,
         judges: Sequence[Judge],
         opening: Sequence[Any],
+        *,
+        simpler: Callable[[Any], list[Any]] | None = None,
     ) -> None:
         self.id = id
         self.topology = topology
         self.machine = machine
         self.executor = executor
         self.step = step
+        self.simpler = simpler or smaller
         self.opening = list(opening)
         self.judges = tuple(judges)
         self.rows = tuple(one.row for one in judges)
@@ -74,6 +79,60 @@ class MachineCheck:
     def steps(self, schedule: Sequence[dict[str, Any]]) -> list[Any]:
         """A recorded schedule as steps; msgspec.ValidationError names what is no step of this machine."""
         return msgspec.convert(list(schedule), list[self.step])  # type: ignore[name-defined]
+
+    @property
+    def kinds(self) -> list[str]:
+        """Of all steps that there are, by their tags."""
+        return [str(kind.__struct_config__.tag) for kind in self.step_types]
+
+    @property
+    def step_types(self) -> list[Any]:
+        return _members(self.step)
+
+    @property
+    def faults(self) -> list[str]:
+        """Of all faults that a step can bring, by their names: those among the types of the steps' fields."""
+        found = {
+            str(kind.__struct_config__.tag)
+            for step in self.step_types
+            for field in msgspec.structs.fields(step)
+            for kind in _members(field.type)
+            if kind.__struct_config__.tag_field == "fault"
+        }
+        return sorted(found)
+
+
+def _members(kind: Any) -> list[Any]:
+    """The structs of a union, or the one that it is."""
+    return [one for one in get_args(kind) or (kind,) if isinstance(one, type) and issubclass(one, msgspec.Struct)]
+
+
+def smaller(step: Any) -> list[Any]:
+    """The step with smaller numbers: all of them at once, then each by itself. Roles, partitions and kinds stay."""
+    each = [_with(step, path, least) for path, least in _smaller_numbers(step)]
+    all_at_once = step
+    for path, least in _smaller_numbers(step):
+        all_at_once = _with(all_at_once, path, least)
+    return [all_at_once, *each] if len(each) > 1 else each
+
+
+def _smaller_numbers(struct: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Fields with a number that is not the least: that of their default, or 1 (a count of nothing is none)."""
+    for field in msgspec.structs.fields(struct):
+        value = getattr(struct, field.name)
+        if isinstance(value, msgspec.Struct):
+            yield from _smaller_numbers(value, (*above, field.name))
+        elif type(value) in (int, float) and field.name != "on":
+            least = field.default if isinstance(field.default, (int, float)) else 1
+            if abs(least) < abs(value):
+                yield (*above, field.name), least
+
+
+def _with(struct: Any, path: tuple[str, ...], value: Any) -> Any:
+    name, *rest = path
+    return msgspec.structs.replace(
+        struct, **{name: _with(getattr(struct, name), tuple(rest), value) if rest else value}
+    )
 
 
 MACHINES: dict[str, MachineCheck] = {}

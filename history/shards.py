@@ -75,14 +75,24 @@ class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
     healed: int = 0
 
 
+class PremiseCount(msgspec.Struct, frozen=True, kw_only=True):
+    met: int = 0
+    unmet: int = 0
+
+
 class ExampleLine(ShardLine, frozen=True, kw_only=True, tag="example"):
-    """One example that ended: for which rows it yielded observations, and which faults it brought."""
+    """One example that ended: for which rows it yielded observations, and what it brought.
+
+    `steps` counts a machine's steps by kind; `premises` are named without the values that were read back for them.
+    """
 
     example: str
     check: str
     outcome: Literal["judged", "premise lost", "error"]
     rows: list[str] = []
+    steps: dict[str, int] = {}
     faults: dict[str, FaultCount] = {}
+    premises: dict[str, PremiseCount] = {}
     seconds: float = 0.0
     detail: str = ""
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from conformance.running.lab import REPLACED_NOTE, Lab, Standing
+from conformance.running.taken import taken
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
-from history.events import Fault, History
+from history.events import Fault, History, Premise
 from history.observations import Observation
-from history.shards import Column, FaultCount
+from history.shards import Column, FaultCount, PremiseCount
 
 MOST_ERRORS = 3
 
@@ -81,6 +83,7 @@ class CheckRun:
         observations: Sequence[Observation],
         evidence: Mapping[int, str],
         seconds: float,
+        detail: str = "",
     ) -> None:
         """An example's observations, and then its own line. `evidence` is by identity of the observation."""
         shard = self.lab.shard(standing.column)
@@ -93,7 +96,7 @@ class CheckRun:
             )
             if observation.result == "violated":
                 self.violations.append(observation)
-        self._line(standing, history, sorted({o.requirement for o in observations}), seconds)
+        self._line(standing, history, sorted({o.requirement for o in observations}), seconds, detail)
         if self.violations and self.lab.settings.keep_cluster:
             self.lab.keep()
 
@@ -107,17 +110,24 @@ class CheckRun:
     def gave_up(self) -> bool:
         return len(self._errors) >= MOST_ERRORS
 
-    def _line(self, standing: Standing, history: History, rows: list[str], seconds: float) -> None:
+    def replayed(self, **fields: Any) -> None:
+        """How often a violation was seen again."""
+        self.lab.shard(self._column or self.lab.bare_column(self.label)).replay(**fields)
+
+    def _line(self, standing: Standing, history: History, rows: list[str], seconds: float, detail: str) -> None:
         self._examples += 1
         end = history.end
+        said = "\n".join(filter(None, [end.detail if end else "", detail]))
         self.lab.shard(standing.column).example(
             example=history.example.example,
             check=self.id,
             outcome=end.outcome if end else "error",
             rows=rows,
+            steps=steps_of(history),
             faults=faults_of(history),
+            premises=premises_of(history),
             seconds=round(seconds, 3),
-            detail=end.detail[:4000] if end else "",
+            detail=said[:4000],
         )
 
 
@@ -129,3 +139,21 @@ def faults_of(history: History) -> dict[str, FaultCount]:
         if isinstance(event, Fault):
             counts[event.fault][names[event.phase]] += 1
     return {fault: FaultCount(**count) for fault, count in sorted(counts.items())}
+
+
+def steps_of(history: History) -> dict[str, int]:
+    """How often each kind of step was taken; nothing for a probe."""
+    return dict(sorted(Counter(step.kind for step in taken(history)).items()))
+
+
+def premises_of(history: History) -> dict[str, PremiseCount]:
+    """How often each premise was met in one example. What was read back for it is left out, so that it stays one premise."""
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for event in history.events:
+        if isinstance(event, Premise):
+            counts[_name_of(event.what)].append(event.met)
+    return {what: PremiseCount(met=sum(met), unmet=met.count(False)) for what, met in sorted(counts.items())}
+
+
+def _name_of(premise: str) -> str:
+    return re.sub(r"[-+.:\w]*\d[-+.:\w]*", "…", premise.partition(":")[0])[:100]

@@ -1,62 +1,139 @@
-"""The evidence folder of a violation: enough for a bug report."""
+"""The evidence folder of a violation: enough for a bug report. What could not be collected is said in it."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.catalogue import shipped
-from history.events import History, Note
+from conformance.running.report import report, said_again
+from conformance.running.stored import read_out
+from conformance.running.taken import places, taken
+from history.events import History
 from history.observations import Observation
 from history.shards import Column
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
-LOG_LINES = 400
-
-SCHEDULE_NOTE = "schedule"
-"""The note in which a machine leaves the steps that it drew."""
-
-
-def write_evidence(out: Path, cluster: KRaftCluster, column: Column, history: History, observation: Observation) -> str:
-    """Write `evidence/<row>/<example>/`; returns its path relative to `out`."""
-    relative = Path("evidence") / observation.requirement / history.example.example
-    folder = out / relative
-    (folder / "logs").mkdir(parents=True, exist_ok=True)
-    replay = f"pytest --kafka-version {column.version} --replay {relative / 'schedule.json'}"
-    if column.label != column.version:
-        replay = f"pytest --kafka-image {column.image} --replay {relative / 'schedule.json'}"
-    schedule = msgspec.json.encode(schedule_of(column, history))
-    (folder / "schedule.json").write_bytes(msgspec.json.format(schedule, indent=2))
-    (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
-    (folder / "transcript.jsonl").write_bytes(
-        b"".join(msgspec.json.encode(entry) + b"\n" for entry in cluster.transcript.entries())
-    )
-    (folder / "replay.txt").write_text(replay + "\n")
-    for node in cluster.nodes.values():
-        (folder / "logs" / f"{node.name}.log").write_text(node.logs(tail=LOG_LINES))
-    (folder / "report.md").write_text(_report(column, history, observation, replay))
-    return str(relative)
+BEFORE = 2.0
+"""Seconds of logs and frames from before the example: clocks of nodes and kit, and what was under way."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--replay` reads: the check, and a probe's case and inputs or a machine's steps."""
+    """What `--replay` reads: the check and the row it broke, and a probe's case and inputs or a machine's steps."""
 
     check: str
     column: Column
+    requirement: str = ""
     case: str = ""
     inputs: dict[str, Any] = {}
     steps: list[dict[str, Any]] = []
 
 
-def schedule_of(column: Column, history: History) -> Schedule:
+class Replays(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a violation afterwards: seen again in so many of its replays, with which schedule."""
+
+    seen: int = 0
+    tries: int = 0
+    note: str = ""
+    schedule: list[dict[str, Any]] = []
+
+
+def write_evidence(
+    out: Path, cluster: KRaftCluster, column: Column, history: History, observation: Observation, seconds: float
+) -> str:
+    """Write `evidence/<row>/<example>/` of an example that began so many seconds ago; returns its path relative to `out`."""
+    relative = Path("evidence") / observation.requirement / history.example.example
+    folder = out / relative
+    folder.mkdir(parents=True, exist_ok=True)
+    replay = _command(column, folder)
+    (folder / "replay.txt").write_text(replay + "\n")
+    _write_json(folder / "schedule.json", schedule_of(column, history, observation.requirement))
+    (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
+    collected = _Collected(folder, cluster, time.time() - seconds - BEFORE)
+    collected.all(places(history, observation.events))
+    text = report(column, history, observation, replay, collected.lacking, collected.on_disk)
+    (folder / "report.md").write_text(text)
+    return str(relative)
+
+
+def conclude(folder: Path, replays: Replays) -> None:
+    """Say in the report what shrinking and replays showed; a schedule that did not show it again is kept beside it."""
+    counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
+    path = folder / "report.md"
+    path.write_text(said_again(path.read_text(), counted + replays.note))
+    if replays.tries and not replays.seen:
+        whole = msgspec.json.decode((folder / "schedule.json").read_bytes(), type=Schedule)
+        _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))
+
+
+def schedule_of(column: Column, history: History, requirement: str = "") -> Schedule:
     example = history.example
-    notes = [event for event in history.events if isinstance(event, Note) and event.text == SCHEDULE_NOTE]
-    steps = notes[-1].data["steps"] if notes else []
-    return Schedule(check=example.check, column=column, case=example.case, inputs=example.inputs, steps=steps)
+    return Schedule(
+        check=example.check,
+        column=column,
+        requirement=requirement,
+        case=example.case,
+        inputs=example.inputs,
+        steps=[step.step for step in taken(history)],
+    )
+
+
+def _command(column: Column, folder: Path) -> str:
+    image = f"--kafka-image {column.image}" if column.label != column.version else f"--kafka-version {column.version}"
+    return f"./kit pytest {image} --replay {folder / 'schedule.json'}"
+
+
+class _Collected:
+    """What nodes and wire have to say of the time since then."""
+
+    def __init__(self, folder: Path, cluster: KRaftCluster, since: float) -> None:
+        self.lacking: list[str] = []
+        self.on_disk = ""
+        self._folder = folder
+        self._cluster = cluster
+        self._since = since
+
+    def all(self, partitions: Collection[str]) -> None:
+        self._tried("the transcript", self._transcript)
+        for name in self._cluster.nodes:
+            self._tried(f"the log of {name}", partial(self._log, name))
+        if partitions:
+            self._tried("the disks", partial(self._disks, partitions))
+        else:
+            self.lacking.append("the disks: the events name no partition")
+
+    def _tried(self, what: str, do: Callable[[], object]) -> None:
+        """Evidence of a cluster that is in trouble may be incomplete; a violation is filed all the same, and says so."""
+        try:
+            do()
+        except Exception as trouble:  # whatever the engine says: what else there is must not be lost for it
+            self.lacking.append(
+                f"{what}: {type(trouble).__name__}: {str(trouble).splitlines()[0] if str(trouble) else ''}"
+            )
+
+    def _transcript(self) -> None:
+        transcript, begins = self._cluster.transcript, int(self._since * 1e9)
+        lines = [msgspec.json.encode(one) + b"\n" for one in transcript.entries() if one.time_ns >= begins]
+        (self._folder / "transcript.jsonl").write_bytes(b"".join(lines))
+        if transcript.forgotten_ns > begins:
+            gone = transcript.forgotten_ns / 1e9 - self._since - BEFORE
+            self.lacking.append(f"the frames of the first {gone:.0f} s: a transcript holds only so many")
+
+    def _log(self, name: str) -> None:
+        folder = self._folder / "logs"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.log").write_text(self._cluster.nodes[name].logs(since=self._since))
+
+    def _disks(self, partitions: Collection[str]) -> None:
+        told, lacking = read_out(self._cluster, self._folder / "disk", sorted(partitions))
+        self.on_disk = "\n".join(told)
+        self.lacking += lacking
 
 
 def _lines(history: History) -> list[bytes]:
@@ -64,37 +141,5 @@ def _lines(history: History) -> list[bytes]:
     return [msgspec.json.encode(line) + b"\n" for line in lines]
 
 
-def _report(column: Column, history: History, observation: Observation, replay: str) -> str:
-    row = shipped()[observation.requirement]
-    shown = [msgspec.json.encode(e).decode() for e in history.events if e.n in observation.events]
-    return "\n".join(
-        [
-            f"# {row.id}: {row.title}",
-            "",
-            f"Kafka {column.version} ({column.image}, {column.image_id})",
-            "",
-            f"> {row.statement.strip()}",
-            "",
-            f"Source: KIP-{row.kip}, {row.section} (level {row.level}). Case: {observation.case}.",
-            "",
-            "## What was seen",
-            "",
-            f"Inputs: `{observation.inputs or '{}'}`",
-            "",
-            "```",
-            observation.detail,
-            "```",
-            "",
-            "Events of the history that show it:",
-            "",
-            *[f"    {line}" for line in shown],
-            "",
-            "## How to see it again",
-            "",
-            f"    {replay}",
-            "",
-            "`history.jsonl` holds every request and answer, `transcript.jsonl` the frames in bytes and decoded,",
-            "`logs/` the nodes' logs of the time.",
-            "",
-        ]
-    )
+def _write_json(path: Path, value: Any) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2))

@@ -1,85 +1,86 @@
-"""Running a machine on one column: generate on the live cluster, judge each example, shrink and replay what it finds."""
+"""Running a machine on one column: generate on the live cluster, judge each example, follow up on what it finds."""
 
 from __future__ import annotations
 
 import time
-import traceback
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import DirectoryBasedExampleDatabase, MultiplexedDatabase, ReadOnlyDatabase
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.catalogue import Facts
-from conformance.evaluate import applicable
-from conformance.machines import Executor, MachineCheck
+from conformance.catalogue import shipped
+from conformance.machines import MachineCheck
 from conformance.running.check_run import CheckRun
-from conformance.running.evidence import SCHEDULE_NOTE, write_evidence
-from conformance.running.lab import Lab, Standing, slug, with_reason
-from conformance.running.shrink import shrink
+from conformance.running.evidence import write_evidence
+from conformance.running.example import LiveExample, Played, Stops
+from conformance.running.follow_up import follow_up
+from conformance.running.lab import Lab, slug
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.errors import KitError
-from fixtures.tape import LiveTape
-from history.events import End, History
 from history.observations import Observation
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 9, "nightly": 60}
 STEPS = {"smoke": 10, "quick": 15, "nightly": 30}
 SHRINK_SECONDS = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
-REPLAYS = 5
-MAJORITY_OF = 3
+"""For all that a machine finds on one column together."""
 
 
 class MachineRun(CheckRun):
-    """One machine on one column."""
+    """One machine on one column.
+
+    `found` are the rows seen violated so far, with the evidence of the first example that showed each. A row that is known
+    to be broken stops no further example: what else there is to find is still looked for.
+    """
 
     def __init__(self, check: MachineCheck, lab: Lab, label: str) -> None:
         super().__init__(check.id, check.rows, check.topology, lab, label)
         self.check = check
+        self.found: dict[str, str] = {}
+        self.shrink_seconds = SHRINK_SECONDS[lab.settings.profile]
+        self.following_up = False
         self._profile = lab.settings.profile
-        self._found: tuple[list[Any], History, Observation] | None = None
+        self._drawn = 0
+        self._ends = time.monotonic() + lab.time_left()
 
     def run_examples(self) -> None:
-        self.play(self.check.opening)
-        if self._found is None and DRAWN_EXAMPLES[self._profile]:
-            self._draw()
-        if self._found is not None:
-            self._shrink_and_replay()
+        self._follow_up(self.play(self.check.opening))
+        while self._wants_more() and (found := self._draw()) is not None:
+            self._follow_up(found)
 
-    def _draw(self) -> None:
+    def _wants_more(self) -> bool:
+        return self._drawn < DRAWN_EXAMPLES[self._profile] and time.monotonic() < self._ends and not self.gave_up
+
+    # --- drawing
+
+    def _draw(self) -> Played | None:
+        """Draw examples until one breaks a row that was not known to be broken; None when there was none."""
+        drawing = _Drawing(self)
         # Raised in teardown so that Hypothesis keeps the example in its database; what it was is in the shard by then.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
-            self._generate()
+            run_state_machine_as_test(self._seeded(drawing), settings=self._settings())
+        return drawing.found
 
-    def _generate(self) -> None:
-        machine = self.check.machine
-        number = zlib.crc32(f"{self.check.id} {self.lab.settings.seed}".encode())
+    def _seeded(self, drawing: _Drawing) -> Any:
+        number = zlib.crc32(f"{self.check.id} {self.lab.settings.seed} {self._drawn or ''}".encode())
 
         @seed(number)
         def factory() -> Any:
-            example = self._example()
-            return machine(example.step, example.finish)
+            return drawing.machine()
 
-        run_state_machine_as_test(factory, settings=self._settings())  # type: ignore[arg-type]  # a factory does too
-
-    def _example(self) -> LiveExample:
-        """A new one; what keeps it from beginning is noted first, since Hypothesis may make something else of it."""
-        try:
-            return LiveExample(self, self.standing())
-        except KitError as error:
-            self.trouble += [] if str(error) in self.trouble else [str(error)]
-            raise
+        return factory
 
     def _settings(self) -> settings:
+        # What was kept from earlier runs is tried once; in a later round it is known.
+        reused = [] if self.found else [Phase.reuse]
         return settings(
-            max_examples=DRAWN_EXAMPLES[self._profile],
+            max_examples=DRAWN_EXAMPLES[self._profile] - self._drawn,
             stateful_step_count=STEPS[self._profile],
-            phases=[Phase.explicit, Phase.reuse, Phase.generate],
+            phases=[Phase.explicit, *reused, Phase.generate],
             database=database_of(self.lab, self.standing().column.label),
             derandomize=False,
             deadline=None,
@@ -88,121 +89,95 @@ class MachineRun(CheckRun):
             print_blob=False,
         )
 
+    def drawn_example(self) -> LiveExample:
+        self._drawn += 1
+        return self.example(self._is_news)
+
     # --- one example
 
-    def judged(self, standing: Standing, steps: list[Any], history: History, seconds: float) -> list[Observation]:
-        """File an example that ended; returns what broke a row."""
-        facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
-        observations = applicable(self.check.judge(history), facts)
-        violations = [o for o in observations if o.result == "violated"]
-        # Examples after the first violation are tries of the shrinker; its result gets a folder of its own.
-        shown = first_of_each_row(violations) if self._found is None else []
-        evidence = {id(o): self._evidence(standing, history, o) for o in shown}
-        self.file(standing, history, observations, evidence, seconds)
-        if violations and self._found is None:
-            self._found = (steps, history, violations[0])
-        return violations
+    def _is_news(self, observation: Observation) -> bool:
+        return observation.requirement not in self.found
 
-    def _evidence(self, standing: Standing, history: History, observation: Observation) -> str:
-        return write_evidence(self.lab.settings.out_dir, standing.cluster, standing.column, history, observation)
+    def example(self, stops: Stops, *, rests: bool = True, hurries: bool = False) -> LiveExample:
+        """A new one; what keeps it from beginning is noted first, since Hypothesis may make something else of it."""
+        try:
+            return LiveExample(self.check, self.lab, self.standing(), stops, rests=rests, hurries=hurries)
+        except KitError as error:
+            self.trouble += [] if str(error) in self.trouble else [str(error)]
+            raise
 
-    def play(self, steps: Sequence[Any]) -> tuple[History, list[Observation]]:
-        """Run a schedule once more, outside of Hypothesis; returns what was violated."""
-        example = self._example()
-        with suppress(RequirementViolated, ExceptionGroup):
-            for step in steps:
-                example.step(step)
-            example.finish()
-        return example.history, example.violations
+    def play(
+        self,
+        steps: Sequence[Any],
+        stops: Stops | None = None,
+        *,
+        rests: bool = True,
+        hurries: bool = False,
+        shows: Stops | None = None,
+    ) -> Played:
+        """Run a schedule outside of Hypothesis, and file it, also with evidence of what it `shows`."""
+        example = self.example(stops or self._is_news, rests=rests, hurries=hurries)
+        for step in steps:
+            example.step(step)
+        return self.ended(example, shows)
+
+    def ended(self, example: LiveExample, shows: Stops | None = None) -> Played:
+        """End an example and file it: with evidence of each row that it is the first to break."""
+        played = example.finish()
+        first = first_of_each_row(played.violations)
+        played.news = [o for o in first if self._is_news(o)]
+        shown = [o for o in first if o in played.news or (shows is not None and shows(o))]
+        played.evidence = {o.requirement: self._evidence(played, o) for o in shown}
+        self.found = played.evidence | self.found
+        evidence = {id(o): played.evidence[o.requirement] for o in shown}
+        self.file(
+            played.standing, played.history, played.observations, evidence, played.seconds, detail=played.explained
+        )
+        if played.replaced:
+            self.replace_cluster(played.replaced)
+        # A try of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
+        if played.trouble and not self.following_up:
+            self.failed(played.trouble)
+        return played
+
+    def _evidence(self, played: Played, observation: Observation) -> str:
+        standing = played.standing
+        return write_evidence(
+            self.lab.settings.out_dir, standing.cluster, standing.column, played.history, observation, played.seconds
+        )
 
     # --- after a violation
 
-    def _shrink_and_replay(self) -> None:
-        steps, history, observation = self._found  # type: ignore[misc]
-        row = observation.requirement
-        ends = time.monotonic() + SHRINK_SECONDS[self._profile]
-
-        def reproduces(candidate: list[Any]) -> bool:
-            return self._majority(candidate, row)
-
-        shortest = shrink(steps, reproduces, lambda: time.monotonic() < ends)
-        seen = 0
-        for _ in range(REPLAYS):
-            history_again, violations = self.play(shortest)
-            again = next((o for o in violations if o.requirement == row), None)
-            if again is not None:
-                seen += 1
-                history, observation = history_again, again
-        standing = self.standing()
-        evidence = self._evidence(standing, history, observation)
-        self.lab.shard(standing.column).replay(requirement=row, evidence=evidence, seen=seen, tries=REPLAYS)
-
-    def _majority(self, candidate: list[Any], row: str) -> bool:
-        """Two of three; the third is run only when the first two differ."""
-        seen = 0
-        for tries in range(1, MAJORITY_OF + 1):
-            seen += any(o.requirement == row for o in self.play(candidate)[1])
-            if 2 * seen > MAJORITY_OF or 2 * (tries - seen) > MAJORITY_OF:
-                break
-        return 2 * seen > MAJORITY_OF
+    def _follow_up(self, played: Played) -> None:
+        """Of the rows that it broke first; those that the user asked for go before others."""
+        asked = {row.id for row in shipped().matching(self.lab.settings.requirements)}
+        self.following_up = True
+        follow_up(self, played, sorted(played.news, key=lambda o: o.requirement not in asked))
+        self.following_up = False
 
 
-class LiveExample:
-    """One example on the cluster, from the first step to the judges."""
+class _Drawing:
+    """Hypothesis' view of a run: machines whose steps go to the cluster until one has found something or time is up.
 
-    def __init__(self, run: MachineRun, standing: Standing) -> None:
+    Those it makes after that, to see a failure again or to use up its examples, do nothing.
+    """
+
+    def __init__(self, run: MachineRun) -> None:
+        self.found: Played | None = None
         self._run = run
-        self._standing = standing
-        self._began = time.monotonic()
-        self._steps: list[Any] = []
-        self._trouble = ""
-        self.violations: list[Observation] = []
-        # The schedule is known only at the end; the header of the group is written first, so it names none.
-        self._tape: LiveTape = run.lab.tape(run.check.id, standing)
-        self._bench = run.lab.bench(self._tape, standing)
-        self._executor: Executor | None = None
-        self.history: History = History(example=self._tape.example, events=self._tape.events)
 
-    def step(self, step: Any) -> None:
-        """Run one step; after trouble of the kit the rest of the example is skipped, and it proves nothing."""
-        self._steps.append(step)
-        self._guarded(lambda: self._ready().step(step))
+    def machine(self) -> Any:
+        if self.found is not None or not self._run._wants_more():
+            return self._run.check.machine(lambda step: None, lambda: None)
+        example = self._run.drawn_example()
 
-    def finish(self) -> None:
-        """Rest, judge and file; raises the row's exception when something was violated."""
-        self._guarded(lambda: self._ready().rest())
-        replaced = self._run.lab.healed(self._bench, self._tape, troubled=bool(self._trouble))
-        self._trouble = with_reason(self._trouble, replaced)
-        self._bench.close()
-        schedule = [msgspec.to_builtins(step) for step in self._steps]
-        self._tape.note(SCHEDULE_NOTE, {"steps": schedule})
-        outcome = "error" if self._trouble else "judged"
-        self.history = self._tape.end(
-            End(example=self._tape.example.example, outcome=outcome, detail=self._trouble)  # type: ignore[arg-type]
-        )
-        # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
-        self.violations = self._run.judged(self._standing, self._steps, self.history, time.monotonic() - self._began)
-        if replaced:
-            self._run.replace_cluster(replaced)
-        if self._trouble:
-            self._run.failed(self._trouble)
-        if self.violations:
-            raise violation_of(self.violations)
+        def finish() -> None:
+            played = self._run.ended(example)
+            if played.news:
+                self.found = played
+                raise violation_of(played.news)
 
-    def _ready(self) -> Executor:
-        if self._executor is None:
-            self._executor = self._run.check.executor(self._bench)
-        return self._executor
-
-    def _guarded(self, do: Any) -> None:
-        if self._trouble:
-            return
-        try:
-            do()
-        except KitError as error:
-            self._trouble = f"{type(error).__name__}: {error}"
-        except Exception:  # a bug of the executor: what it has recorded is judged all the same
-            self._trouble = traceback.format_exc()
+        return self._run.check.machine(example.step, finish)
 
 
 def first_of_each_row(violations: list[Observation]) -> list[Observation]:

@@ -90,21 +90,24 @@ class ProbeRun(CheckRun):
         history = tape.end(End(example=tape.example.example, outcome=end, detail=detail))
         for observation in outcome.observations:
             self._seen[observation.requirement, observation.case].append(observation)
-        evidence = {id(o): self._evidence(standing, history, o) for o in outcome.observations}
-        self.file(standing, history, outcome.observations, evidence, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        evidence = {id(o): self._evidence(standing, history, o, seconds) for o in outcome.observations}
+        self.file(standing, history, outcome.observations, evidence, seconds)
         if replaced:
             self.replace_cluster(replaced)
         if end == "error":
             self.failed(detail)
         return outcome
 
-    def _evidence(self, standing: Standing, history: History, observation: Observation) -> str:
+    def _evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
         """One folder for each broken case is enough to look at."""
         key = (observation.requirement, observation.case)
         if observation.result != "violated" or key in self._shown:
             return ""
         self._shown.add(key)
-        return write_evidence(self.lab.settings.out_dir, standing.cluster, standing.column, history, observation)
+        return write_evidence(
+            self.lab.settings.out_dir, standing.cluster, standing.column, history, observation, seconds
+        )
 
 
 def _enough(row: str, found: list[Observation]) -> bool:

@@ -10,9 +10,11 @@ from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import Schedule
+from conformance.running.follow_up import REPLAYS
 from conformance.running.lab import Lab
-from conformance.running.machine_run import REPLAYS, MachineRun
+from conformance.running.machine_run import MachineRun
 from conformance.running.probes import ProbeRun
+from history.observations import Observation
 
 
 def read_schedule(path: Path) -> Schedule:
@@ -37,11 +39,14 @@ class ReplayRun(CheckRun):
         for _ in range(REPLAYS):
             before = len(runner.violations)
             self._once(runner)
-            seen += len(runner.violations) > before
+            seen += any(self._is_it(observation) for observation in runner.violations[before:])
         self.violations = runner.violations
         self.trouble += runner.trouble
         self._replaced += runner._replaced
-        print(f"{self.id}: violated in {seen} of {REPLAYS} replays", flush=True)
+        print(f"{self._schedule.requirement or self.id}: violated in {seen} of {REPLAYS} replays", flush=True)
+
+    def _is_it(self, observation: Observation) -> bool:
+        return self._schedule.requirement in ("", observation.requirement)
 
     def _runner(self) -> ProbeRun | MachineRun:
         if isinstance(self._check, MachineCheck):
@@ -50,6 +55,6 @@ class ReplayRun(CheckRun):
 
     def _once(self, runner: ProbeRun | MachineRun) -> None:
         if isinstance(runner, MachineRun):
-            runner.play(runner.check.steps(self._schedule.steps))
+            runner.play(runner.check.steps(self._schedule.steps), self._is_it)
         else:
             runner.example(self._schedule.case, runner.check.drawn(self._schedule.inputs))

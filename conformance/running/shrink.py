@@ -1,44 +1,196 @@
-"""Shrinking a schedule by delta debugging, on the executor that a replay uses: faults first, then operations."""
+"""Shrinking a schedule by delta debugging on the cluster: few runs, since each may take as long as its faults do.
+
+A run that shows the violation is a proof, so one is enough to go on with a shorter schedule; one that does not show it is
+repeated. Whatever is handed back has shown it in most of its runs (two of two, or two of three).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-Reproduces = Callable[[list[Any]], bool]
+import msgspec
+
+MOST = 2
+"""Of three runs."""
+TO_CONFIRM = 0.15
+"""Share of the time that is kept for seeing the result again."""
+GOOD_ENOUGH = 6
+"""Steps. A schedule of no more is short enough to be read: no second round is spent on it."""
 
 
-def shrink(schedule: Sequence[Any], reproduces: Reproduces, in_time: Callable[[], bool]) -> list[Any]:
-    """A schedule that still reproduces and from which no single step can be dropped, as far as time allows."""
-    shortest, disturbing, done = list(schedule), True, 0
-    # A fault may be needed only by an operation that goes, so the kinds take turns until neither gives anything.
-    while done < 2 and in_time():
-        left = _without(shortest, disturbing, reproduces, in_time)
-        done = done + 1 if len(left) == len(shortest) else 1
-        shortest, disturbing = left, not disturbing
-    return shortest
+class Shown(msgspec.Struct, frozen=True):
+    """A run that showed the violation: after so many steps, or only at rest."""
+
+    after: int
+    at_rest: bool = False
 
 
-def _without(schedule: list[Any], disturbing: bool, reproduces: Reproduces, in_time: Callable[[], bool]) -> list[Any]:
-    """Drop ever smaller runs of the steps of one kind while what is left still reproduces."""
-    size = max(1, len(schedule) // 2)
-    while size and in_time():
-        dropped = _drop_runs(schedule, disturbing, size, reproduces, in_time)
-        size = size // 2 if dropped is None else min(size, max(1, len(dropped) // 2))
-        schedule = schedule if dropped is None else dropped
-    return schedule
+Play = Callable[[list[Any]], Shown | None]
+"""Runs a schedule once; None when the violation was not seen."""
+Simpler = Callable[[Any], Sequence[Any]]
+"""Other parameters for a step, the simplest first."""
 
 
-def _drop_runs(
-    schedule: list[Any], disturbing: bool, size: int, reproduces: Reproduces, in_time: Callable[[], bool]
-) -> list[Any] | None:
-    """The schedule without one run of `size` droppable steps, or None when each of them is needed."""
-    places = [n for n, step in enumerate(schedule) if step.disturbs == disturbing]
-    for start in range(0, len(places), size):
-        gone = set(places[start : start + size])
-        candidate = [step for n, step in enumerate(schedule) if n not in gone]
-        if not in_time():
-            return None
-        if reproduces(candidate):
-            return candidate
-    return None
+class Shrinker:
+    """Works on places in the first schedule, which was seen to show the violation once: `first`.
+
+    `left` is how much of its time is left, 1 to 0.
+    """
+
+    def __init__(
+        self,
+        schedule: Sequence[Any],
+        first: Shown,
+        play: Play,
+        left: Callable[[], float],
+        told: Callable[[list[Any], int], None] = lambda schedule, runs: None,
+    ) -> None:
+        self.runs = 0
+        self._steps = list(schedule)
+        self._play = play
+        self._left = left
+        self._told = told
+        self._seen: dict[bytes, list[bool]] = defaultdict(list)
+        self._at_rest = first.at_rest
+        self._best = list(range(first.after))
+        self._seen[_key(self._schedule(self._best))].append(True)
+        self._ladder: list[list[Any]] = [self._schedule(self._best)]
+
+    def shrink(
+        self,
+        keeping: Sequence[Collection[int]] = (),
+        simpler: Simpler = lambda step: (),
+        good_enough: int = GOOD_ENOUGH,
+    ) -> list[Any]:
+        """A schedule that still shows it. `keeping` are sets of places worth a try by themselves, before anything else."""
+        for places in keeping:
+            self._without([place for place in self._best if place not in places])
+        self._rounds(good_enough)
+        self._simplify(simpler)
+        return self._confirmed()
+
+    # --- dropping steps
+
+    def _rounds(self, good_enough: int) -> None:
+        """Faults first, since they take the time. One may be needed only by an operation that goes: another round."""
+        before = -1
+        while len(self._best) != before and self._in_time():
+            before = len(self._best)
+            self._drop(disturbing=True)
+            self._drop(disturbing=False)
+            if len(self._best) <= good_enough:
+                break
+
+    def _drop(self, disturbing: bool) -> None:
+        """Leave only those steps of one kind without which the violation is not seen any more, from the front on."""
+        needed: set[int] = set()
+        while (open_ := self._droppable(disturbing, needed)) and self._in_time():
+            if not self._without(open_):
+                needed.add(self._first_needed(open_))
+
+    def _first_needed(self, places: Sequence[int]) -> int:
+        """Not all of them can go. By bisection the one up to which they can, and those before it are dropped."""
+        can, cannot = 0, len(places)
+        while cannot - can > 1 and self._in_time():
+            middle = (can + cannot) // 2
+            if self._without(places[:middle]):
+                can = middle
+            else:
+                cannot = middle
+        return places[can]
+
+    def _droppable(self, disturbing: bool, needed: Collection[int]) -> list[int]:
+        # In a run that showed it at its last step that step is needed: without it the run would not have shown it.
+        places = self._best if self._at_rest else self._best[:-1]
+        return [place for place in places if place not in needed and self._steps[place].disturbs == disturbing]
+
+    def _without(self, places: Collection[int]) -> bool:
+        gone = set(places)
+        left = [place for place in self._best if place not in gone]
+        if len(left) == len(self._best):
+            return False
+        shown = self._try(self._schedule(left))
+        if shown is None:
+            return False
+        self._at_rest = shown.at_rest
+        self._best = left[: shown.after]
+        self._step_down(self._schedule(self._best))
+        return True
+
+    # --- simpler steps
+
+    def _simplify(self, simpler: Simpler) -> None:
+        """All steps at once, else one by one, each to the first of its alternatives that still shows it."""
+        simplest = [(place, others[0]) for place in self._best if (others := simpler(self._steps[place]))]
+        if simplest and not self._with(simplest):
+            for place, _ in simplest:
+                self._simplify_one(place, simpler(self._steps[place]))
+
+    def _simplify_one(self, place: int, others: Sequence[Any]) -> bool:
+        return place in self._best and any(self._with([(place, other)]) for other in others)
+
+    def _with(self, changes: Sequence[tuple[int, Any]]) -> bool:
+        before = list(self._steps)
+        for place, step in changes:
+            self._steps[place] = step
+        shown = self._try(self._schedule(self._best))
+        if shown is None:
+            self._steps = before
+            return False
+        self._best = self._best[: shown.after]
+        self._step_down(self._schedule(self._best))
+        return True
+
+    # --- runs
+
+    def _try(self, schedule: list[Any]) -> Shown | None:
+        """How it was shown, in the first run or in two of three; None when it was not, or when time is up."""
+        seen = self._seen[_key(schedule)]
+        if any(seen) and not _refuted(seen):
+            return Shown(len(schedule), self._at_rest)
+        while not _refuted(seen) and self._in_time():
+            shown = self._run(schedule)
+            if shown is not None and (seen.count(True) == MOST or seen.count(False) == 0):
+                return shown
+        return None
+
+    def _run(self, schedule: list[Any]) -> Shown | None:
+        self.runs += 1
+        shown = self._play(schedule)
+        self._seen[_key(schedule)].append(shown is not None)
+        if shown is not None and shown.after < len(schedule):
+            self._seen[_key(schedule[: shown.after])].append(True)
+        return shown
+
+    def _in_time(self) -> bool:
+        return self._left() > TO_CONFIRM
+
+    def _step_down(self, schedule: list[Any]) -> None:
+        self._ladder.append(schedule)
+        self._told(schedule, self.runs)
+
+    def _confirmed(self) -> list[Any]:
+        """The shortest that most of its runs have shown; the first schedule when there is none."""
+        confirmed = (schedule for schedule in reversed(self._ladder[1:]) if self._is_confirmed(schedule))
+        return next(confirmed, self._ladder[0])
+
+    def _is_confirmed(self, schedule: list[Any]) -> bool:
+        seen = self._seen[_key(schedule)]
+        # The last word on the shortest is worth its time in any case; what stands behind it only while there is some.
+        while seen.count(True) < MOST and not _refuted(seen) and (schedule is self._ladder[-1] or self._left() > 0):
+            self._run(schedule)
+        return seen.count(True) >= MOST and not _refuted(seen)
+
+    def _schedule(self, places: Sequence[int]) -> list[Any]:
+        return [self._steps[place] for place in places]
+
+
+def _refuted(seen: Sequence[bool]) -> bool:
+    return seen.count(False) >= MOST
+
+
+def _key(schedule: Sequence[Any]) -> bytes:
+    """Equal schedules are one candidate, whichever places they come from."""
+    return msgspec.json.encode(schedule, order="sorted")

@@ -1,0 +1,80 @@
+"""What brokers hold of a partition on disk, for a reader of the evidence: the files themselves, and their batches in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fixtures.cluster.config import INDEXES
+from fixtures.disk.checkpoint import LOG_STARTS, MalformedFile, parse_offsets
+from fixtures.disk.replicas import Replica, replica_of
+from fixtures.disk.segments import Segment, StoredBatch
+from fixtures.disk.volume import copies
+
+if TYPE_CHECKING:
+    from fixtures.cluster import KRaftCluster
+
+
+def read_out(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Copies to `disk/<broker>/`; returns what they hold, in words, and what is missing."""
+    brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
+    told: list[str] = []
+    lacking: list[str] = []
+    for name, files in copies(brokers, *partitions).items():
+        _write(folder / name, files)
+        for partition in partitions:
+            inside = _inside(files, partition)
+            told += _told(name, partition, inside, files) if inside else []
+            lacking += [] if inside else [f"the replica of {partition} on {name}: it has no such directory"]
+    return told, lacking
+
+
+def _inside(files: Mapping[str, bytes], partition: str) -> dict[str, bytes]:
+    return {path.partition("/")[2]: data for path, data in files.items() if path.startswith(f"{partition}/")}
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for path, data in files.items():
+        if not path.endswith(INDEXES):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+
+
+def _told(node: str, partition: str, inside: Mapping[str, bytes], files: Mapping[str, bytes]) -> Iterator[str]:
+    try:
+        starts = parse_offsets(files.get(LOG_STARTS, b""), LOG_STARTS)
+        replica = replica_of(node, partition, dict(inside), starts.get(partition, 0))
+        yield f"{node} {partition}: {replica.log_start} to {replica.log_end}; {_epochs(replica)}"
+    except MalformedFile as error:
+        yield f"{node} {partition}: {error}"
+        return
+    for segment in replica.segments:
+        yield from _segment(segment)
+
+
+def _epochs(replica: Replica) -> str:
+    if replica.epoch_file is None:
+        return "no leader-epoch-checkpoint"
+    return "leader-epoch-checkpoint " + (
+        ", ".join(f"{e.epoch} from {e.start_offset}" for e in replica.epochs) or "empty"
+    )
+
+
+def _segment(segment: Segment) -> Iterator[str]:
+    yield f"    {segment.name}.log, {segment.size} bytes"
+    for batch in segment.batches:
+        yield f"      {_batch(batch)}"
+    if segment.torn is not None:
+        yield f"      then {segment.torn.size} bytes that are no batch: {segment.torn.why}"
+
+
+def _batch(batch: StoredBatch) -> str:
+    crc = f"CRC {batch.crc:08x}" if batch.crc_valid else f"CRC {batch.crc:08x} IS WRONG"
+    owner = f", producer {batch.producer_id} epoch {batch.producer_epoch}" if batch.producer_id >= 0 else ""
+    values = "control" if batch.control else " ".join(_text(record.value) for record in batch.records())
+    return f"{batch.base_offset}-{batch.last_offset} of epoch {batch.leader_epoch}, {crc}{owner}: {values}"
+
+
+def _text(value: bytes | None) -> str:
+    return "null" if value is None else repr(value[:60])[1:]
