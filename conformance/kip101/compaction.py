@@ -1,0 +1,128 @@
+"""Compaction leaves stamps and epoch lookups as they were (KIP-101 as released: the cleaner does not touch the map)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import pairwise
+
+from hypothesis.strategies import integers
+
+from conformance.bench import Bench
+from conformance.checks import Rig, Said, held_if, premise, probe
+from conformance.rigs.log import Boundary, Partition, PartitionData, new_partition
+from conformance.rigs.rest import read_whole
+from conformance.rigs.spoken import BACK, spoken
+from conformance.topologies import QUICK_CLUSTER
+from fixtures.errors import KitError
+from fixtures.wire import Error
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.log import EpochEnd, FetchedPartition
+from fixtures.wire.records import NewBatch, NewRecord
+
+CLEANED_WITHIN = 60.0
+LAG = "min.compaction.lag.ms"
+NOT_NOW_MS = 3_600_000
+EPOCHS = 4
+KEYS = 3
+
+
+def to_be_compacted(bench: Bench) -> PartitionData:
+    """Four epochs that write the same keys, but for one key that each has to itself; the second has none of its own.
+
+    So all of the second epoch goes, and a part of the others. Nothing is cleaned before the lag is taken away.
+    """
+    partition = new_partition(
+        bench,
+        cleanup_policy="compact",
+        min_cleanable_dirty_ratio="0.01",
+        min_compaction_lag_ms=str(NOT_NOW_MS),
+        max_compaction_lag_ms=str(2 * NOT_NOW_MS),
+        segment_ms="1",
+    )
+    boundaries = []
+    for number in range(EPOCHS):
+        if number:
+            partition.move_leader()
+        keys = [b"key %d" % key for key in range(KEYS)] + [b"of epoch %d" % number] * (number != 1)
+        boundaries.append(Boundary(partition.epoch(), _written(partition, number, keys)))
+    _written(partition, EPOCHS, [b"end"])  # in the active segment, which is never cleaned
+    return PartitionData(partition.topic, 0, tuple(boundaries))
+
+
+def _written(partition: Partition, round: int, keys: list[bytes]) -> int:
+    """Several batches, each of a later time than the one before, so that each begins a segment."""
+    now = partition.bench.now().unix_ms
+    records = [NewBatch((NewRecord(b"round %d" % round, key),), timestamp=now + 10 * n) for n, key in enumerate(keys)]
+    offsets = [partition.append(record).base_offset for record in records]
+    return offsets[0]
+
+
+COMPACTED = Rig(QUICK_CLUSTER, to_be_compacted, Partition)
+
+
+def clean(partition: Partition) -> None:
+    """Let the cleaners work at once."""
+    change = {LAG: "0", "max.compaction.lag.ms": "1"}
+    answer = partition.leader().incremental_alter_configs(ResourceType.TOPIC, partition.name, change)
+    if answer.error is not Error.NONE:
+        raise KitError(f"the cluster refused {change} for {partition.name}: {answer}")
+
+
+def stamps(read: FetchedPartition) -> dict[int, int]:
+    """The epoch that each record is stamped with, by offset."""
+    return {record.offset: batch.leader_epoch for batch in read.batches for record in batch.records}
+
+
+def keys_of(read: FetchedPartition) -> list[bytes | None]:
+    return [record.key for batch in read.batches for record in batch.records]
+
+
+def reads(partition: Partition) -> dict[int, FetchedPartition]:
+    state = partition.whole()
+    return {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
+
+
+def vector(partition: Partition, version: int) -> list[EpochEnd]:
+    """The leader's answers for all epochs from -2 to two above its own."""
+    state = partition.whole()
+    leader = partition.bench.node(state.leader)
+    return [
+        leader.offset_for_leader_epoch(partition.name, 0, epoch, version=version)
+        for epoch in range(-2, state.leader_epoch + 3)
+    ]
+
+
+def told(answer: EpochEnd) -> tuple[Error, int, int]:
+    return answer.error, answer.leader_epoch, answer.end_offset
+
+
+def is_cleaned(read: FetchedPartition) -> bool:
+    keys = keys_of(read)
+    return len(keys) == len(set(keys))
+
+
+@probe("KIP101-STAMP-04", rig=COMPACTED, examples=2, smoke=False, back=BACK, newest=integers(0, 1))
+def compaction_keeps_stamps_and_lookups(partition: Partition, back: int, newest: int) -> Generator[Said, None, None]:
+    """Records that are left keep their stamps on every replica, and every epoch lookup is answered as before."""
+    bench = partition.bench
+    if newest:  # an epoch without any record besides
+        partition.move_leader()
+    version = spoken(bench, "OffsetForLeaderEpoch", back, low=2)
+    before, written = vector(partition, version), reads(partition)
+    yield premise(not any(map(is_cleaned, written.values())), "nothing is cleaned before the lag is taken away")
+    clean(partition)
+
+    def cleaned() -> dict[int, FetchedPartition] | None:
+        found = reads(partition)
+        return found if all(map(is_cleaned, found.values())) else None
+
+    left = bench.eventually(cleaned, "every replica cleaned", CLEANED_WITHIN, 0.5)
+    after, emptied = vector(partition, version), partition.data.boundaries[1].epoch
+    yield premise(all(emptied not in stamps(read).values() for read in left.values()), f"epoch {emptied} has gone")
+    for id, read in left.items():
+        was, now = stamps(written[id]), stamps(read)
+        kept = all(was[offset] == epoch for offset, epoch in now.items())
+        rising = all(a <= b for a, b in pairwise(now.values()))
+        yield held_if(kept and rising, written[id], read, case="stamps", detail=f"{id}: {was}, cleaned {now}")
+    for one, other in zip(before, after, strict=True):
+        yield held_if(told(one) == told(other), one, other, case="lookups")

@@ -1,0 +1,234 @@
+"""Committed epochs when the group coordinator dies or another broker takes over (KIP-320, Offset Schema Changes)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Generator, Iterator, Sequence
+from typing import NamedTuple
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.bench import Bench
+from conformance.checks import Rig, Said, held_if, premise, probe
+from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, holds
+from conformance.kip320.fencing import LARGEST_EPOCH
+from conformance.rigs.group_log import OFFSETS_TOPIC
+from conformance.rigs.log import Partition, PartitionData, fresh_partition, new_partition
+from conformance.rigs.replicas import whole_again
+from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.transactions import NOT_YET
+from conformance.topologies import COMBINED
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.groups import CommittedOffset, NewOffset
+from fixtures.wire.records import Record
+
+GROUPS = 7
+"""Committed offsets of one example."""
+BACK_WITHIN = 10.0
+"""Seconds: far more than a high watermark needs to reach the log end."""
+STORED = struct.Struct(">hqi")
+"""How an OffsetCommitValue of version 3 or higher begins: version, offset, leader epoch."""
+STORED_EPOCH_FROM = 3
+KEY_VERSION = 1
+
+
+class Commit(NamedTuple):
+    """One group's committed offset, as it was sent."""
+
+    group: str
+    offset: int
+    epoch: int
+
+
+class Commits:
+    """Groups with a committed offset of one partition each. `via` is the broker that is asked who coordinates them."""
+
+    def __init__(self, partition: Partition, offset: int, epoch: int, back: int) -> None:
+        self.partition = partition
+        self.bench = partition.bench
+        self.via = self.bench.brokers[0]
+        self._fetch = spoken(self.bench, "OffsetFetch", back, low=FETCHES_EPOCH_FROM, high=9)
+        version = spoken(self.bench, "OffsetCommit", back, low=COMMITS_EPOCH_FROM, high=9)
+        self.sent = [self._commit(offset + n, (epoch + n) % LARGEST_EPOCH, version) for n in range(GROUPS)]
+
+    def coordinator(self, group: str) -> NodeClient | None:
+        found = self.bench.node(self.via).find_coordinator(group, CoordinatorType.GROUP)
+        return self.bench.node(found.node_id) if found.error is Error.NONE else None
+
+    def _commit(self, offset: int, epoch: int, version: int) -> Commit:
+        group, wanted = self.bench.fresh("group"), NewOffset(self.partition.topic, 0, offset, epoch)
+
+        def committed() -> bool:
+            node = self.coordinator(group)
+            [error] = node.offset_commit(group, [wanted], version=version).errors if node else [NOT_YET[0]]
+            if error not in (*NOT_YET, Error.NONE):
+                raise KitError(f"a commit of {group} was refused: {error.name}")
+            return error is Error.NONE
+
+        self.bench.eventually(committed, f"a commit of {group}")
+        return Commit(group, offset, epoch)
+
+    def fetched(self, commit: Commit) -> CommittedOffset:
+        """What the coordinator of the moment has, once it has loaded."""
+
+        def loaded() -> CommittedOffset | None:
+            try:
+                node = self.coordinator(commit.group)
+                answer = (
+                    node.offset_fetch(commit.group, [(self.partition.topic, 0)], version=self._fetch) if node else None
+                )
+            except WireError:
+                return None
+            if answer is None or answer.error in NOT_YET or answer.partitions[0].error in NOT_YET:
+                return None
+            return answer.partitions[0]
+
+        return self.bench.eventually(loaded, f"the committed offset of {commit.group}")
+
+    def are_there(self) -> Iterator[Said]:
+        """Premise: all of them come back before anything happens."""
+        for commit in self.sent:
+            found = self.fetched(commit)
+            yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
+
+    def came_through(self, case: str) -> Iterator[Said]:
+        """Each is there again. The first answer may be older: a coordinator of the new kind serves what is below the high
+        watermark, which on a new leader lags for a moment.
+        """
+        for commit in self.sent:
+            first = self.fetched(commit)
+            held = holds(first, commit.offset, commit.epoch) or self._comes_back(commit)
+            detail = f"sent {commit}, came back {first}, and then as it was sent: {held}"
+            yield held_if(held, first, case=case, detail=detail)
+
+    def _comes_back(self, commit: Commit) -> bool:
+        def back() -> bool:
+            return holds(self.fetched(commit), commit.offset, commit.epoch)
+
+        return self.bench.settles(back, f"{commit} back", BACK_WITHIN)
+
+
+EPOCHS = integers(0, 10**6)
+OFFSETS = integers(0, 10**9)
+
+
+# --- the coordinator returns
+
+
+def one_broker(bench: Bench) -> PartitionData:
+    return new_partition(bench).data
+
+
+@probe(
+    "KIP320-OC-03",
+    rig=Rig(COMBINED, one_broker, Partition),
+    cases=["restart"],
+    smoke=False,
+    offset=OFFSETS,
+    epoch=EPOCHS,
+    back=BACK,
+)
+def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Said, None, None]:
+    """The only coordinator is killed and loads what it had stored."""
+    commits = Commits(partition, offset, epoch, back)
+    yield from commits.are_there()
+    with partition.bench.down(commits.via, role="group coordinator"):
+        pass
+    yield from commits.came_through("restart")
+
+
+# --- another broker takes over
+
+
+def offsets_log(bench: Bench, asked: str) -> Partition:
+    """The partition that holds all groups: the kit's clusters have one."""
+    [topic] = bench.node(asked).metadata([OFFSETS_TOPIC]).topics
+    return Partition(bench, PartitionData(Topic(OFFSETS_TOPIC, topic.topic_id), 0))
+
+
+@probe(
+    "KIP320-OC-03",
+    rig=fresh_partition(0),
+    cases=["move"],
+    smoke=False,
+    offset=OFFSETS,
+    epoch=EPOCHS,
+    killed=booleans(),
+    back=BACK,
+)
+def offsets_survive_a_move(
+    partition: Partition, offset: int, epoch: int, killed: bool, back: int
+) -> Generator[Said, None, None]:
+    """The coordinator is killed, or its partition gets another leader: that one knows all offsets and epochs."""
+    bench, commits = partition.bench, Commits(partition, offset, epoch, back)
+    yield from commits.are_there()
+    log = offsets_log(bench, commits.via)
+    before = log.whole().leader
+    if killed:
+        commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
+        with bench.down(bench.name_of(before), role="group coordinator"):
+            bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
+            said = list(commits.came_through("move"))
+            after = log.state(commits.via).leader
+        whole_again(bench)
+    else:
+        after = log.move_leader().leader
+        said = list(commits.came_through("move"))
+    yield premise(after != before, f"{after} took over from {before}")
+    yield from said
+
+
+# --- what is stored
+
+
+def text(value: str) -> bytes:
+    return struct.pack(">h", len(value)) + value.encode()
+
+
+def key_of(commit: Commit, topic: str) -> bytes:
+    return struct.pack(">h", KEY_VERSION) + text(commit.group) + text(topic) + struct.pack(">i", 0)
+
+
+def records_from(log: Partition, offset: int) -> list[Record]:
+    """All that was written there since."""
+    node, records = log.leader(), list[Record]()
+    end = node.list_offsets(log.name, 0).offset
+    while offset < end:
+        fetched = node.fetch(log.topic, 0, offset)
+        if not fetched.batches:
+            raise KitError(f"{log.name} could not be read from {offset} to {end}: {fetched}")
+        records += [record for batch in fetched.batches for record in batch.records]
+        offset = fetched.batches[-1].last_offset + 1
+    return records
+
+
+def stored(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None:
+    """Version, offset and epoch of the newest value under the key."""
+    values = [record.value for record in records if record.key == key and record.value is not None]
+    return STORED.unpack_from(values[-1]) if values and len(values[-1]) >= STORED.size else None
+
+
+@probe(
+    "KIP320-OC-03",
+    rig=fresh_partition(0),
+    cases=["record"],
+    smoke=False,
+    offset=OFFSETS,
+    epoch=EPOCHS,
+    back=BACK,
+)
+def stored_value_has_the_epoch(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Said, None, None]:
+    """The value in __consumer_offsets has version 3 or higher, and offset and epoch as they were committed."""
+    first = Commits(partition, offset, epoch, back)  # the log is there once somebody committed
+    log = offsets_log(partition.bench, first.via)
+    start = log.leader().list_offsets(log.name, 0).offset
+    commits = Commits(partition, offset, epoch, back)
+    records = records_from(log, start)
+    for commit in commits.sent:
+        found = stored(records, key_of(commit, partition.name))
+        yield premise(found is not None, f"a value for {commit} in {OFFSETS_TOPIC}")
+        held = found is not None and found[0] >= STORED_EPOCH_FROM and found[1:] == (commit.offset, commit.epoch)
+        yield held_if(held, case="record", detail=f"sent {commit}, stored (version, offset, epoch) {found}")
