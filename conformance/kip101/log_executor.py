@@ -6,6 +6,7 @@ Whatever is refused or lost on the way is on the tape and left to the judges; th
 from __future__ import annotations
 
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import singledispatchmethod
 
@@ -208,10 +209,9 @@ class LogExecutor:
         self._poll_all()
 
     def _poll_all(self) -> None:
-        """A rebalance ends only when all members poll."""
-        for member in self._members:
-            with suppress(ConsumerTrouble):
-                member.poll()
+        """All members side by side: a rebalance ends only when each of them polls."""
+        with ThreadPoolExecutor(max_workers=len(self._members) or 1) as pool:
+            list(pool.map(_polled, self._members))
 
     @run.register
     def _(self, step: AskCommitted) -> None:
@@ -319,6 +319,11 @@ class LogExecutor:
 
     def _speaks(self, id: int) -> bool:
         return self.bench.name_of(id) not in self._silent
+
+
+def _polled(member: Consumer) -> None:
+    with suppress(ConsumerTrouble):
+        member.poll()
 
 
 def _new_partitions(bench: Bench) -> dict[PartitionName, Partition]:
