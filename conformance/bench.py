@@ -161,6 +161,12 @@ class Bench:
         self._consumers.append(Consumer(name, bootstrap, self.tape, group))
         return self._consumers[-1]
 
+    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+        """Do all of them side by side, each on a thread and with clients of its own. What one raises is raised."""
+        with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
+            for done in [pool.submit(action) for action in actions]:
+                done.result()
+
     # --- names, time, waiting
 
     def fresh(self, prefix: str) -> str:

@@ -6,9 +6,8 @@ Whatever is refused or lost on the way is on the tape and left to the judges; th
 from __future__ import annotations
 
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import singledispatchmethod
+from functools import partial, singledispatchmethod
 
 from conformance.bench import Bench
 from conformance.rigs.log import Partition, PartitionData
@@ -210,8 +209,7 @@ class LogExecutor:
 
     def _poll_all(self) -> None:
         """All members side by side: a rebalance ends only when each of them polls."""
-        with ThreadPoolExecutor(max_workers=len(self._members) or 1) as pool:
-            list(pool.map(_polled, self._members))
+        self.bench.together([partial(_polled, member) for member in self._members])
 
     @run.register
     def _(self, step: AskCommitted) -> None:

@@ -138,6 +138,11 @@ class MiniBench(Bench):
         self._consumers.append(made)
         return made
 
+    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+        """In their order: nothing here happens at the same time."""
+        for action in actions:
+            action()
+
     def silent(self) -> list[str]:
         return [broker.name for broker in self.cluster.brokers.values() if broker.status != "running"]
 
