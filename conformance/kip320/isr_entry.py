@@ -1,0 +1,111 @@
+"""A follower outside the ISR comes in only when it has reached the start of the current epoch (KAFKA-7128)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.behind import watermark_and_end
+from conformance.rigs.log import Partition, fresh_partition
+from conformance.rigs.replicas import PATIENCE, frozen
+from conformance.rigs.turns import acts_as_leader, assign, seen_by
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import DEBUGGER, LATEST, FetchedPartition
+
+TRIES = 5
+"""So many matching fetches are enough for a leader to let their sender into the ISR."""
+
+
+class Entrant(NamedTuple):
+    """A live broker that is a replica outside the ISR, and fetches nothing itself: it is frozen."""
+
+    leader: NodeClient
+    id: int
+    epoch: int
+
+
+def fetched(partition: Partition, entrant: Entrant, offset: int) -> FetchedPartition:
+    """A fetch in the entrant's name, from the answer on which the leader has heard of it."""
+
+    def asked() -> FetchedPartition | None:
+        answer = entrant.leader.fetch(
+            partition.topic,
+            partition.index,
+            offset,
+            current_leader_epoch=entrant.epoch,
+            replica_id=entrant.id,
+        )
+        return None if answer.error is Error.UNKNOWN_LEADER_EPOCH else answer
+
+    return partition.bench.eventually(asked, f"{entrant.id} known to the leader of {partition.name}")
+
+
+def is_in(partition: Partition, entrant: Entrant) -> bool:
+    state = seen_by(partition, partition.bench.id_of(entrant.leader.node))
+    return state is not None and entrant.id in state.isr
+
+
+class Tried(NamedTuple):
+    offset: int
+    last: FetchedPartition
+    served: int
+    inside: bool
+
+
+def tried(partition: Partition, entrant: Entrant, offset: int) -> Tried:
+    """Several such fetches; was the entrant in the ISR after any of them?"""
+    inside, answers = False, []
+    for _ in range(TRIES):
+        answers.append(fetched(partition, entrant, offset))
+        inside = inside or is_in(partition, entrant)
+    return Tried(offset, answers[-1], sum(answer.error is Error.NONE for answer in answers), inside)
+
+
+def led_without(partition: Partition, state: PartitionMetadata, successor: int) -> int:
+    """Take the leader's replica away, so that the successor leads; its epoch."""
+    assign(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
+    led = partition.bench.eventually(
+        lambda: acts_as_leader(partition, successor, state.leader_epoch), f"{successor} leading {partition.name}"
+    )
+    return led.leader_epoch
+
+
+@probe("KIP320-REPL-06", rig=fresh_partition(0), smoke=False, records=integers(2, 5), below=integers(0, 3))
+def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below: int) -> Generator[Said, None, None]:
+    """With an uncommitted tail under a new leader, a follower that has the high watermark but not the tail stays out."""
+    bench, state = partition.bench, partition.whole()
+    leader = bench.node(state.leader)
+    successor, still = (id for id in state.replicas if id != state.leader)
+    heir = bench.node(successor)
+    with frozen(bench, bench.name_of(still)) as began:
+        start = partition.write(*[b"not committed"] * records, acks=1, to=leader).base_offset + records
+        bench.eventually(
+            lambda: heir.list_offsets(partition.name, 0, LATEST, replica_id=DEBUGGER).offset == start,
+            f"{successor} at the log end {start}",
+        )
+        epoch = led_without(partition, state, successor)
+        with frozen(bench, bench.name_of(state.leader)):
+            assign(partition, (successor, still, state.leader), asked=successor)
+            entrant = Entrant(heir, state.leader, epoch)
+            first = watermark_and_end(partition, heir)
+            out = [tried(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
+            last = watermark_and_end(partition, heir)
+            joined = bench.settles(lambda: let_in(partition, entrant, start), f"{state.leader} in the ISR", 1.0)
+        took = bench.now().seconds - began
+    partition.whole()
+    yield premise(took < PATIENCE, f"two brokers frozen for {took:.1f} s, too short a time to be fenced")
+    yield premise(first == last and first[0] < start, f"high watermark and log end {first}, then {last}")
+    for try_ in out:
+        yield premise(try_.served == TRIES, f"{try_.served} of {TRIES} fetches at {try_.offset} answered 0")
+        detail = f"epoch {epoch} began at {start}, fetches at {try_.offset}, in the ISR: {try_.inside}"
+        yield held_if(not try_.inside, try_.last, case="below", detail=detail)
+    yield held_if(joined, case="reached", detail=f"in the ISR by fetches at {start}: {joined}")
+
+
+def let_in(partition: Partition, entrant: Entrant, offset: int) -> bool:
+    fetched(partition, entrant, offset)
+    return is_in(partition, entrant)
