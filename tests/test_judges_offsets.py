@@ -7,7 +7,7 @@ import pytest
 from conformance.judges import offsets
 from fixtures.wire import Error
 from tests.histories import LogHistory, stamped
-from tests.judging import broken, held
+from tests.judging import broken, held, said
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 
@@ -152,7 +152,7 @@ class TestEndOffsets:
         told = rested(start=3).epoch_end(1, 0, (0, 3), 2).epoch_end(1, 1, (1, 3), 2).epoch_end(1, 2, (2, 3), 2)
         assert held(self.judge, told) == ["vector"] * 3
         unknown = rested(start=3).epoch_end(1, 0, (-1, -1), 2).epoch_end(1, 2, (2, 3), 2)
-        assert held(self.judge, unknown) == ["vector"]
+        assert [o.result for o in said(self.judge, unknown)] == ["held"]
 
     def test_an_empty_log(self) -> None:
         assert held(self.judge, rested(hw=0).epoch_end(1, 2, (2, 0), 2)) == ["vector"]
@@ -169,3 +169,139 @@ class TestEndOffsets:
         told = LogHistory().settled(1, 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, (2, 1), 2)
         assert held(self.judge, told) == []
         assert held(self.judge, told.at_rest()) == []
+
+
+# --- answers against the model (KIP320-OFLE-08)
+
+
+def vector(told: LogHistory, *answers: tuple[int, int], current: int = 2, broker: int = 1) -> LogHistory:
+    """The answers to epochs from -2 on."""
+    for epoch, answer in enumerate(answers, -2):
+        told.epoch_end(broker, epoch, answer, current)
+    return told
+
+
+NONE = (-1, -1)
+
+
+class TestModel:
+    judge = offsets.ends_equal_the_model
+
+    def test_a_leader_whose_map_is_what_its_stamps_say(self) -> None:
+        told = vector(rested(*THREE), (-2, 0), NONE, (0, 1), (1, 2), (2, 3), NONE, NONE)
+        assert held(self.judge, told) == ["running"] * 7
+
+    @pytest.mark.parametrize(
+        "answers",
+        [
+            ((-2, 0), NONE, (0, 2), (1, 2), (2, 3), NONE),
+            ((-2, 0), NONE, (0, 1), (0, 1), (2, 3), NONE),
+            ((-2, 0), NONE, (0, 1), (1, 2), (2, 3), (2, 3)),
+            (NONE, NONE, (0, 1), (1, 2), (2, 3), NONE),
+            ((-2, 1), NONE, (0, 1), (1, 2), (2, 3), NONE),
+        ],
+        ids=["a later end", "an entry that is missing", "a future epoch", "no first entry", "a first entry too high"],
+    )
+    def test_an_answer_that_the_log_does_not_bear_out(self, answers: tuple[tuple[int, int], ...]) -> None:
+        assert broken(self.judge, vector(rested(*THREE), *answers)) == ["running"]
+
+    def test_epochs_without_records_have_no_entry_but_the_newest(self) -> None:
+        told = vector(rested(A, B, hw=2), (-2, 0), NONE, (0, 2), (0, 2), (2, 2), NONE)
+        assert held(self.judge, told) == ["running"] * 6
+        own = vector(rested(A, B, hw=2), (-2, 0), NONE, (0, 2), (1, 2), (2, 2), NONE)
+        assert broken(self.judge, own) == ["running"]
+
+    def test_a_leader_that_was_restarted(self) -> None:
+        told = LogHistory().settled(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        assert held(self.judge, vector(told, (-2, 0), NONE, (0, 1), (1, 2), (2, 3))) == ["restarted"] * 5
+        told = LogHistory().settled(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        assert broken(self.judge, vector(told, (-2, 0), NONE, (0, 2))) == ["restarted"]
+
+    def test_a_log_that_was_trimmed(self) -> None:
+        three = stamped(0, 0, "a", "b", "c")
+        told = vector(rested(three, stamped(2, 3, "d"), start=2, hw=4), (-2, 2), NONE, (0, 3), (0, 3), (2, 4), NONE)
+        assert held(self.judge, told) == ["running", "trimmed"] * 6
+        told = vector(rested(three, stamped(2, 3, "d"), start=2, hw=4), (-2, 0))
+        assert broken(self.judge, told) == ["running", "trimmed"]
+
+    def test_a_log_trimmed_to_its_end(self) -> None:
+        told = vector(rested(start=3), (-2, 3), NONE, (0, 3), (1, 3), (2, 3), NONE)
+        assert set(held(self.judge, told)) == {"running", "trimmed"}
+
+    def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
+        """log-start-offset-checkpoint is written once a minute, leader-epoch-checkpoint at once."""
+        told = LogHistory().settled(1, 1).trim(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        assert (
+            held(self.judge, vector(told, (-2, 1), NONE, (0, 1), (1, 2), (2, 3), NONE)) == ["restarted", "trimmed"] * 6
+        )
+        never = LogHistory().settled(1, 1).trim(1, 1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        assert broken(self.judge, vector(never, (-2, 1))) == ["running"]
+
+    def test_a_map_that_was_lost_a_log_with_holes_and_writes_meanwhile_are_no_instances(self) -> None:
+        lost = LogHistory().settled(1, 1).hit("remove-epoch-checkpoint", 1).heal("remove-epoch-checkpoint", 1)
+        lost.settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        assert held(self.judge, vector(lost, (-2, 2), NONE, (0, 2), (1, 2), (2, 3))) == []
+        compacted = LogHistory().created(cleanup_policy="compact").settled(1, 2).at_rest()
+        compacted.whole(1, A, stamped(2, 9, "c"), epoch=2, hw=10)
+        assert held(self.judge, vector(compacted, (-2, 0), NONE, (0, 5), (1, 8), (2, 10))) == []
+        written = rested(*THREE).produce(1, "d", at=3)
+        assert held(self.judge, vector(written, (-2, 0), NONE, (0, 1), (1, 2), (2, 4))) == []
+
+
+# --- divergence (KIP101-INV-13)
+
+SPLIT = (A, stamped(1, 1, "b2"), stamped(1, 2, "c2"))
+
+
+class TestDivergence:
+    judge = offsets.divergence_is_sound
+
+    def test_an_end_where_the_epoch_ended(self) -> None:
+        told = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3)
+        assert held(self.judge, told.fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))) == ["leader"]
+        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))
+        assert held(self.judge, told.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
+
+    @pytest.mark.parametrize("said", [(0, 0), (1, 2)], ids=["an end too low", "a batch of the epoch above its end"])
+    def test_an_end_below_records_of_that_epoch(self, said: tuple[int, int]) -> None:
+        told = LogHistory().settled(2, 2).whole(2, *SPLIT, epoch=2, hw=3)
+        assert broken(self.judge, told.fetch(2, epoch=2, hw=3, offset=5, last=1, diverging=said)) == ["leader"]
+
+    def test_an_end_beyond_the_log(self) -> None:
+        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=5, last=1, diverging=(1, 4))
+        assert broken(self.judge, told.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
+
+    def test_an_epoch_later_than_the_one_that_was_named(self) -> None:
+        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(1, 1))
+        assert broken(self.judge, told) == ["leader"]
+        assert broken(self.judge, told.fetch(3, epoch=-1, hw=3, offset=3, last=0, diverging=(1, 1))) == [
+            "leader",
+            "follower",
+        ]
+
+    def test_a_purged_epoch_ends_where_the_log_begins(self) -> None:
+        told = LogHistory().settled(2, 1).whole(2, stamped(1, 0, "a", "b", "c"), epoch=1, hw=3, start=2)
+        assert held(self.judge, told.fetch(2, epoch=1, hw=3, start=2, offset=3, last=0, diverging=(0, 2))) == ["leader"]
+
+    def test_a_follower_read_before_and_after(self) -> None:
+        told = LogHistory().settled(2, 1).whole(3, *SPLIT, epoch=1, hw=3)
+        told.fetch(3, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1)).whole(3, *SPLIT, epoch=1, hw=3)
+        assert held(self.judge, told) == ["follower"]
+        told = LogHistory().settled(2, 1).whole(3, *SPLIT, epoch=1, hw=3)
+        told.fetch(3, epoch=1, hw=3, offset=3, last=0, diverging=(0, 0)).whole(3, *SPLIT, epoch=1, hw=3)
+        assert broken(self.judge, told) == ["follower"]
+
+    def test_a_follower_that_may_have_been_cut_and_filled_meanwhile(self) -> None:
+        """It answered out of a log that nobody saw."""
+        told = LogHistory().settled(2, 1).whole(3, A, B, epoch=1, hw=1)
+        told.fetch(3, epoch=1, hw=1, offset=3, last=0, diverging=(0, 1))
+        assert held(self.judge, told) == []
+        assert held(self.judge, told.whole(3, *SPLIT, epoch=1, hw=3)) == []
+
+    def test_what_a_leader_appended_after_it_answered(self) -> None:
+        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=5, last=1, diverging=(1, 2))
+        assert held(self.judge, told.produce(2, "c2", at=2).whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
+
+    def test_another_life_or_epoch_of_the_answerer_is_another_log(self) -> None:
+        told = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3).restart(2).settled(2, 3)
+        assert held(self.judge, told.fetch(2, epoch=3, hw=3, offset=3, last=1, diverging=(1, 2))) == []

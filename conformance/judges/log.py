@@ -18,4 +18,6 @@ LOG_JUDGES: tuple[Judge, ...] = (
     offsets.watermark_is_monotone_on_a_leader,
     offsets.offsets_of_one_answer_are_ordered,
     offsets.end_offsets_grow_with_the_epoch,
+    offsets.ends_equal_the_model,
+    offsets.divergence_is_sound,
 )
