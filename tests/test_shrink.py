@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.running.shrink import Shown, Shrinker
@@ -155,6 +155,7 @@ def test_the_steps_left_become_simpler() -> None:
     assert Unhurried(show).shrinker(schedule).shrink(simpler=smaller) == [Step(1, size=4), Step(2, size=1)]
 
 
+@settings(deadline=None)
 @given(schedule=schedules, budget=st.floats(0.0, 60.0))
 def test_the_time_is_kept(schedule: list[Step], budget: float) -> None:
     """When it is over, only the result is seen once more or twice."""

@@ -11,7 +11,7 @@ import pytest
 from conformance.catalogue import shipped
 from conformance.judges.tally import Matrix, judge_shards
 from conformance.machines import MachineCheck
-from conformance.registry import AnyCheck, checks_by_row, in_profile
+from conformance.registry import AnyCheck, checks_by_row, every_check, in_profile
 from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import Schedule
@@ -20,6 +20,7 @@ from conformance.running.machine_run import MachineRun
 from conformance.running.probes import ProbeRun
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.settings import Settings, read
+from conformance.running.statistics import lines, reached
 from fixtures.engine import ensure
 from fixtures.errors import KitError
 from fixtures.images import Image, from_home, from_image, newest, obtain, select
@@ -41,6 +42,7 @@ class ConformanceSession:
         self._replay = read_schedule(Path(settings.replay)) if settings.replay else None
         self._lab: Lab | None = None
         self._matrix: Matrix | None = None
+        self._reached: list[str] = []
 
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
@@ -116,13 +118,15 @@ class ConformanceSession:
             return exitstatus
         if not self.run.kept:
             self.run.end(ensure(install=False))
-        self._matrix = judge_shards(read_shards(self.settings.out_dir / "shards"), run=self.run.id)
+        shards = list(read_shards(self.settings.out_dir / "shards"))
+        self._matrix = judge_shards(shards, run=self.run.id)
+        self._reached = lines(reached(shards, self.run.id), every_check())
         return exit_code(exitstatus, self._matrix, self._known)
 
     def summary(self) -> list[str]:
-        """What the terminal shows last: the verdicts, and what was kept on the engine."""
+        """What the terminal shows last: what machines and schedules reached, the verdicts, and what was kept on the engine."""
         kept = [f"kept for you to look at; to remove it: ./kit sweep {self.run.id}"] if self.run.kept else []
-        return (self._matrix.lines() if self._matrix else []) + kept
+        return self._reached + (self._matrix.lines() if self._matrix else []) + kept
 
 
 class Listing:

@@ -1,0 +1,189 @@
+"""What machines and schedules reached in a run, and what they never reached: a few lines for each column."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from conformance.catalogue import Facts, shipped
+from conformance.checks import Check
+from conformance.judges.verdicts import FLOORS
+from conformance.machines import MachineCheck
+from conformance.registry import AnyCheck
+from history.shards import CheckLine, Column, ExampleLine, FaultCount, ObservationLine, Shard
+
+WIDTH = 118
+INDENT = 12
+
+
+class Reached:
+    """What one check came to on one column, over all workers."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.examples: list[ExampleLine] = []
+        self.observations: list[ObservationLine] = []
+        self.outcomes: set[str] = set()
+
+    @property
+    def ended(self) -> Counter[str]:
+        return Counter(example.outcome for example in self.examples)
+
+    @property
+    def seconds(self) -> float:
+        return sum(example.seconds for example in self.examples)
+
+    @property
+    def steps(self) -> Counter[str]:
+        return _sum(example.steps for example in self.examples)
+
+    def faults(self, phase: str) -> Counter[str]:
+        return _sum(_counts(example.faults, phase) for example in self.examples)
+
+    def premises(self, kind: str) -> Counter[str]:
+        return _sum({what: getattr(count, kind) for what, count in e.premises.items()} for e in self.examples)
+
+    @property
+    def cases(self) -> Counter[tuple[str, str]]:
+        return Counter((observation.requirement, observation.case) for observation in self.observations)
+
+
+def reached(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], Reached]:
+    """By check and column's label, of the shards of one run."""
+    found: dict[tuple[str, str], Reached] = {}
+    for shard in shards:
+        if shard.header is not None and shard.header.run == run:
+            column = shard.header.column
+            for line in shard.lines:
+                if isinstance(line, ExampleLine | ObservationLine | CheckLine):
+                    _add(found.setdefault((line.check, column.label), Reached(column)), line)
+    return dict(sorted(found.items()))
+
+
+def _add(to: Reached, line: ExampleLine | ObservationLine | CheckLine) -> None:
+    match line:
+        case ExampleLine():
+            to.examples.append(line)
+        case ObservationLine():
+            to.observations.append(line)
+        case CheckLine():
+            to.outcomes.add(line.outcome)
+
+
+def lines(found: Mapping[tuple[str, str], Reached], checks: Mapping[str, AnyCheck]) -> list[str]:
+    """First what machines reached, then a line for each schedule; nothing for a run of probes."""
+    told: list[str] = []
+    schedules: list[tuple[str, str, str]] = []
+    for (id, label), one in found.items():
+        check = checks.get(id)
+        if isinstance(check, MachineCheck):
+            told += machine_lines(check, label, one)
+        elif isinstance(check, Check) and check.schedule:
+            schedules.append((check.schedule, label, schedule_line(check, label, one)))
+    return told + [line for _, _, line in sorted(schedules)]
+
+
+# --- machines
+
+
+def machine_lines(check: MachineCheck, label: str, one: Reached) -> list[str]:
+    """Steps, faults, premises and cases with how often they were reached, and by name what never was."""
+    ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.ended.items())) or "not run"
+    head = (
+        f"{check.id} on {label}: {len(one.examples)} examples ({ended}), {one.steps.total()} steps, {one.seconds:.0f} s"
+    )
+    parts = [
+        ("steps", _counted(one.steps), [kind for kind in check.kinds if not one.steps[kind]]),
+        ("faults", _faults(one), [name for name in check.faults if not one.faults("witnessed")[name]]),
+        ("premises", _premises(one), []),
+        ("cases", _cases(one), _never_observed(check, one)),
+    ]
+    return [head, *(line for name, said, never in parts for line in _part(name, said, never))]
+
+
+def _part(name: str, said: list[str], never: list[str]) -> Iterator[str]:
+    if said:
+        yield from _wrapped(name, ", ".join(said))
+    if never:
+        yield from _wrapped("" if said else name, f"NEVER: {', '.join(never)}")
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=f"  {name}".ljust(INDENT),
+        subsequent_indent=" " * INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _counted(counts: Counter[str]) -> list[str]:
+    return [f"{name} {count}" for name, count in sorted(counts.items()) if count]
+
+
+def _faults(one: Reached) -> list[str]:
+    """How often each was witnessed; where it was injected or healed another number of times, that too."""
+    injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
+    return [
+        f"{name} {witnessed[name]}" + (f" of {count} injected" if count != witnessed[name] else "")
+        + (f" ({healed[name]} healed)" if 0 < healed[name] < witnessed[name] else "")
+        for name, count in sorted(injected.items())
+    ]  # fmt: skip
+
+
+def _premises(one: Reached) -> list[str]:
+    met, unmet = one.premises("met"), one.premises("unmet")
+    return [f"{what}: {met[what]} of {met[what] + unmet[what]}" for what in sorted(met.keys() | unmet.keys())]
+
+
+def _cases(one: Reached) -> list[str]:
+    by_row: dict[str, list[str]] = defaultdict(list)
+    for (row, case), count in sorted(one.cases.items()):
+        by_row[row].append(f"{case} {count}")
+    return [f"{row} {' '.join(cases)}" for row, cases in by_row.items()]
+
+
+def _never_observed(check: MachineCheck, one: Reached) -> list[str]:
+    facts = Facts(version=one.column.version, ranges=one.column.ranges)
+    applicable = [(row, case.id) for row in check.rows for case in shipped()[row].applicable_cases(facts)]
+    return [f"{row} {case}" for row, case in dict.fromkeys(applicable) if not one.cases[row, case]]
+
+
+# --- schedules
+
+
+def schedule_line(check: Check, label: str, one: Reached) -> str:
+    """How often its premise was reached, what it showed, and how long it took."""
+    total = len(one.examples)
+    count = f"premise reached {one.ended['judged']} of {total}" if total else "not run"
+    return f"{check.schedule:6} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
+
+
+def verdict(check: Check, one: Reached) -> str:
+    """Of what the schedule itself showed, of its own rows and of the invariants that judged its history."""
+    results = Counter(observation.result for observation in one.observations)
+    if results["violated"]:
+        rows = sorted({o.requirement for o in one.observations if o.result == "violated"})
+        return f"violated ({', '.join(rows)})"
+    if "error" in one.outcomes:
+        return "error"
+    if not one.examples:
+        return "not-run"
+    return "satisfied" if one.ended["judged"] >= FLOORS["scenario"].observations else "inconclusive"
+
+
+# --- counting
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return total
+
+
+def _counts(faults: Mapping[str, FaultCount], phase: str) -> dict[str, int]:
+    return {name: getattr(count, phase) for name, count in faults.items()}
