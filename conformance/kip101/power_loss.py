@@ -87,10 +87,14 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
 
 @scenario("SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["broker-and-controller"], records=integers(1, 3))
 def all_nodes_without_power(power: Power, records: int) -> Generator[Said, None, None]:
-    """Brokers and controller die and return at once, so that nobody is there to fence anybody; one record is lost with it."""
+    """Brokers and controller die and return at once, so that nobody is there to fence anybody; one record is lost.
+
+    Where the epoch stays the same, another record comes under the stamp of the lost one (KIP101-INV-01).
+    """
     bench, alone = power.bench, power.alone
     before = alone.settled()
     written = alone.acknowledged(*[b"before %d" % n for n in range(records)])
+    alone.read(before.leader)
     bench.crash(*bench.brokers, *bench.controllers)
     alone.disk(before.leader).cut(written[-1].offset)
     for name in (*bench.brokers, *bench.controllers):

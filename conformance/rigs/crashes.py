@@ -8,15 +8,15 @@ from typing import NamedTuple, TypeVar
 from conformance.bench import Bench
 from conformance.checks import PremiseSaid, Rig, premise
 from conformance.damaging import Disk
+from conformance.judges.story import FUTURE_REPLICA
 from conformance.rigs.behind import watermark_and_end
 from conformance.rigs.epoch_file import entries_of, read_epochs
 from conformance.rigs.log import NOT_YET, Boundary, Partition, PartitionData, new_partition
-from conformance.rigs.rest import read_whole
 from conformance.topologies import LAGGING, QUICK_CLUSTER
 from fixtures.cluster import Topology
 from fixtures.wire import Error, WireError
 from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import DEBUGGER, LATEST, FetchedPartition
+from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.topics import Reassignment
 
 T = TypeVar("T")
@@ -146,8 +146,10 @@ class Crashing(Partition):
     # --- looking
 
     def read(self, id: int) -> FetchedPartition:
-        """All that a replica holds, whatever it believes who leads."""
-        return read_whole(self, self.bench.node(id), -1)
+        """All that a replica holds, whatever it believes who leads (tool T2). Logs here have one segment: one answer has it."""
+        node = self.bench.node(id)
+        start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
+        return node.fetch(self.topic, self.index, start, replica_id=FUTURE_REPLICA)
 
     def lags(self, id: int) -> PremiseSaid:
         """Premise: the replica has records above its high watermark."""
