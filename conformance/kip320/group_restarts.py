@@ -1,0 +1,167 @@
+"""A whole group stops, the log behind its committed position is cut and refilled, and another member goes on (KIP-320, SC-11)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.bench import Bench
+from conformance.checks import Rig, Said, held_if, premise, scenario
+from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
+from conformance.kip320.tail_readers import silently_skips, take_over, values
+from conformance.rigs.groups import JOIN_WITHOUT_ID
+from conformance.rigs.reader import Position, Reader
+from conformance.rigs.rest import at_rest
+from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.transactions import accepted, coordinator_of
+from conformance.rigs.unclean import Couple, CoupleData, couple_led_by
+from conformance.topologies import QUICK_CLUSTER
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
+from fixtures.wire.groups import CommittedOffset, NewOffset, assigned, subscription
+
+SESSION_MS, REBALANCE_MS = 1_500, 3_000
+"""A member that just vanishes is missed this soon."""
+PROTOCOL = "range"
+
+
+def _led_by_coordinator(bench: Bench) -> CoupleData:
+    """The broker that is killed also coordinates all groups: __consumer_offsets has one partition here."""
+    coordinator = coordinator_of(bench, "any group", CoordinatorType.GROUP)
+    return couple_led_by(bench, coordinator.node)
+
+
+LED_BY_COORDINATOR = Rig(QUICK_CLUSTER, _led_by_coordinator, Couple)
+
+
+class Group:
+    """A group of one classic member at a time, with its position in the couple's partition."""
+
+    def __init__(self, couple: Couple, name: str) -> None:
+        self.couple = couple
+        self.bench = couple.bench
+        self.name = name
+        self.members: list[str] = []
+        self.generations: list[int] = []
+
+    def coordinator(self) -> NodeClient:
+        """Asked of a broker that stays."""
+        node = self.couple.node(self.couple.bystander)
+        found = accepted(self.bench, lambda: node.find_coordinator(self.name), lambda answer: answer.error)
+        return self.bench.node(found.node_id)
+
+    def join(self) -> None:
+        """A new member, which is given the partition; waits for a coordinator, and for the end of the former member."""
+        joined = self.bench.eventually(self._joined, f"a member of {self.name}", every=0.1)
+        self.members.append(joined[0])
+        self.generations.append(joined[1])
+
+    def _joined(self) -> tuple[str, int] | None:
+        try:
+            node = self.coordinator()
+            answer = node.join_group(
+                self.name,
+                {PROTOCOL: subscription([self.couple.name])},
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=REBALANCE_MS,
+                version=JOIN_WITHOUT_ID,
+            )
+            if answer.error is not Error.NONE:
+                return None
+            id, generation = answer.member_id, answer.generation_id
+            given = {id: assigned({self.couple.name: [self.couple.index]})}
+            synced = node.sync_group(self.name, id, generation, given, protocol_type="consumer", protocol_name=PROTOCOL)
+        except WireError:
+            return None
+        return (id, generation) if synced.error is Error.NONE else None
+
+    def commit(self, position: Position, version: int) -> None:
+        """As the member; KitError when it is refused."""
+        offset = NewOffset(self.couple.topic, self.couple.index, position.offset, position.epoch)
+        answer = self.coordinator().offset_commit(
+            self.name, [offset], member_id=self.members[-1], epoch=self.generations[-1], version=version
+        )
+        if answer.errors != (Error.NONE,):
+            raise KitError(f"a commit of {self.name} was refused: {answer}")
+
+    def stop(self, leaves: bool) -> None:
+        """The member says that it leaves, or vanishes."""
+        if leaves:
+            self.coordinator().leave_group(self.name, self.members[-1])
+
+    def committed(self, version: int) -> CommittedOffset:
+        asked = [(self.couple.topic, self.couple.index)]
+        node = self.coordinator()
+        answer = accepted(
+            self.bench, lambda: node.offset_fetch(self.name, asked, version=version), lambda answer: answer.error
+        )
+        return answer.only
+
+
+def is_recognised(
+    couple: Couple, group: Group, state: PartitionMetadata, position: Position, cut: int, version: int
+) -> Iterator[Said]:
+    """The new member finds the position with its epoch, and by the leader's word that epoch ended before it."""
+    found = group.committed(version)
+    node = couple.bench.node(state.leader)
+    end = node.offset_for_leader_epoch(
+        couple.name, couple.index, max(found.leader_epoch, 0), current_leader_epoch=state.leader_epoch
+    )
+    kept = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, position.epoch)
+    ended = end.error is Error.NONE and end.leader_epoch == position.epoch and end.end_offset == cut < position.offset
+    yield held_if(kept and ended, found, end, row="KIP320-CONS-03", case="restart")
+
+
+def goes_unnoticed(couple: Couple, group: Group, state: PartitionMetadata, position: Position, version: int) -> Said:
+    """Premise, the control: of the same position without its epoch nobody can tell, and a fetch there skips records."""
+    found = group.committed(version)
+    node = couple.bench.node(state.leader)
+    read = node.fetch(couple.topic, couple.index, found.offset, current_leader_epoch=state.leader_epoch)
+    bare = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, -1)
+    return premise(bare and silently_skips(read, position.offset, position.epoch), f"the hazard: {found}, {read}")
+
+
+@scenario(
+    "SC-11",
+    "KIP320-CONS-03",
+    rig=LED_BY_COORDINATOR,
+    kept=integers(1, 4),
+    lost=integers(1, 4),
+    more=integers(1, 3),
+    leaves=booleans(),
+    commit_back=BACK,
+    fetch_back=BACK,
+)
+def group_restarts(
+    couple: Couple, kept: int, lost: int, more: int, leaves: bool, commit_back: int, fetch_back: int
+) -> Generator[Said, None, None]:
+    """A position committed with its epoch is seen to be cut away by a new member, at a new coordinator; one without is not."""
+    bench, first, second = couple.bench, couple.first, couple.second
+    commits = spoken(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
+    fetches = spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
+    couple.write(*values(kept, "on both"))
+    couple.leave_alone(first)
+    couple.write(*values(lost, "on the first only"), to=couple.node(first))
+    reader = Reader(couple, "reader-1")
+    reader.read_to(kept + lost)
+    position = reader.position
+    group, control = Group(couple, bench.fresh("group")), Group(couple, bench.fresh("control"))
+    for one, told in ((group, position), (control, Position(position.offset))):
+        one.join()
+        coordinator = one.coordinator().node
+        one.commit(told, commits)
+        one.stop(leaves)
+    yield premise(coordinator == first, f"{first} coordinates the groups: {coordinator}")
+
+    state = take_over(couple, second)
+    couple.write(*values(lost + more, "on the second only"), to=couple.node(second))
+    for one in (group, control):
+        one.join()
+        new = len(set(one.members)) == 2 and one.coordinator().node != first
+        yield premise(new, f"a new member at another coordinator: {one.members}, {one.coordinator().node}")
+    yield goes_unnoticed(couple, control, state, position, fetches)
+    yield from is_recognised(couple, group, state, position, kept, fetches)
+    bench.start(first)
+    at_rest(couple)
