@@ -31,10 +31,10 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Said, None, None
     leader, follower, third = partition.replicas
     written = partition.acknowledged(b"m1", b"m2")
     before = partition.state(leader)
-    yield partition.lags(follower)
+    yield partition.lags(follower, ACKNOWLEDGED)
     partition.assign(leader, follower)
     ends = partition.ends_until(follower, partial(partition.acts, follower, before.leader_epoch), "a higher epoch")
-    after, lagging = partition.state(follower), partition.lags(follower)
+    after, lagging = partition.state(follower), partition.lags(follower, ACKNOWLEDGED)
     partition.kill(leader)
     ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader")
     yield lagging
@@ -58,7 +58,7 @@ def kept_over_a_restart(partition: Crashing) -> Generator[Said, None, None]:
     written += partition.acknowledged(b"m3", by=leader)
     whole = partial(partition.in_sync, leader, leader, follower, third)
     ends += partition.ends_until(follower, whole, f"{follower} in the ISR again")
-    yield partition.lags(follower)
+    yield partition.lags(follower, written[-1].offset + 1)
     partition.kill(leader)
     ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader")
     yield from survived(partition, written, ends, follower, "restart")

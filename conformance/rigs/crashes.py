@@ -151,10 +151,10 @@ class Crashing(Partition):
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
         return node.fetch(self.topic, self.index, start, replica_id=FUTURE_REPLICA)
 
-    def lags(self, id: int) -> PremiseSaid:
-        """Premise: the replica has records above its high watermark."""
-        mark, end = watermark_and_end(self, self.bench.node(id))
-        return premise(mark < end, f"the high watermark {mark} of broker {id} is below its log end {end}")
+    def lags(self, id: int, end: int) -> PremiseSaid:
+        """Premise: the replica's high watermark is below this end of the log, which was acknowledged."""
+        mark, held = watermark_and_end(self, self.bench.node(id))
+        return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")
 
     def entries(self, id: int, until: Callable[[tuple[Boundary, ...]], bool]) -> tuple[Boundary, ...]:
         """A running replica's epoch file as soon as it is so, or what it is at last; empty where it cannot be read."""
