@@ -66,6 +66,10 @@ class LogHistory:
     def history(self) -> History:
         return History(example=self.example, events=self.events)
 
+    def column(self, label: str) -> Self:
+        self.example = msgspec.structs.replace(self.example, column=label)
+        return self
+
     def _now(self) -> dict[str, Any]:
         return {"n": len(self.events), "t": len(self.events) + self._waited}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judges import epochs, offsets, records
+from conformance.judges import epochs, membership, offsets, records
 from conformance.judges.judge import Judge
 
 LOG_JUDGES: tuple[Judge, ...] = (
@@ -20,4 +20,6 @@ LOG_JUDGES: tuple[Judge, ...] = (
     offsets.end_offsets_grow_with_the_epoch,
     offsets.ends_equal_the_model,
     offsets.divergence_is_sound,
+    membership.isr_is_sane,
+    membership.success_needs_enough_in_sync,
 )
