@@ -86,6 +86,8 @@ def test_a_high_watermark_lags_behind_the_log_end_on_followers(bench: MiniBench,
     seen = [leader.fetch(partition.topic, 0, 0).high_watermark for _ in range(8)]
     assert seen[0] == 0
     assert seen[-1] == 1
+    followers = [bench.node(id).fetch(partition.topic, 0, 0).high_watermark for id in (2, 3)]
+    assert followers == [0, 0], "they hear of it with the next record, or when their fetch has waited for long"
     assert leader.list_offsets(partition.name, 0, LATEST, replica_id=DEBUGGER).offset == 1
 
 

@@ -67,8 +67,6 @@ class Controller:
 
     def _leave(self, state: PartitionState, id: int) -> None:
         left = tuple(one for one in state.isr if one != id)
-        if left and "fenced-in-isr" in self.bugs and state.leader != id:
-            return
         state = replace(state, isr=left or state.isr)
         if state.leader == id:
             state = self._led(state, self._first(state, state.isr))

@@ -192,7 +192,8 @@ def _marks(replica: Replica) -> Plain:
     log = replica.log
     beyond = "latest-beyond-end" in replica.bugs and log.watermark == log.end
     mark = log.watermark + beyond
-    return {"high_watermark": mark, "last_stable_offset": mark, "log_start_offset": log.start}
+    stable = log.end if "stable-beyond-watermark" in replica.bugs else mark
+    return {"high_watermark": mark, "last_stable_offset": stable, "log_start_offset": log.start}
 
 
 # --- ListOffsets
@@ -289,16 +290,13 @@ def _undeletable(replica: Replica, offset: int) -> Error:
     configs = replica.broker.cluster.topics[replica.state.key[0]].configs
     if configs.get("cleanup.policy", "delete") == "compact":
         return Error.POLICY_VIOLATION
-    limit = replica.log.end if "trimmed-past-watermark" in replica.bugs else replica.log.watermark
-    return Error.NONE if -1 <= offset <= limit else Error.OFFSET_OUT_OF_RANGE
+    return Error.NONE if -1 <= offset <= replica.log.watermark else Error.OFFSET_OUT_OF_RANGE
 
 
 def _trimmed(replica: Replica, offset: int) -> tuple[Error, int]:
     """Answered when all living replicas have the new start; nothing is taken back when that lasts too long."""
     cluster, log = replica.broker.cluster, replica.log
-    to = offset
-    if offset == -1:
-        to = log.end if "trimmed-past-watermark" in replica.bugs else log.watermark
+    to = log.watermark if offset == -1 else offset
     log.trim(to)
     for _ in range(PATIENCE):
         low = min([log.start, *_followers_starts(replica)])

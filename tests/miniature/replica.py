@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LAG_ROUNDS = 40
 """Rounds without having caught up after which a follower is put out of the ISR (replica.lag.time.max.ms)."""
 CONSUMER, DEBUGGER, FUTURE = -1, -2, -3
+FETCH_WAIT = 30
+"""Rounds that a leader keeps a fetch at its log end waiting: until then the follower hears of no higher watermark
+(replica.fetch.wait.max.ms)."""
 FETCH_BYTES = 4_096
 """Of one answer to a follower: it takes several to copy a long log."""
 
@@ -52,6 +55,8 @@ class Replica:
         self._acts: tuple[int, int] | None = None
         self._parked = -1
         self._blind = False
+        self._answered = 0
+        self._held_until = 0
         self._encoded_anew = False
 
     @property
@@ -79,6 +84,7 @@ class Replica:
         self.epoch_start = self.log.end
         if anew:
             self.led_since = self.round
+            self._cut_wrongly()
         if self.first_reign < 0:
             self.first_reign = self.state.epoch
         self.log.epochs.assign(self.state.epoch, self.log.end)
@@ -89,7 +95,13 @@ class Replica:
         self._blind = False
         if "never-unparked" not in self.bugs:
             self._parked = -1
-        if not self.log.epochs.entries or "truncated-to-watermark" in self.bugs:
+        if not self.log.epochs.entries:
+            self.log.truncate(self.log.watermark)
+        self._cut_wrongly()
+
+    def _cut_wrongly(self) -> None:
+        """At a change of roles, as before KIP-101, or worse."""
+        if "truncated-to-watermark" in self.bugs:
             self.log.truncate(self.log.watermark)
         if "phantom-truncation" in self.bugs and self.log.batches:
             self.log.truncate(self.log.batches[-1].base)
@@ -101,8 +113,6 @@ class Replica:
         self.led_since = self._parked = self.first_reign = -1
         self.followers = {}
         self._encoded_anew = "rewritten-while-copied" in self.bugs
-        if "truncated-to-watermark" in self.bugs:
-            self.log.truncate(self.log.watermark)
 
     # --- leading
 
@@ -140,17 +150,23 @@ class Replica:
         known.end, known.start = offset, start
         if offset >= self.log.end:
             known.caught_up = self.round
-        if "log-start-falls" in self.bugs and 0 <= start < self.log.start:
-            self.log.start = start
         self._let_in(id, known)
         self.advance()
 
     def _let_in(self, id: int, known: Follower) -> None:
         """Into the ISR goes who reached the high watermark and the begin of this epoch (KAFKA-7128)."""
-        reached = known.end >= max(self.log.watermark, self.epoch_start) or "watermark-falls" in self.bugs
+        reached = known.end >= max(self.log.watermark, self.epoch_start)
         able = id not in self.broker.fenced_ids or "fenced-in-isr" in self.bugs
         if id in self.state.replicas and id not in self.state.isr and reached and able:
             self._alter((*self.state.isr, id))
+            self._fall_back()
+
+    def _fall_back(self) -> None:
+        if "watermark-falls" in self.bugs:
+            self.log.watermark = max(self.log.start, self.log.watermark - 1)
+            self._held_until = self.round + 2 * FETCH_WAIT
+        if "log-start-falls" in self.bugs and self.log.batches:
+            self.log.start = min(self.log.start, self.log.batches[0].base)
 
     def _alter(self, isr: tuple[int, ...]) -> None:
         altered = self.broker.alter_isr(self.state, isr)
@@ -160,15 +176,14 @@ class Replica:
 
     def advance(self) -> None:
         """The high watermark is what all of the ISR have; it waits while they are too few (KAFKA-15583)."""
-        if not self.leads:
+        if not self.leads or self.round < self._held_until:
             return
         enough = len(self.state.isr) >= self.broker.cluster.min_isr(self.state.key)
         if not enough and "success-below-min-isr" not in self.bugs:
             return
         ends = [self.followers[id].end if id in self.followers else -1 for id in self.state.isr if id != self.broker.id]
         mark = min([self.log.end, *ends])
-        if mark > self.log.watermark or ("watermark-falls" in self.bugs and mark >= self.log.start):
-            self.log.watermark = mark
+        self.log.watermark = max(mark, self.log.watermark)
 
     def lead_on(self) -> None:
         """Now and then a leader looks who is late."""
@@ -201,7 +216,8 @@ class Replica:
     def _has_all_of(self, leader: Replica) -> bool:
         """Is there nothing that a fetch would change? It is what most of them find."""
         known, mine, its = leader.followers.get(self.broker.id), self.log, leader.log
-        same = mine.end == its.end and mine.watermark == its.watermark and mine.start == its.start
+        waits = mine.watermark == its.watermark or self.round - self._answered < FETCH_WAIT
+        same = mine.end == its.end and mine.start == its.start and waits
         told = known is not None and (known.end, known.start) == (mine.end, mine.start)
         return same and told and leader.state == self.state and self.broker.id in leader.state.isr
 
@@ -214,8 +230,10 @@ class Replica:
             watermark, start = leader.log.watermark, leader.log.start
             leader.fetched_by(self.broker.id, self.log.end, self.log.start)
             self._copy(served.batches)
-            self.log.watermark = min(watermark, self.log.end)
-            self.log.trim(min(start, self.log.end))
+            if served.batches or start > self.log.start or self.round - self._answered >= FETCH_WAIT:
+                self._answered = self.round
+                self.log.watermark = min(watermark, self.log.end)
+                self.log.trim(min(start, self.log.end))
 
     def _copy(self, fetched: tuple[Stored, ...]) -> None:
         """Only what is not stamped above the epoch of the request (KAFKA-18723)."""
