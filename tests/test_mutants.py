@@ -20,6 +20,8 @@ from mutants.build import SOURCES, AgentNotBuilt, build_agent, mutant_image
 CATALOGUE = Path(__file__).parents[1] / "conformance" / "catalogue"
 PLANTED = "unfenced-leader-epoch"
 FENCE = SOURCES / "src" / "test" / "java" / "LeaderEpochFence.java"
+EPOCH_MAP = SOURCES / "src" / "test" / "java" / "EpochMap.java"
+RELEASES = pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
 
 MUTANTS = pytest.mark.parametrize("planted", all_mutants(), ids=lambda planted: planted.name)
 
@@ -133,6 +135,51 @@ class TestAgent:
         monkeypatch.setenv("PATH", str(tmp_path))
         with pytest.raises(AgentNotBuilt, match="install Maven"):
             build_agent()
+
+    @RELEASES
+    @MUTANTS
+    def test_is_in_every_place_of_the_table(self, agent: Path, planted: Mutant, version: str, tmp_path: Path) -> None:
+        """On a class path with all of Kafka, as controllers have it too. The JVM verifies what was made of the classes."""
+        libs = f"{class_path(version)}:{with_fake_partition('', tmp_path)}"
+        ran = java(f"-javaagent:{agent}={planted.name}", "-cp", libs, "Idle")
+        assert ran.returncode == 0
+        assert any(planted.is_installed_by(line) for line in ran.stderr.splitlines())
+
+    def test_two_mutants_in_one_method(self, agent: Path) -> None:
+        """Each works on what the other left: a second agent does not take the first one's bug away."""
+        both = [f"-javaagent:{agent}={name}" for name in (PLANTED, "unknown-epoch-served")]
+        mutated = java(*both, "-cp", class_path("4.3.1"), FENCE)
+        assert mutated.stdout.split() == ["NONE", "NONE", "NONE", "NONE"]
+
+
+class TestEpochMap:
+    """Mutants in a replica's map of epochs, without a broker: 0 from offset 0, 2 from 3, 4 from 6, log end 9."""
+
+    HONEST = ("0=3", "{0=0}", "{2=4, 4=6}", "{4=6}", "{0=0, 2=3, 4=6}", "{0=0, 2=3, 4=6}")
+    WRONG = {
+        "echoed-epoch": {0: "1=3"},
+        "ghost-epochs": {1: "{0=0, 2=3, 4=6}"},
+        "dropped-head-epoch": {2: "{4=6}"},
+        "shifted-epoch-starts": {5: "{0=0, 2=2, 4=5}"},
+    }
+
+    @RELEASES
+    @pytest.mark.parametrize("name", WRONG)
+    def test_one_answer_is_wrong(self, agent: Path, name: str, version: str, tmp_path: Path) -> None:
+        expected = tuple(self.WRONG[name].get(n, line) for n, line in enumerate(self.HONEST))
+        assert self.printed(version, tmp_path, "topic", f"-javaagent:{agent}={name}") == expected
+
+    @pytest.mark.parametrize("name", WRONG)
+    def test_not_of_the_metadata_log(self, agent: Path, name: str, tmp_path: Path) -> None:
+        assert self.printed("4.3.1", tmp_path, "__cluster_metadata", f"-javaagent:{agent}={name}") == self.HONEST
+
+    @RELEASES
+    def test_unharmed(self, version: str, tmp_path: Path) -> None:
+        assert self.printed(version, tmp_path, "topic") == self.HONEST
+
+    def printed(self, version: str, directory: Path, topic: str, *agents: str) -> tuple[str, ...]:
+        ran = java(*agents, "-cp", class_path(version), EPOCH_MAP, directory, topic)
+        return tuple(line for line in ran.stdout.splitlines() if "=" in line)
 
 
 class TestUnfencedLeaderEpoch:
