@@ -6,6 +6,7 @@ Whatever is refused or lost on the way is on the tape and left to the judges; th
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, singledispatchmethod
 
@@ -82,11 +83,23 @@ class LogExecutor:
         self._alone: Consumer | None = None
         self._members: list[Consumer] = []
         self._joined = 0
+        self._unhealed: Unhealed | None = None
 
     def step(self, step: LogStep) -> None:
-        """A step that gets no answer has an unknown outcome (info), one that nobody can be asked for is left out."""
-        with suppress(WireError, Unavailable, Absent, ConsumerTrouble):
-            self.run(step)
+        """A step that gets no answer has an unknown outcome (info), one that nobody can be asked for is left out.
+
+        Where something did not heal nothing more is done: whether that is trouble of the kit or of Kafka shows at rest.
+        """
+        if self._unhealed is None:
+            with suppress(WireError, Unavailable, Absent, ConsumerTrouble):
+                self._unhealed = self._heals(lambda: self.run(step))
+
+    def _heals(self, act: Callable[[], None]) -> Unhealed | None:
+        try:
+            act()
+        except Unhealed as unhealed:
+            return unhealed
+        return None
 
     @singledispatchmethod
     def run(self, step: LogStep) -> None:
@@ -262,19 +275,12 @@ class LogExecutor:
 
     def rest(self) -> None:
         """Heal, let the replicas agree, and read everything. That they never agree is for the judges to say (KIP101-INV-18)."""
-        unhealed = self._healed()
+        unhealed = self._unhealed or self._heals(lambda: self.run(Heal()))
         self._silent = set(self.bench.silent())
         with suppress(WireError, ConsumerTrouble, Absent):
             self.run(AskCommitted())
         if at_rest(*self.partitions.values()) and unhealed is not None:
             raise unhealed
-
-    def _healed(self) -> Unhealed | None:
-        try:
-            self.run(Heal())
-        except Unhealed as unhealed:
-            return unhealed
-        return None
 
     # --- by role
 
