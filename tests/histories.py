@@ -71,7 +71,7 @@ class LogHistory:
         return self
 
     def _now(self) -> dict[str, Any]:
-        return {"n": len(self.events), "t": len(self.events) + self._waited}
+        return {"n": len(self.events), "t": len(self.events) / 100 + self._waited}
 
     def _asked(self, broker: int, op: str, *args: Any, **kwargs: Any) -> int:
         """The call, with the request that the client's method of that name would record."""
