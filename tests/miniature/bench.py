@@ -15,10 +15,10 @@ from fixtures.wire import NodeClient, Tap, Unanswered
 from fixtures.wire.calls import Reply, Topic
 from fixtures.wire.client import NotOffered
 from fixtures.wire.errors import NotSent
-from history.events import Example
+from history.events import AnyEvent, Example
 from history.shards import Column
 from tests.miniature.apis import HANDLERS, NEEDS_CONTROLLER, VERSIONS
-from tests.miniature.cluster import CLIENTS, CONTROLLER, ROUND_MS, MiniCluster
+from tests.miniature.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.consumers import MiniConsumer
 from tests.miniature.faults import MiniFaults, MiniInjector
 from tests.miniature.replica import Replica
@@ -78,19 +78,32 @@ class Unwritten:
         """Nothing."""
 
 
-def live_tape(example: str = "miniature-1") -> LiveTape:
+class MiniTape(LiveTape):
+    """Tells the time by the logical clock, so that the same schedule is the same history."""
+
+    def __init__(self, cluster: MiniCluster, opened: Example) -> None:
+        super().__init__(Unwritten(), opened)  # type: ignore[arg-type]  # all of a writer that a tape uses
+        self._cluster = cluster
+
+    def _append(self, event: Callable[[dict[str, Any]], AnyEvent]) -> int:
+        made = event({"n": len(self.events), "t": self._cluster.seconds, "process": "client"})
+        self.events.append(made)
+        return made.n
+
+
+def live_tape(cluster: MiniCluster, example: str = "miniature-1") -> LiveTape:
     opened = Example(
         example=example,
         check="miniature",
         column=COLUMN.label,
         members=[{"name": member.name, "id": member.id, "role": member.role} for member in MEMBERS],
     )
-    return LiveTape(Unwritten(), opened)  # type: ignore[arg-type]  # all of a writer that a tape uses
+    return MiniTape(cluster, opened)
 
 
 class MiniBench(Bench):
     def __init__(self, cluster: MiniCluster, tape: Tape | None = None) -> None:
-        super().__init__(tape or live_tape(), COLUMN, MEMBERS, None)
+        super().__init__(tape or live_tape(cluster), COLUMN, MEMBERS, None)
         self.cluster = cluster
         self._injector = MiniInjector(cluster)
 
@@ -99,21 +112,17 @@ class MiniBench(Bench):
 
     # --- time, waiting
 
-    @property
-    def _seconds(self) -> float:
-        return self.cluster.round * ROUND_MS / 1000
-
     def now(self) -> Moment:
-        return self.tape.call("kit", "now", {}, Moment, lambda: Moment(self._seconds, self.cluster.unix_ms))
+        return self.tape.call("kit", "now", {}, Moment, lambda: Moment(self.cluster.seconds, self.cluster.unix_ms))
 
     def eventually(self, probe: Callable[[], T | None], what: str, within: float = WITHIN, every: float = 0.02) -> T:
         """By the logical clock: the background goes on between two tries, and nobody sleeps."""
-        ends = self._seconds + within
+        ends = self.cluster.seconds + within
         while True:
             answer = probe()
             if answer is not None and answer is not False:
                 return answer
-            if self._seconds >= ends:
+            if self.cluster.seconds >= ends:
                 raise Overdue(f"{what}: not within {within:g} s. {'; '.join(self.cluster.lacking())}")
             self.cluster.tick()
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 CONTROLLER = 101
 LOOKS_EVERY = 4
 TAKES_TURNS = 3
-"""A follower fetches every third round, each broker in another one."""
+"""A follower fetches every third round, each broker in another one, and not where it learns: leaders may know more by then."""
 
 
 class Broker:
@@ -29,6 +29,7 @@ class Broker:
         self.fenced_ids: frozenset[int] = frozenset()
         self.metadata_version = 0
         self.let_in = -FENCED_AFTER
+        self.listened = 0
         self._heard = 0
 
     # --- the process
@@ -61,10 +62,10 @@ class Broker:
 
     def learn(self, controller: Controller) -> None:
         """All that is new, at once."""
-        was_fenced, self._heard = self.id in self.fenced_ids, self.cluster.round
+        self._heard = self.cluster.round
         self.fenced_ids = frozenset(controller.fenced)
         self.metadata_version = controller.version
-        if was_fenced and self.id not in self.fenced_ids:
+        if self.cluster.round - self.listened >= FENCED_AFTER:
             self.let_in = self.cluster.round
         for state in list(controller.changed(self.views)):
             if state.key in self.views:
@@ -102,7 +103,7 @@ class Broker:
     # --- replication
 
     def fetch_from_leaders(self) -> None:
-        if (self.cluster.round + self.id) % TAKES_TURNS:
+        if (self.cluster.round + self.id + 1) % TAKES_TURNS:
             return
         for key, replica in self.replicas.items():
             leader = replica.state.leader

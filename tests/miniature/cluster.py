@@ -1,7 +1,7 @@
 """Brokers around a controller, under a logical clock: each round is one pass of everything that goes on by itself.
 
-A round: heartbeats and fencing, metadata to those that hear it (each broker every other round), a fetch by every
-follower, and what leaders do about ISR and high watermark. There are no threads and there is no chance.
+A round: heartbeats and fencing, metadata to those that hear it (each broker in its turn), fetches of followers (in
+their turns too), and what leaders do about ISR and high watermark. There are no threads and there is no chance.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.miniature.controller import Controller, Key, PartitionState
 CONTROLLER = 101
 CLIENTS = 0
 """As an end of a link: all clients."""
+LEARNS_EVERY = 3
 CHECKPOINT_EVERY = 16
 FIRST_BROKER = 1
 BEGAN_MS = 1_790_000_000_000
@@ -65,6 +66,10 @@ class MiniCluster:
                     broker.checkpoint()
 
     @property
+    def seconds(self) -> float:
+        return self.round * ROUND_MS / 1000
+
+    @property
     def unix_ms(self) -> int:
         return BEGAN_MS + self.round * ROUND_MS
 
@@ -77,9 +82,11 @@ class MiniCluster:
 
     def _propagate(self) -> None:
         for broker in self.running():
-            behind = broker.metadata_version < self.controller.version
-            if behind and (self.round + broker.id) % 2 and self.linked(broker.id, CONTROLLER):
+            if not self.linked(broker.id, CONTROLLER):
+                continue
+            if broker.metadata_version < self.controller.version and (self.round + broker.id) % LEARNS_EVERY == 0:
                 broker.learn(self.controller)
+            broker.listened = self.round
 
     def _replicate(self) -> None:
         for broker in self.running():

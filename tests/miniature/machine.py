@@ -32,8 +32,8 @@ class MiniExample:
         self.steps: list[Any] = []
         self.observations: list[Observation] = []
         self.trouble = ""
-        self.tape: LiveTape = live_tape(f"miniature-{number}")
         self.cluster = MiniCluster(bugs)
+        self.tape: LiveTape = live_tape(self.cluster, f"miniature-{number}")
         self.bench = MiniBench(self.cluster, self.tape)
         self._executor: Executor | None = None
 

@@ -191,7 +191,6 @@ class Replica:
         if late & set(self.state.isr):
             self._alter(tuple(id for id in self.state.isr if id not in late))
         if "stale-leader-commits" in self.bugs and not self.broker.is_heard:
-            self.state = dataclasses.replace(self.state, isr=(self.broker.id,))
             self.log.watermark = self.log.end
 
     # --- following
