@@ -189,14 +189,14 @@ class LogHistory:
     def fetch_lost(self, broker: int, epoch: int) -> Self:
         return self._lost(self._asked(broker, "fetch", TOPIC, 0, 0, current_leader_epoch=epoch))
 
-    def earliest(self, broker: int, offset: int) -> Self:
-        return self._listed(broker, EARLIEST, offset)
+    def earliest(self, broker: int, offset: int, epoch: int = -1) -> Self:
+        return self._listed(broker, EARLIEST, offset, epoch=epoch)
 
-    def latest(self, broker: int, offset: int, error: Error = Error.NONE) -> Self:
-        return self._listed(broker, LATEST, offset, error)
+    def latest(self, broker: int, offset: int, error: Error = Error.NONE, epoch: int = -1) -> Self:
+        return self._listed(broker, LATEST, offset, error, epoch)
 
-    def _listed(self, broker: int, timestamp: int, offset: int, error: Error = Error.NONE) -> Self:
-        call = self._asked(broker, "list_offsets", TOPIC.name, 0, timestamp)
+    def _listed(self, broker: int, timestamp: int, offset: int, error: Error = Error.NONE, epoch: int = -1) -> Self:
+        call = self._asked(broker, "list_offsets", TOPIC.name, 0, timestamp, current_leader_epoch=epoch)
         return self._answered(call, ListedOffset(version=7, topic=TOPIC.name, partition=0, offset=offset, error=error))
 
     def epoch_end(

@@ -22,3 +22,8 @@ def held(judge: Judge, told: LogHistory) -> list[str]:
     everything = judge_all(LOG_JUDGES, told.history)
     assert [(o.requirement, o.case, o.detail) for o in everything if o.result == "violated"] == []
     return [o.case for o in said(judge, told)]
+
+
+def labels(judge: Judge, told: LogHistory) -> set[str]:
+    """The anomalies by name that the judge sees."""
+    return {o.label for o in said(judge, told) if o.result == "violated"}

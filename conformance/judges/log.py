@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judges import epochs, membership, offsets, records
+from conformance.judges import agreement, epochs, membership, offsets, records
 from conformance.judges.judge import Judge
 
 LOG_JUDGES: tuple[Judge, ...] = (
@@ -10,11 +10,22 @@ LOG_JUDGES: tuple[Judge, ...] = (
     records.prefixes_agree,
     records.stamps_never_decrease,
     records.committed_means_kept,
+    records.one_commit_per_offset,
+    records.reads_are_stable,
+    records.refused_writes_are_never_read,
     records.followers_keep_stamps_and_bytes,
+    records.followers_cut_nothing_of_the_leader,
+    epochs.maps_cover_the_log,
     epochs.epochs_never_fall,
     epochs.one_leader_per_epoch,
-    epochs.no_future_stamps,
     epochs.every_leadership_change_raises_the_epoch,
+    epochs.a_restarted_leader_opens_a_new_epoch,
+    epochs.no_future_stamps,
+    epochs.stale_leaders_cannot_commit,
+    epochs.fetches_at_the_epoch_are_served,
+    epochs.fetches_at_an_older_epoch_are_fenced,
+    epochs.epoch_lookups_are_fenced_by_epoch,
+    epochs.offset_lookups_are_fenced_by_epoch,
     offsets.watermark_is_monotone_on_a_leader,
     offsets.offsets_of_one_answer_are_ordered,
     offsets.end_offsets_grow_with_the_epoch,
@@ -22,4 +33,6 @@ LOG_JUDGES: tuple[Judge, ...] = (
     offsets.divergence_is_sound,
     membership.isr_is_sane,
     membership.success_needs_enough_in_sync,
+    agreement.replicas_agree_in_the_end,
+    agreement.healed_replicas_converge,
 )

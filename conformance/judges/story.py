@@ -12,6 +12,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import msgspec
@@ -46,6 +47,8 @@ DISK_LOSSES = ("cut-tail-above", "cut-tail-below", "flip-bytes", "wipe-disk")
 EPOCH_FILE_LOSSES = ("remove-epoch-checkpoint", "cut-epoch-checkpoint", "old-epoch-checkpoint")
 CRASHES = ("kill", "cut-tail-above")
 """Faults that certainly end a process without a word to the controller."""
+RESTARTS = (*CRASHES, *EPOCH_FILE_LOSSES, "stop", "rolling-restart", "cut-tail-below", "remove-index-files", "upgrade")
+"""Faults after which a process certainly began anew."""
 QUORUM_STATE_LOST = "lose-quorum-state"
 RUNS_ON = frozenset(
     (
@@ -293,16 +296,21 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     detail: dict[str, Any]
 
 
-class Span(msgspec.Struct, kw_only=True):
+class Span(msgspec.Struct):
     """How long a fault stood, by events: injected, witnessed, about to be taken back, and healed; NEVER for what did not come."""
 
     fault: str
     nodes: tuple[str, ...]
     partition: str
+    detail: dict[str, Any]
     began: int
     witnessed: int = NEVER
     taken_back: int = NEVER
     ended: int = NEVER
+
+    @property
+    def phases(self) -> list[int]:
+        return [event for event in (self.began, self.witnessed, self.ended) if event != NEVER]
 
 
 class Cluster:
@@ -312,11 +320,11 @@ class Cluster:
         self.names = {int(member["id"]): str(member["name"]) for member in history.example.members}
         self.ids = {name: id for id, name in self.names.items()}
         self.brokers = frozenset(int(m["id"]) for m in history.example.members if m.get("role") != "controller")
-        self.version = tuple(int(number) for number in re.findall(r"\d+", history.example.column)[:2])
-        """Major and minor, as the column says."""
+        self.broker_names = {self.names[id] for id in self.brokers}
+        self.version = tuple(int(number) for number in re.findall(r"\d+", history.example.column)[:3])
+        """As the column says it."""
         self.spans: list[Span] = []
         self.faults: list[Broken] = []
-        self.version = tuple(int(part) for part in re.findall(r"\d+", history.example.column.partition("@")[0])[:3])
         self.healed = -1
         """The event of HEALED, and of AT_REST where it was met; -1 where there is none."""
         self.rest = -1
@@ -332,6 +340,10 @@ class Cluster:
     def incarnation(self, node: str, event: int) -> int:
         """Which life of the node this was: it rises with every fault that may have begun a new one."""
         return bisect_left(self._starts.get(node, ()), event)
+
+    def faults_between(self, first: int, second: int) -> list[Broken]:
+        place = bisect_left(self.faults, first + 1, key=lambda fault: fault.event)
+        return self.faults[place : bisect_left(self.faults, second, key=lambda fault: fault.event)]
 
     def fault_between(self, first: int, second: int) -> bool:
         place = bisect_left(self.faults, first + 1, key=lambda fault: fault.event)
@@ -356,7 +368,7 @@ class Cluster:
         if fault.fault == "leader-move":  # nothing stands
             return
         if fault.phase == "inject":
-            self.spans.append(Span(fault=fault.fault, nodes=fault.nodes, partition=fault.partition, began=fault.event))
+            self.spans.append(Span(fault.fault, fault.nodes, fault.partition, fault.detail, fault.event))
             return
         mine = (s for s in self.spans if (s.fault, s.nodes) == (fault.fault, fault.nodes) and s.ended == NEVER)
         if (span := next(mine, None)) is not None:
@@ -413,12 +425,10 @@ class PartitionStory:
         all the same; a lost epoch file, without which a replica may keep what the leader has not; a leader that was in nobody's
         ISR when the partition had none (a last-known-leader election of KIP-966).
         """
-        files = [
-            fault.event for fault in self.cluster.faults if fault.fault in EPOCH_FILE_LOSSES and self.hit_by(fault)
-        ]
-        return sorted(
-            [*self.elections, *self._unclean_faults(), *self._lost_disks(), *files, *self._last_known_leaders()]
-        )
+        files = [event for span in self._hits(EPOCH_FILE_LOSSES) for event in span.phases]
+        own = [span for span in self._hits(UNCLEAN) if span.partition and not span.detail.get("own_topic", True)]
+        unclean = [event for span in own for event in span.phases]
+        return sorted([*self.elections, *unclean, *self._lost_disks(), *files, *self._last_known_leaders()])
 
     def clean_since(self, event: int) -> bool:
         """Is the history clean and the disk intact from this event on (INV-05, INV-06, INV-07)?"""
@@ -428,29 +438,20 @@ class PartitionStory:
         """Was nothing lost by permission between two events?"""
         return bisect_left(self.losses, first) == bisect_left(self.losses, second)
 
-    def _unclean_faults(self) -> Iterator[int]:
-        for fault in self.cluster.faults:
-            if fault.fault in UNCLEAN and fault.partition == self.name and not fault.detail.get("own_topic", True):
-                yield fault.event
-
-    def hit_by(self, fault: Broken) -> bool:
-        """Was it aimed at a replica of this partition, or at all that a broker holds?"""
-        return fault.partition in ("", self.name) or fault.fault == "wipe-disk"
+    def _hits(self, kinds: tuple[str, ...]) -> list[Span]:
+        """Faults of these kinds that were aimed at a replica of this partition, or at all that a broker holds."""
+        mine = ("", self.name)
+        return [s for s in self.cluster.spans if s.fault in kinds and (s.partition in mine or s.fault == "wipe-disk")]
 
     def _lost_disks(self) -> Iterator[int]:
-        damaged: dict[str, int] = {}
-        for fault in self.cluster.faults:
-            if fault.fault not in DISK_LOSSES or not self.hit_by(fault):
-                continue
-            for node in fault.nodes:
-                damaged.pop(node, None)
-                if fault.phase == "inject":
-                    damaged[node] = fault.event
-            if fault.phase == "inject":
-                if len(damaged) >= self.min_insync_replicas:
-                    yield list(damaged.values())[-self.min_insync_replicas]
-                if any(self._led_alone(node, fault.event) for node in fault.nodes):
-                    yield fault.event
+        hits = self._hits(DISK_LOSSES)
+        for span in hits:
+            standing = [one for one in hits if one.began <= span.began < one.ended]
+            damaged = {node: one.began for one in standing for node in one.nodes}
+            if len(damaged) >= self.min_insync_replicas:
+                yield sorted(damaged.values())[-self.min_insync_replicas]
+            if any(self._led_alone(node, span.began) for node in span.nodes):
+                yield span.began
 
     def _led_alone(self, node: str, event: int) -> bool:
         """May the node have been the only one in the ISR: as some broker saw it, or since it led next all the same?"""
@@ -489,10 +490,9 @@ class PartitionStory:
 
     def _first_hits(self, kinds: tuple[str, ...]) -> dict[str, int]:
         found: dict[str, int] = {}
-        for fault in self.cluster.faults:
-            if fault.fault in kinds and fault.phase == "inject" and self.hit_by(fault):
-                for node in fault.nodes:
-                    found.setdefault(node, fault.event)
+        for span in self._hits(kinds):
+            for node in span.nodes:
+                found.setdefault(node, span.began)
         return found
 
     @cached_property
@@ -507,7 +507,7 @@ class PartitionStory:
     @cached_property
     def _always(self) -> set[str]:
         names = self.cluster.names
-        moved = {node for f in self.cluster.faults if f.fault == "reassignment" and self.hit_by(f) for node in f.nodes}
+        moved = {node for span in self._hits(("reassignment",)) for node in span.nodes}
         always = set(names.values()) - moved
         for seen in self.seen:
             if seen.replicas:
@@ -523,6 +523,21 @@ class PartitionStory:
         for seen in self.seen:
             if seen.leader >= 0:
                 found.setdefault(seen.epoch, self.cluster.names.get(seen.leader, ""))
+        return found
+
+    def may_lead(self, epoch: int) -> bool:
+        """Did the epoch have a leader, as far as anybody said?"""
+        return epoch in self.leaders or epoch not in self._first_named
+
+    def began(self, epoch: int) -> int:
+        """The event that first named an epoch; -1 where none did."""
+        return self._first_named.get(epoch, -1)
+
+    @cached_property
+    def _first_named(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for seen in self.seen:
+            found.setdefault(seen.epoch, seen.event)
         return found
 
     def led(self, told: LogRead | End | Listed) -> bool:
@@ -546,6 +561,23 @@ class PartitionStory:
 
     def at_rest(self, told: Told | OnDisk | Seen) -> bool:
         return 0 <= self.cluster.rest < told.event
+
+    @cached_property
+    def batches(self) -> list[tuple[Held, int]]:
+        """All that were ever read, each with the event of the first time."""
+        found: dict[int, tuple[Held, int]] = {}
+        for read in self.reads:
+            for batch in read.batches:
+                found.setdefault(id(batch), (batch, read.event))
+        return list(found.values())
+
+    @cached_property
+    def highest_log_start(self) -> float:
+        """How far the log start may have been anywhere; faults that move it do not tell."""
+        if self._hits(("delete-records", "retention-by-size", "retention-by-time", "clock-shift")):
+            return inf
+        trims = (max(trim.offset, trim.low_watermark) if trim.offset >= 0 else inf for trim in self.trims)
+        return max([0.0, *trims, *(read.log_start for read in self.reads)])
 
     @cached_property
     def whole_reads(self) -> list[LogRead]:
