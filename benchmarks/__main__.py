@@ -1,10 +1,14 @@
-"""`python -m benchmarks startup|faults --kafka-version 4.3.1`: prints Markdown tables; progress goes to stderr."""
+"""`python -m benchmarks startup|faults --kafka-version 4.3.1`, `python -m benchmarks judging`: prints Markdown tables.
+
+Progress goes to stderr.
+"""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from benchmarks import faults, startup
+from benchmarks import faults, judging, startup
 from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import newest, obtain
 from fixtures.leases import workers
@@ -14,11 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0 with the table on stdout; as elsewhere in the kit 2 for wrong use, 3 for trouble with engine, image or node."""
     asked = _parser().parse_args(arguments)
     try:
-        image = obtain(asked.kafka_version, progress=_tell)
-        print(asked.measure(image, asked))
+        print(asked.run(asked))
     except KitError as trouble:
         _tell(str(trouble))
         return 2 if isinstance(trouble, UnknownVersion) else 3
+    except ValueError as wrong:
+        _tell(str(wrong))
+        return 2
     except KeyboardInterrupt:
         return 130
     return 0
@@ -42,7 +48,25 @@ def _parser() -> argparse.ArgumentParser:
     rest.add_argument("--kafka-version", metavar="V", default=newest(), help="a released version; default: the newest")
     rest.add_argument("--rounds", metavar="N", type=_rounds, default=3, help="default: 3")
     rest.set_defaults(measure=lambda image, asked: faults.others(image, asked.rounds, _tell))
+    judges = benchmarks.add_parser("judging", help="all judges of the log machine over many events; needs no engine")
+    judges.add_argument("--events", metavar="N", type=_rounds, default=1_000_000, help="default: a million")
+    judges.add_argument(
+        "--example-events", metavar="N", type=_rounds, default=3_000, help="of one example; default: 3000"
+    )
+    judges.add_argument("--histories", metavar="DIR", type=Path, help="stored ones of a run, in place of made up ones")
+    parser.set_defaults(run=lambda asked: asked.measure(obtain(asked.kafka_version, progress=_tell), asked))
+    judges.set_defaults(run=_judged)
     return parser
+
+
+def _judged(asked: argparse.Namespace) -> str:
+    """Stored histories are read before the clock runs, made up ones one after the other."""
+    histories = (
+        judging.stored(asked.histories, asked.events)
+        if asked.histories
+        else judging.made_up(asked.events, asked.example_events)
+    )
+    return judging.table(judging.measure(histories, _tell))
 
 
 def _rounds(text: str) -> int:

@@ -85,6 +85,7 @@ def test_a_machine_tells_what_it_reached_over_all_workers_and_what_never(tmp_pat
         faults={"recorded": FaultCount(injected=2, witnessed=1, healed=1)},
         premises={"at rest": PremiseCount(met=1, unmet=2)},
         seconds=3.0,
+        detail="KitError: a write to topic-261121-205029-99f7-master-5-3-0 was refused\nmore",
     )
     one.observe(ROW, "replicas", count=7, check="machine")
     assert machine_told(tmp_path, one.finish(), two.finish()) == [
@@ -96,6 +97,7 @@ def test_a_machine_tells_what_it_reached_over_all_workers_and_what_never(tmp_pat
         "  premises  at rest: 1 of 3",
         f"  cases     {ROW} replicas 7",
         f"            NEVER: {ROW} time",
+        "  trouble   1 times KitError: a write to topic was refused",
     ]
 
 

@@ -104,7 +104,7 @@ class CheckRun:
         """An example ended in trouble. After some of them the check gives up."""
         self._errors.append(detail)
         if self.gave_up:
-            self.trouble += self._errors
+            self.trouble += [error for error in self._errors if error not in self.trouble]
 
     @property
     def gave_up(self) -> bool:

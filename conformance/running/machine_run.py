@@ -55,6 +55,11 @@ class MachineRun(CheckRun):
     def _wants_more(self) -> bool:
         return self._drawn < DRAWN_EXAMPLES[self._profile] and time.monotonic() < self._ends and not self.gave_up
 
+    @property
+    def gave_up(self) -> bool:
+        """A machine has many examples, with faults of many kinds: some in trouble are no reason to end it, most of them are."""
+        return super().gave_up and 2 * len(self._errors) >= self._examples
+
     # --- drawing
 
     def _draw(self) -> Played | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -98,6 +99,7 @@ def machine_lines(check: MachineCheck, label: str, one: Reached) -> list[str]:
         ("faults", _faults(one), [name for name in check.faults if not one.faults("witnessed")[name]]),
         ("premises", _premises(one), []),
         ("cases", _cases(one), _never_observed(check, one)),
+        ("trouble", _troubles(one), []),
     ]
     return [head, *(line for name, said, never in parts for line in _part(name, said, never))]
 
@@ -150,6 +152,13 @@ def _never_observed(check: MachineCheck, one: Reached) -> list[str]:
     facts = Facts(version=one.column.version, ranges=one.column.ranges)
     applicable = [(row, case.id) for row in check.rows for case in shipped()[row].applicable_cases(facts)]
     return [f"{row} {case}" for row, case in dict.fromkeys(applicable) if not one.cases[row, case]]
+
+
+def _troubles(one: Reached) -> list[str]:
+    """What ended examples early, by its first line, without the names of the example's own topics and groups."""
+    said = [e.detail.partition("\n")[0] for e in one.examples if e.outcome == "error"]
+    counts = Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in said)
+    return [f"{count} times {line}" for line, count in counts.most_common()]
 
 
 # --- schedules

@@ -1,0 +1,263 @@
+"""Histories as an example of the log machine leaves them, made up: an honest cluster that is asked, written to and elected on.
+
+Requests and answers are of the wire client's own types, so that they look as recorded ones do. About two thirds of the events
+are Metadata, as in real histories, where checks wait for leaders.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
+from fixtures.wire.log import (
+    CONSUMER,
+    EARLIEST,
+    LATEST,
+    DeletedRecords,
+    EpochEnd,
+    FetchedPartition,
+    ListedOffset,
+    ProducedPartition,
+)
+from fixtures.wire.records import Batch, Codec, Record, batch
+from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+
+BROKERS = (1, 2, 3)
+PARTITIONS = 4
+WHOLE = -3
+REST = ("all faults are healed and nobody writes any more", "at rest")
+"""The premises at the end, by the names that judges know them by."""
+KEPT = 400
+"""Batches that a log holds at most: DeleteRecords takes the others, as machines do."""
+
+
+class Partition:
+    """A log whose replicas are equal at all times."""
+
+    def __init__(self, topic: Topic, index: int) -> None:
+        self.topic = topic
+        self.index = index
+        self.leader = BROKERS[index % len(BROKERS)]
+        self.epoch = 0
+        self.start = 0
+        self.batches: list[Batch] = []
+        self.epochs = [(0, 0)]
+
+    @property
+    def end(self) -> int:
+        return self.batches[-1].last_offset + 1 if self.batches else self.start
+
+    def append(self, values: list[bytes]) -> int:
+        base = self.end
+        records = tuple(Record(base + n, 1, None, value) for n, value in enumerate(values))
+        made = Batch(
+            base_offset=base,
+            last_offset=base + len(values) - 1,
+            leader_epoch=self.epoch,
+            crc=zlib.crc32(b"".join(values)),
+            crc_valid=True,
+            attributes=0,
+            codec=Codec.NONE,
+            base_timestamp=1,
+            max_timestamp=1,
+            size=70,
+            records=records,
+        )
+        self.batches.append(made)
+        return base
+
+    def elect(self) -> None:
+        self.leader = BROKERS[BROKERS.index(self.leader) - 1]
+        self.epoch += 1
+        # An epoch without a record leaves no entry.
+        self.epochs = [*(entry for entry in self.epochs if entry[1] < self.end), (self.epoch, self.end)]
+
+    def end_of(self, epoch: int) -> tuple[int, int]:
+        """As OffsetForLeaderEpoch answers: the largest epoch at or below, and where the next one begins."""
+        known = max((number for number, _ in self.epochs if number <= epoch), default=-1)
+        later = [start for number, start in self.epochs if number > epoch]
+        return known, later[0] if later else self.end
+
+    def trim(self) -> None:
+        self.batches = self.batches[-KEPT // 2 :]
+        self.start = self.batches[0].base_offset if self.batches else self.start
+
+
+class Told:
+    """Events as they are told, one after the other."""
+
+    def __init__(self, name: str) -> None:
+        members = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in BROKERS]
+        self.example = Example(example=name, check="benchmark", column="synthetic", members=members)
+        self.events: list[AnyEvent] = []
+
+    @property
+    def _base(self) -> dict[str, Any]:
+        return {"n": len(self.events), "t": len(self.events) / 100}
+
+    def asked(self, broker: int, op: str, answer: msgspec.Struct, *args: Any, **kwargs: Any) -> None:
+        """The request that the client's method of that name records, and its answer."""
+        call = len(self.events)
+        request = {name: _plain(value) for name, value in _bound(op, args, kwargs).items()}
+        self.events.append(Call(**self._base, op=op, node=f"broker-{broker}", request=request))
+        self.events.append(Answer(**self._base, call=call, outcome="ok", value=_plain(answer)))
+
+    def fault(self, phase: Phase, node: int, partition: str) -> None:
+        detail = {"partition": partition}
+        self.events.append(
+            Fault(**self._base, fault="move-leader", phase=phase, role="leader", node=f"broker-{node}", detail=detail)
+        )
+
+    def premise(self, what: str) -> None:
+        self.events.append(Premise(**self._base, what=what, met=True))
+
+
+def history(name: str, events: int, seed: int) -> History:
+    """One example with about so many events."""
+    return _Example(name, random.Random(seed)).told(events)
+
+
+class _Example:
+    def __init__(self, name: str, drawn: random.Random) -> None:
+        self._told = Told(name)
+        self._drawn = drawn
+        self._values = 0
+        self._partitions = [Partition(Topic(f"topic-{name}"), index) for index in range(PARTITIONS)]
+
+    def told(self, events: int) -> History:
+        steps: list[tuple[Callable[[Partition], None], int]] = [
+            (self._metadata, 30), (self._produce, 14), (self._fetch, 14), (self._whole, 3), (self._ends, 12),
+            (self._listed, 8), (self._refused, 6), (self._elect, 1), (self._trim, 1),
+        ]  # fmt: skip
+        kinds, weights = zip(*steps, strict=True)
+        while len(self._told.events) < events:
+            [step] = self._drawn.choices(kinds, weights)
+            step(self._drawn.choice(self._partitions))
+        self._rest()
+        return History(example=self._told.example, events=self._told.events)
+
+    def _rest(self) -> None:
+        for premise in REST:
+            self._told.premise(premise)
+        for partition in self._partitions:
+            self._metadata(partition)
+            self._whole(partition)
+            for epoch, _ in partition.epochs:
+                self._end(partition, epoch)
+
+    # --- steps
+
+    def _metadata(self, partition: Partition) -> None:
+        """Every broker is asked, as by one who waits for all of them to name one leader."""
+        state = PartitionMetadata(
+            error=Error.NONE,
+            partition=partition.index,
+            leader=partition.leader,
+            leader_epoch=partition.epoch,
+            replicas=BROKERS,
+            isr=BROKERS,
+        )
+        topic = TopicMetadata(error=Error.NONE, name=partition.topic.name, partitions=(state,))
+        nodes = tuple(Node(node_id=id, host="127.0.0.1", port=9092) for id in BROKERS)
+        answer = MetadataAnswer(version=12, brokers=nodes, topics=(topic,))
+        for broker in BROKERS:
+            self._told.asked(broker, "metadata", answer, [partition.topic.name])
+
+    def _produce(self, partition: Partition) -> None:
+        values = [f"value {self._values + n}".encode() for n in range(self._drawn.randint(1, 4))]
+        self._values += len(values)
+        base = partition.append(values)
+        answer = ProducedPartition(version=9, **_place(partition), base_offset=base)
+        records, acks = batch(*values, timestamp=1), self._drawn.choice((-1, -1, 1))
+        self._told.asked(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
+
+    def _fetch(self, partition: Partition) -> None:
+        """Near the end, as a consumer that follows."""
+        behind = partition.batches[-self._drawn.randint(1, 8) :]
+        offset = behind[0].base_offset if behind else partition.start
+        self._read(partition, partition.leader, offset, tuple(behind), CONSUMER)
+
+    def _whole(self, partition: Partition) -> None:
+        """All that each replica holds: a Fetch of it, and one behind its end that shows nothing more."""
+        for broker in BROKERS:
+            for offset in dict.fromkeys((partition.start, partition.end)):
+                left = tuple(batch for batch in partition.batches if batch.base_offset >= offset)
+                self._read(partition, broker, offset, left, WHOLE)
+
+    def _read(self, partition: Partition, broker: int, offset: int, found: tuple[Batch, ...], replica: int) -> None:
+        answer = FetchedPartition(
+            version=12,
+            **_place(partition),
+            high_watermark=partition.end,
+            last_stable_offset=partition.end,
+            log_start_offset=partition.start,
+            batches=found,
+        )
+        self._told.asked(
+            broker, "fetch", answer, partition.topic, partition.index, offset,
+            current_leader_epoch=partition.epoch, replica_id=replica,
+        )  # fmt: skip
+
+    def _ends(self, partition: Partition) -> None:
+        self._end(partition, self._drawn.randint(max(0, partition.epoch - 3), partition.epoch))
+
+    def _end(self, partition: Partition, epoch: int) -> None:
+        known, end = partition.end_of(epoch)
+        answer = EpochEnd(version=4, **_place(partition), leader_epoch=known, end_offset=end)
+        self._told.asked(
+            partition.leader, "offset_for_leader_epoch", answer, partition.topic.name, partition.index, epoch,
+            current_leader_epoch=partition.epoch,
+        )  # fmt: skip
+
+    def _listed(self, partition: Partition) -> None:
+        for timestamp, offset in ((EARLIEST, partition.start), (LATEST, partition.end)):
+            answer = ListedOffset(version=7, **_place(partition), offset=offset, leader_epoch=partition.epoch)
+            self._told.asked(
+                partition.leader, "list_offsets", answer, partition.topic.name, partition.index, timestamp,
+                current_leader_epoch=partition.epoch,
+            )  # fmt: skip
+
+    def _refused(self, partition: Partition) -> None:
+        """A fetch that names the next epoch, which nobody knows yet."""
+        answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
+        self._told.asked(
+            partition.leader, "fetch", answer, partition.topic, partition.index, partition.end,
+            current_leader_epoch=partition.epoch + 1,
+        )  # fmt: skip
+
+    def _elect(self, partition: Partition) -> None:
+        name = f"{partition.topic.name}-{partition.index}"
+        self._told.fault("inject", partition.leader, name)
+        partition.elect()
+        self._metadata(partition)
+        self._told.fault("witness", partition.leader, name)
+
+    def _trim(self, partition: Partition) -> None:
+        partition.trim()
+        answer = DeletedRecords(version=2, **_place(partition), low_watermark=partition.start)
+        self._told.asked(
+            partition.leader, "delete_records", answer, partition.topic.name, partition.index, partition.start
+        )
+
+
+def _place(partition: Partition, error: Error = Error.NONE) -> dict[str, Any]:
+    return {"topic": partition.topic.name, "partition": partition.index, "error": error}
+
+
+def _bound(op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    bound = inspect.signature(getattr(NodeClient, op)).bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    return dict(list(bound.arguments.items())[1:])
+
+
+def _plain(value: Any) -> Any:
+    """As it comes back from a stored history."""
+    return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))

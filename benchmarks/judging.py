@@ -1,0 +1,105 @@
+"""Judging: how long all judges of the log machine take over a million events, on one core, in plain Python.
+
+Events come from stored histories (a run's output directory) or are made up. Making and reading them is not counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.histories import history
+from conformance.judges.judge import Judge
+from conformance.judges.log import LOG_JUDGES
+from fixtures.runs import Progress
+from history.events import History
+from history.store import read_histories
+
+EVERY = 20.0
+"""Seconds between two words on how far it is."""
+
+
+class Measured(msgspec.Struct, kw_only=True):
+    """Seconds by what was done: readings of the history and judges, by name."""
+
+    examples: int = 0
+    events: int = 0
+    observations: int = 0
+    violations: int = 0
+    seconds: dict[str, float] = {}
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+
+def made_up(events: int, per_example: int) -> Iterator[History]:
+    """Examples with that many events together."""
+    for number in range(max(1, events // per_example)):
+        yield history(str(number), per_example, number)
+
+
+def stored(out: Path, events: int) -> Iterator[History]:
+    """The histories of a run, again and again until there were so many events. Raises ValueError when there are none."""
+    paths = sorted(out.rglob("*.jsonl.zst"))
+    found = [one for path in paths for one in read_histories(path) if one.complete]
+    if not any(one.events for one in found):
+        raise ValueError(f"{out} holds no history: give the --conformance-out of a run")
+    while events > 0:
+        for one in found:
+            yield one
+            events -= len(one.events)
+            if events <= 0:
+                return
+
+
+def measure(histories: Iterable[History], progress: Progress, judges: Sequence[Judge] = LOG_JUDGES) -> Measured:
+    """Every history by every judge."""
+    measured, told = Measured(), time.monotonic()
+    seconds: dict[str, float] = defaultdict(float)
+    for one in histories:
+        _judge(one, judges, measured, seconds)
+        if time.monotonic() - told > EVERY:
+            told = time.monotonic()
+            progress(f"{measured.events} events judged in {sum(seconds.values()):.1f} s")
+    measured.seconds = seconds
+    return measured
+
+
+def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: dict[str, float]) -> None:
+    readings: dict[Any, Sequence[Any]] = {}
+    measured.examples += 1
+    measured.events += len(one.events)
+    for judge in judges:
+        if judge.reading not in readings:
+            began = time.perf_counter()
+            readings[judge.reading] = judge.reading(one)
+            seconds[f"reading: {_name(judge.reading)}"] += time.perf_counter() - began
+        began = time.perf_counter()
+        found = judge.over(one, readings[judge.reading])
+        seconds[f"{judge.row} {_name(judge.function)}"] += time.perf_counter() - began
+        measured.observations += len(found)
+        measured.violations += sum(observation.result == "violated" for observation in found)
+
+
+def _name(function: Any) -> str:
+    return str(function.__name__)
+
+
+def table(measured: Measured) -> str:
+    """The total, and who takes how much of it, as Markdown."""
+    lines = [
+        f"{measured.events} events in {measured.examples} examples: {measured.total:.1f} s, "
+        f"{measured.total / measured.events * 1e6:.1f} s a million; {measured.observations} observations, "
+        f"{measured.violations} of them violations",
+        "",
+        "| | seconds | share |",
+        "|---|---:|---:|",
+    ]
+    by_time = sorted(measured.seconds.items(), key=lambda pair: -pair[1])
+    return "\n".join([*lines, *(f"| {name} | {s:.2f} | {s / measured.total:.0%} |" for name, s in by_time)])
