@@ -14,12 +14,16 @@ from conformance.rigs.epoch_file import entries_of, read_epochs
 from conformance.rigs.log import NOT_YET, Boundary, Partition, PartitionData, new_partition
 from conformance.topologies import LAGGING, QUICK_CLUSTER
 from fixtures.cluster import Topology
+from fixtures.errors import KitError
 from fixtures.wire import Error, WireError
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
+from fixtures.wire.records import batch
 from fixtures.wire.topics import Reassignment
 
 T = TypeVar("T")
+
+PATIENCE_MS = 15_000
 
 
 class Written(NamedTuple):
@@ -60,8 +64,17 @@ class Crashing(Partition):
     def acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
         """One batch for each of the values, written with acks=all; to this leader where others are down."""
         state = self.settled() if by is None else self.led_by(by)
-        node = self.bench.node(state.leader)
-        return [Written(self.write(value, to=node).base_offset, state.leader_epoch, value) for value in values]
+        return [Written(self._committed(state.leader, value), state.leader_epoch, value) for value in values]
+
+    def _committed(self, leader: int, value: bytes) -> int:
+        """The offset of a record that all in sync have.
+
+        A follower adds a partition, or one whose epoch rose, only to its next fetch: that is after the wait of this one.
+        """
+        answer = self.bench.node(leader).produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS)
+        if answer.error is not Error.NONE:
+            raise KitError(f"a write to {self.directory} was refused: {answer}")
+        return answer.base_offset
 
     def kill(self, id: int) -> None:
         self.bench.kill(self.bench.name_of(id))
