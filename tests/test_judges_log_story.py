@@ -35,7 +35,7 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     )
     told.produce(1, "z", error=Error.NOT_ENOUGH_REPLICAS).heal("cut-off-from-controllers", 1)
     told.settled(2, 3).fetch(1, BOTH, after, last, epoch=3, hw=5).refused(1, 2, Error.FENCED_LEADER_EPOCH)
-    told.all_healed().settled(2, 3).at_rest()
+    told.all_healed().at_rest().settled(2, 3)
     for broker, start in ((1, 0), (2, 3), (3, 3)):
         batches = (BOTH, after, last) if start == 0 else (after, last)
         told.whole(broker, *batches, epoch=3, hw=5, start=start).fetch(broker, *batches, epoch=3, hw=5, start=start)

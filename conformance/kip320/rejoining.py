@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis.strategies import integers
 
 from conformance.checks import Said, held_if, premise, scenario
-from conformance.judges.reading import CONVERGES_WITHIN
+from conformance.judges.story import CONVERGES_WITHIN
 from conformance.rigs.rejoining import CROWD, Crowd, Hammer, not_in
 from conformance.rigs.rest import at_rest
 from fixtures.faults.zombies import CutOffFromControllers
-from fixtures.wire.log import DEBUGGER, LATEST, OffsetQuery
 
 SILENT = 0.4
 """Seconds by which the follower falls silent before the leader. It is fenced first then, since they send a heartbeat every
@@ -20,19 +19,14 @@ SILENT = 0.4
 """
 
 
-def tails(crowd: Crowd) -> set[int]:
-    """The log ends at the broker with the doomed tails."""
-    wanted = [OffsetQuery(crowd.topic.name, couple.index, LATEST) for couple in crowd.couples]
-    return {p.offset for p in crowd.bench.node(crowd.first).list_offsets_many(wanted, replica_id=DEBUGGER).partitions}
-
-
 def never_showed(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[Said]:
     """All that the hammer was handed is in the final logs."""
     logs = crowd.logs()
     gone = not_in(hammer.served(), logs)
-    met, shown = len(hammer.caught_in_time), {index: records for index, records in gone.items() if records}
+    met = len(hammer.caught_in_time)
+    shown = {name: sorted(r.offset for r in records) for name, records in gone.items() if records}
     yield premise(met > 0, f"{met} of {len(gone)} partitions answered at the new epoch before they had caught up")
-    detail = f"{met} partitions met in time, {len(hammer.answers)} fetches; doomed records on {len(shown)}: {shown}"
+    detail = f"{met} partitions met in time, {len(hammer.answers)} fetches; doomed offsets on {len(shown)}: {shown}"
     yield held_if(not shown, *hammer.showing(gone)[:3], case=case, detail=detail[:2000])
 
 
@@ -41,12 +35,11 @@ def ex_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Said, 
     """An ex-leader comes back with records that were never committed, under a leader that was elected uncleanly."""
     bench, heir = crowd.bench, crowd.bench.id_of(crowd.second)
     crowd.write(crowd.first, b"on both")
-    crowd.one.whole()
     bench.pause(crowd.second, role="follower")
     silent = bench.now().seconds
     bench.eventually(lambda: bench.now().seconds - silent > SILENT, "the follower silent for some heartbeats")
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
-    ends = tails(crowd)
+    ends = crowd.log_ends(crowd.first)
     bench.kill(crowd.first, role="leader")
     isrs = crowd.leaderless()
     bench.resume(crowd.second)
@@ -58,21 +51,20 @@ def ex_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Said, 
     bench.start(crowd.first)
     hammer = Hammer(crowd, crowd.first, 1, epochs, 1 + doomed + more)
     hammer.until_caught_up(CONVERGES_WITHIN)
-    at_rest(*crowd.couples)
+    at_rest(*crowd.couples.values())
     yield from never_showed(crowd, hammer, "restarted")
 
 
 @scenario("SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["healed"], doomed=integers(3, 10), more=integers(1, 3))
 def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Said, None, None]:
     """A stale leader hears of its successor, and has to give up what it took alone."""
-    faults = crowd.bench.faults(crowd.topic)
+    faults = crowd.bench.faults(crowd.topics[0])
     crowd.write(crowd.first, b"on both")
-    crowd.one.whole()
     cut = CutOffFromControllers(role="leader")
     faults.inject(cut)
     epochs = crowd.taken_over()
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
-    ends = tails(crowd)
+    ends = crowd.log_ends(crowd.first)
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))
     yield premise(ends == {1 + doomed}, f"the doomed tails at the stale leader end at {ends}")
 
@@ -81,5 +73,5 @@ def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Sa
         healed = pool.submit(faults.heal, cut)
         hammer.until_caught_up(CONVERGES_WITHIN)
         healed.result()
-    at_rest(*crowd.couples)
+    at_rest(*crowd.couples.values())
     yield from never_showed(crowd, hammer, "healed")
