@@ -9,6 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from fixtures.disk.checkpoint import EpochEntry
+from fixtures.consumers import DeliveredRecord, Polled
 from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
@@ -27,7 +28,7 @@ from fixtures.wire.log import (
     ProducedPartition,
 )
 from fixtures.wire.records import Batch, Codec, Record, batch
-from fixtures.wire.topics import CreateTopicsAnswer, NewTopic
+from fixtures.wire.topics import CreateTopicsAnswer, ElectionType, NewTopic
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 
 TOPIC = Topic("topic")
@@ -143,6 +144,7 @@ class LogHistory:
         lso: int | None = None,
         last: int = -1,
         diverging: tuple[int, int] | None = None,
+        version: int = 12,
     ) -> Self:
         """A fetch that named `epoch`, from `offset` (the log start unless told otherwise), and what it brought."""
         asked = start if offset is None else offset
@@ -151,7 +153,7 @@ class LogHistory:
         return self._answered(
             call,
             FetchedPartition(
-                version=12,
+                version=version,
                 topic=TOPIC.name,
                 partition=0,
                 high_watermark=hw,
@@ -197,7 +199,9 @@ class LogHistory:
 
     def _listed(self, broker: int, timestamp: int, offset: int, error: Error = Error.NONE, epoch: int = -1) -> Self:
         call = self._asked(broker, "list_offsets", TOPIC.name, 0, timestamp, current_leader_epoch=epoch)
-        return self._answered(call, ListedOffset(version=7, topic=TOPIC.name, partition=0, offset=offset, error=error))
+        return self._answered(
+            call, ListedOffset(version=7, topic=TOPIC.name, partition=0, offset=offset, leader_epoch=epoch, error=error)
+        )
 
     def epoch_end(
         self, broker: int, asked: int, answer: tuple[int, int], current: int, error: Error = Error.NONE
@@ -241,6 +245,14 @@ class LogHistory:
         found = CommittedOffset(version=8, topic=TOPIC.name, partition=0, offset=offset, leader_epoch=epoch)
         return self._answered(call, OffsetFetchAnswer(version=8, partitions=(found,)))
 
+    # --- consumers
+
+    def delivered(self, consumer: str, offset: int, epoch: int, value: str) -> Self:
+        """A consumer of kafka-python hands out one record."""
+        self.events.append(Call(**self._now(), op="poll", node=consumer, request={}))
+        one = DeliveredRecord(TOPIC.name, 0, offset, epoch, value.encode())
+        return self._answered(len(self.events) - 1, Polled((one,)))
+
     # --- disks
 
     def on_disk(self, *replicas: HeldReplica) -> Self:
@@ -269,6 +281,11 @@ class LogHistory:
 
     def start(self, broker: int) -> Self:
         return self._fault("kill", "heal", broker)
+
+    def elect_uncleanly(self, broker: int) -> Self:
+        """ElectLeaders; who is elected is told by Metadata."""
+        call = self._asked(broker, "elect_leaders", [(TOPIC.name, 0)], ElectionType.UNCLEAN)
+        return self._lost(call)
 
     def restart(self, broker: int) -> Self:
         return self.kill(broker).start(broker)

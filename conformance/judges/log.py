@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judges import agreement, epochs, membership, offsets, records
+from conformance.judges import agreement, epochs, membership, offsets, positions, records
 from conformance.judges.judge import Judge
 
 LOG_JUDGES: tuple[Judge, ...] = (
@@ -35,4 +35,8 @@ LOG_JUDGES: tuple[Judge, ...] = (
     membership.success_needs_enough_in_sync,
     agreement.replicas_agree_in_the_end,
     agreement.healed_replicas_converge,
+    positions.genuine_pairs_are_not_flagged,
+    positions.genuine_positions_are_not_diverged,
+    positions.truncation_is_told,
+    positions.range_errors_are_below_the_log_start,
 )

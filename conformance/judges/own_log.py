@@ -20,11 +20,13 @@ Life = tuple[str, int, int]
 class OwnLog(msgspec.Struct, frozen=True):
     """The log of who answered, as far as it is certain. `held` was there; it ended at or below `end`, -1 if nobody knows.
 
-    `appended` is the stamp that may have been added since, -1 for none. `start` is a log start at or above that of then.
+    `appended` is the stamp that may have been added since, -1 for none. The log start of then was at or above `low` and at or
+    below `start`, each -1 if nobody knows.
     """
 
     held: tuple[Held, ...]
     end: int
+    low: int
     start: int
     appended: int
 
@@ -83,7 +85,7 @@ class OwnLogs:
             return _of_leader(told.cur, before, after)
         if before is None or after is None or not self._is_extended(before, after):
             return None
-        return OwnLog(before.batches, after.log_end, after.log_start, -1)
+        return OwnLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
 
     def _is_extended(self, one: LogRead, other: LogRead) -> bool:
         """Is the one log a beginning of the other, but for what was trimmed?"""
@@ -99,5 +101,5 @@ def _of_leader(epoch: int, before: LogRead | None, after: LogRead | None) -> Own
     end = after.log_end if after is not None else -1
     start = after.log_start if after is not None else -1
     if before is not None:
-        return OwnLog(before.batches, end, start, -1)
-    return OwnLog(after.batches, end, start, epoch) if after is not None else None
+        return OwnLog(before.batches, end, before.log_start, start, -1)
+    return OwnLog(after.batches, end, -1, start, epoch) if after is not None else None
