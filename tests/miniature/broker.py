@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tests.miniature.cluster import MiniCluster
 
 CONTROLLER = 101
+LEARNS_EVERY = 3
 LOOKS_EVERY = 4
 TAKES_TURNS = 3
 """A follower fetches every third round, each broker in another one, and not where it learns: leaders may know more by then."""
@@ -60,16 +61,24 @@ class Broker:
 
     # --- metadata
 
+    def listen(self, controller: Controller) -> None:
+        """Hear the controller; what is new is learnt in turns."""
+        now = self.cluster.round
+        if now - self.listened >= FENCED_AFTER:
+            self.let_in = now
+        self.listened = now
+        if self.metadata_version < controller.version and (now + self.id) % LEARNS_EVERY == 0:
+            self.learn(controller)
+
     def learn(self, controller: Controller) -> None:
         """All that is new, at once."""
         self._heard = self.cluster.round
         self.fenced_ids = frozenset(controller.fenced)
         self.metadata_version = controller.version
-        if self.cluster.round - self.listened >= FENCED_AFTER:
-            self.let_in = self.cluster.round
         for state in list(controller.changed(self.views)):
-            if state.key in self.views:
-                self.former[state.key] = self.views[state.key]
+            before = self.views.get(state.key)
+            if before is not None and before.epoch != state.epoch:
+                self.former[state.key] = before
             self.views[state.key] = state
             self._act_on(state)
 

@@ -17,7 +17,6 @@ from tests.miniature.controller import Controller, Key, PartitionState
 CONTROLLER = 101
 CLIENTS = 0
 """As an end of a link: all clients."""
-LEARNS_EVERY = 3
 CHECKPOINT_EVERY = 16
 FIRST_BROKER = 1
 BEGAN_MS = 1_790_000_000_000
@@ -82,11 +81,8 @@ class MiniCluster:
 
     def _propagate(self) -> None:
         for broker in self.running():
-            if not self.linked(broker.id, CONTROLLER):
-                continue
-            if broker.metadata_version < self.controller.version and (self.round + broker.id) % LEARNS_EVERY == 0:
-                broker.learn(self.controller)
-            broker.listened = self.round
+            if self.linked(broker.id, CONTROLLER):
+                broker.listen(self.controller)
 
     def _replicate(self) -> None:
         for broker in self.running():

@@ -81,7 +81,11 @@ class Hunt:
     """What came of looking for a bug, or for a false red."""
 
     examples: int = 0
+    drawn: int = 0
+    """Until the first that showed it; the others are the shrinker's."""
     seconds: float = 0.0
+    row: str = ""
+    """The row by which it was found: what else a schedule breaks does not keep the shrinker from going on."""
     first: MiniExample | None = None
     shortest: MiniExample | None = None
     troubles: list[str] = dataclasses.field(default_factory=list)
@@ -105,17 +109,21 @@ def hunt(
     number: int = 0,
     rows: Sequence[str] = (),
 ) -> Hunt:
-    """Let Hypothesis look for a violation of these rows, or of any, and shrink what it finds."""
+    """Let Hypothesis look for a violation of these rows (the first is the most wanted) or of any, and shrink what it finds."""
     found, began = Hunt(), time.monotonic()
 
     def finish(example: MiniExample) -> None:
         example.rest()
         found.note(example)
-        violations = [one for one in example.violations if not rows or one.requirement in rows]
+        wanted = [found.row] if found.row else rows
+        violations = [one for one in example.violations if not wanted or one.requirement in wanted]
+        if found.first is None:
+            found.drawn += 1
         if violations:
             found.first = found.first or example
+            found.row = found.row or min(violations, key=lambda one: _order(one.requirement, rows)).requirement
             found.shortest = example
-            raise violation_of(violations)
+            raise violation_of([one for one in violations if one.requirement == found.row])
 
     @seed(number)
     def factory() -> Any:
@@ -126,6 +134,10 @@ def hunt(
         run_state_machine_as_test(factory, settings=_settings(examples, shrink, steps))  # type: ignore[arg-type]
     found.seconds = time.monotonic() - began
     return found
+
+
+def _order(row: str, rows: Sequence[str]) -> tuple[int, str]:
+    return (rows.index(row) if row in rows else len(rows), row)
 
 
 def _settings(examples: int, shrink: bool, steps: int) -> settings:
