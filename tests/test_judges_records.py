@@ -11,7 +11,7 @@ import pytest
 from conformance.judges import records
 from conformance.judges.log import LOG_JUDGES
 from fixtures.wire import Error
-from tests.histories import LogHistory, stamped
+from tests.histories import LogHistory, held_on_disk, stamped
 from tests.judging import broken, held, labels, said
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
@@ -248,6 +248,218 @@ class TestCommittedMeansKept:
         assert held(self.judge, moved(written()).fetch(2, epoch=-1, hw=0)) == []
 
 
+class TestKeptThroughFaults:
+    """Unclean elections, zombies, lost disks and files: what is allowed to be gone, and what is not."""
+
+    judge = records.committed_means_kept
+
+    def test_an_unclean_election_may_lose_it(self) -> None:
+        told = moved(written().elect_uncleanly(3)).whole(2, A, LATER_B, epoch=1, hw=2)
+        assert held(self.judge, told) == []
+
+    def test_an_unclean_election_before_it_does_not_excuse_its_loss(self) -> None:
+        told = LogHistory().settled(1, 0).elect_uncleanly(3).settled(3, 1).produce(3, "a", "b", at=0)
+        told.settled(2, 2).whole(2, stamped(2, 0, "x"), epoch=2, hw=1)
+        assert broken(self.judge, told) == ["kept"]
+
+    def test_a_zombie_that_is_alone_in_its_isr_acknowledges_what_an_unclean_election_passed_over(self) -> None:
+        told = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).metadata(3, 2, 1)
+        told.produce(1, "a", "b", at=0).whole(1, BOTH, epoch=0, hw=2).whole(2, stamped(1, 0, "x"), epoch=1, hw=1)
+        assert held(self.judge, told) == []
+
+    def test_a_zombie_that_wakes_serves_its_old_log(self) -> None:
+        """Frozen while another led and wrote; for a moment it answers at its own epoch, without what was acknowledged."""
+        told = LogHistory().settled(1, 0).hit("paused-zombie", 1).metadata(2, 2, 1).metadata(3, 2, 1)
+        told.produce(2, "a", "b", at=0).heal("paused-zombie", 1).whole(1, epoch=0, hw=0).fetch(1, epoch=0, hw=0)
+        after = stamped(1, 0, "a", "b")
+        assert held(self.judge, told.settled(3, 2).whole(3, after, epoch=2, hw=2)) == ["kept"]
+
+    def test_an_epoch_that_nobody_had_named_when_it_was_written(self) -> None:
+        """The deposed leader's epoch is the newest that is known; the record is stamped with the one that follows."""
+        told = LogHistory().settled(1, 0).produce(2, "a", "b", at=0).whole(1, epoch=0, hw=0).settled(2, 1)
+        assert held(self.judge, told.whole(2, stamped(1, 0, "a", "b"), epoch=1, hw=2)) == []
+
+    @pytest.mark.parametrize("replicas", ["1", "2"])
+    def test_a_disk_that_lost_its_tail(self, replicas: str) -> None:
+        """Two that had to have it: one is left. One only: it may have been the one."""
+        told = LogHistory().created(min_insync_replicas=replicas).settled(1, 0).produce(1, "a", "b", at=0)
+        told.hit("cut-tail-above", 1, partition="topic-0").settled(2, 1).whole(2, A, epoch=1, hw=1)
+        assert broken(self.judge, told) == (["kept"] if replicas == "2" else [])
+
+    def test_as_many_disks_as_had_to_have_it(self) -> None:
+        told = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
+        told.hit("cut-tail-above", 1, partition="topic-0").hit("cut-tail-above", 3, partition="topic-0")
+        assert held(self.judge, told.settled(2, 1).whole(2, A, epoch=1, hw=1)) == []
+
+    def test_disks_that_were_whole_again_in_between(self) -> None:
+        told = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
+        for broker in (1, 3):
+            told.hit("cut-tail-above", broker, partition="topic-0").heal("cut-tail-above", broker)
+        assert broken(self.judge, told.settled(2, 1).whole(2, A, epoch=1, hw=1)) == ["kept"]
+
+    def test_the_only_one_in_sync_lost_its_tail_and_leads_again(self) -> None:
+        told = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
+        told.settled(1, 0, isr=(1,)).hit("cut-tail-above", 1, partition="topic-0").settled(1, 2)
+        assert held(self.judge, told.whole(1, A, epoch=2, hw=1)) == []
+
+    def test_it_lost_its_tail_and_leads_again_before_anybody_saw_who_was_in_sync(self) -> None:
+        told = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
+        told.hit("cut-tail-above", 1, partition="topic-0").settled(1, 2).whole(1, A, epoch=2, hw=1)
+        assert held(self.judge, told) == []
+
+    def test_a_lost_epoch_file(self) -> None:
+        """Without one a replica may keep a tail that the leader never had, and lead with it."""
+        told = written().hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
+        assert held(self.judge, told.whole(2, A, LATER_B, epoch=1, hw=2)) == []
+
+    def test_faults_of_another_partition_excuse_nothing(self) -> None:
+        told = written().hit("remove-epoch-checkpoint", 2, partition="topic-1")
+        told.hit("unclean-election", 2, partition="topic-1", own_topic=False).heal("unclean-election", 2)
+        assert broken(self.judge, told.settled(2, 1).whole(2, A, epoch=1, hw=1)) == ["kept"]
+
+    def test_an_unclean_election_by_a_fault(self) -> None:
+        told = written().hit("unclean-election", 1, partition="topic-0", own_topic=False)
+        assert held(self.judge, told.settled(2, 1).whole(2, A, epoch=1, hw=1)) == []
+
+    def test_a_last_known_leader_that_was_in_nobodys_isr(self) -> None:
+        told = written().settled(-1, 1, isr=()).settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)
+        assert held(self.judge, told) == []
+
+    def test_a_cleaner_takes_what_was_replaced_but_replaces_nothing(self) -> None:
+        told = LogHistory().created(cleanup_policy="compact").settled(1, 0).produce(1, "a", at=0).settled(2, 1)
+        assert held(self.judge, told.whole(2, B, epoch=1, hw=2)) == []
+        assert broken(self.judge, told.whole(2, stamped(1, 0, "x"), B, epoch=1, hw=2)) == ["kept"]
+
+    def test_a_log_of_two_segments(self) -> None:
+        """A fetch shows one of them; the whole log is read once the last one shows nothing more."""
+        told = moved(LogHistory().settled(1, 0).produce(1, "a", at=0).produce(1, "b", at=1))
+        told.fetch(2, A, epoch=1, hw=2, replica=-3).fetch(2, B, epoch=1, hw=2, offset=1, replica=-3)
+        assert held(self.judge, told) == []
+        assert held(self.judge, told.fetch(2, epoch=1, hw=2, offset=2, replica=-3)) == ["kept"]
+
+    def test_an_answer_that_is_full_before_it_comes_to_the_record(self) -> None:
+        told = moved(LogHistory().settled(1, 0).produce(1, "a", at=0).produce(1, "b", at=1)).fetch(2, A, epoch=1, hw=2)
+        assert held(self.judge, told) == ["readable"]
+
+
+# --- one commit per offset (KIP101-INV-06)
+
+
+class TestOneCommitPerOffset:
+    judge = records.one_commit_per_offset
+
+    def test_two_leaders_that_acknowledge_one_offset(self) -> None:
+        told = written().settled(2, 1).produce(2, "x", at=1)
+        assert broken(self.judge, told) == ["acknowledged"]
+        assert labels(self.judge, told) == {"inconsistent-offsets"}
+
+    def test_offsets_of_their_own(self) -> None:
+        assert held(self.judge, written().settled(2, 1).produce(2, "x", at=2)) == ["acknowledged"]
+
+    def test_the_same_records_again(self) -> None:
+        """A producer that tries again is told where its batch is."""
+        assert held(self.judge, written().produce(1, "a", "b", at=0)) == ["acknowledged"]
+
+    @pytest.mark.parametrize("how", [{"acks": 1}, {"acks": 0}, {"lost": True}])
+    def test_what_not_all_had_acknowledged(self, how: dict[str, object]) -> None:
+        told = LogHistory().settled(1, 0).produce(1, "x", at=0, **how).settled(2, 1)  # type: ignore[arg-type]
+        assert held(self.judge, told.produce(2, "y", at=0)) == []
+
+    def test_an_unclean_election_gives_offsets_anew(self) -> None:
+        told = written().elect_uncleanly(2).settled(2, 1).produce(2, "x", at=1)
+        assert held(self.judge, told) == []
+
+    def test_after_it_a_zombie_alone_in_its_isr_gives_them_too(self) -> None:
+        told = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).produce(2, "x", at=1)
+        assert held(self.judge, told.produce(1, "y", at=1)) == []
+
+
+# --- stable reads (KIP101-INV-07)
+
+
+class TestStableReads:
+    judge = records.reads_are_stable
+
+    def test_a_record_that_the_next_leader_replaced(self) -> None:
+        told = (
+            LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2)
+        )
+        assert broken(self.judge, told) == ["leader"]
+        assert labels(self.judge, told) == {"inconsistent-offsets"}
+
+    def test_a_record_of_a_doomed_tail_that_a_follower_showed(self) -> None:
+        told = LogHistory().settled(2, 1).fetch(1, A, B, epoch=1, hw=2).fetch(2, A, LATER_B, epoch=1, hw=2)
+        assert broken(self.judge, told) == ["follower"]
+
+    def test_a_follower_of_3_3_shows_what_it_will_truncate(self) -> None:
+        told = LogHistory().settled(2, 1).fetch(1, A, B, epoch=1, hw=2).fetch(2, A, LATER_B, epoch=1, hw=2)
+        told.example = msgspec.structs.replace(told.example, column="3.3.2")
+        assert held(self.judge, told) == []
+
+    def test_what_a_consumer_handed_out_and_another_saw_replaced(self) -> None:
+        told = LogHistory().settled(1, 0).delivered("c-1", 1, 0, "b").settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2)
+        assert broken(self.judge, told) == ["leader"]
+
+    def test_what_is_read_again_from_another(self) -> None:
+        told = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).fetch(3, A, B, epoch=0, hw=2)
+        told.settled(2, 1).fetch(2, A, B, epoch=1, hw=2).delivered("c-1", 1, 0, "b")
+        assert held(self.judge, told) == ["follower", "leader", "leader"]
+
+    def test_read_again_where_nothing_happened_is_no_instance(self) -> None:
+        assert held(self.judge, LogHistory().settled(1, 0).fetch(1, A, epoch=0, hw=1).fetch(1, A, epoch=0, hw=1)) == []
+
+    def test_uncommitted_tails_are_not_handed_out(self) -> None:
+        told = (
+            LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2)
+        )
+        assert held(self.judge, told) == []
+
+    def test_an_unclean_election_replaces_it(self) -> None:
+        told = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).elect_uncleanly(2).settled(2, 1)
+        assert held(self.judge, told.fetch(2, A, LATER_B, epoch=1, hw=2)) == []
+
+    def test_the_deposed_leader_wakes_after_an_unclean_election(self) -> None:
+        """Both reads come after it, and the zombie still shows what was committed before."""
+        told = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, A, LATER_B, epoch=1, hw=2)
+        assert held(self.judge, told.fetch(1, A, B, epoch=0, hw=2)) == []
+
+    def test_a_consumer_hands_out_what_it_had_fetched_before_an_unclean_election(self) -> None:
+        told = LogHistory().settled(1, 0).elect_uncleanly(2).settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2)
+        assert held(self.judge, told.delivered("c-1", 1, 0, "b")) == []
+
+
+# --- aborted reads (KIP101-INV-17)
+
+
+class TestRefusedWrites:
+    judge = records.refused_writes_are_never_read
+
+    def test_a_write_that_was_refused_and_is_read(self) -> None:
+        told = LogHistory().settled(1, 0).produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS).whole(1, A, epoch=0, hw=1)
+        assert broken(self.judge, told) == ["refused"]
+        assert labels(self.judge, told) == {"aborted-read"}
+
+    def test_a_write_that_was_refused_and_is_delivered(self) -> None:
+        told = LogHistory().settled(1, 0).produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS).delivered("c-1", 0, 0, "a")
+        assert broken(self.judge, told.whole(1, epoch=0, hw=1)) == ["refused"]
+
+    def test_a_write_that_was_refused_and_is_not_there(self) -> None:
+        told = LogHistory().settled(1, 0).produce(1, "x", error=Error.NOT_ENOUGH_REPLICAS).whole(1, A, epoch=0, hw=1)
+        assert held(self.judge, told) == ["refused"]
+
+    @pytest.mark.parametrize("error", [Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT])
+    def test_a_write_that_was_appended_first(self, error: Error) -> None:
+        told = LogHistory().settled(1, 0).produce(1, "a", error=error).whole(1, A, epoch=0, hw=1)
+        assert said(self.judge, told) == []
+
+    def test_a_write_that_was_tried_again(self) -> None:
+        told = LogHistory().settled(1, 0).produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS).produce(1, "a", at=0)
+        assert said(self.judge, told.whole(1, A, epoch=0, hw=1)) == []
+
+    def test_nobody_looked(self) -> None:
+        assert said(self.judge, LogHistory().settled(1, 0).produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS)) == []
+
+
 # --- replicated batches (KIP101-STAMP-03)
 
 
@@ -288,3 +500,83 @@ class TestReplicatedBatches:
     def test_before_the_rest_a_follower_may_lag(self) -> None:
         told = LogHistory().settled(1, 1).whole(1, BOTH, epoch=1, hw=0).whole(2, epoch=1, hw=0)
         assert held(self.judge, told.at_rest().whole(1, BOTH, epoch=1, hw=2)) == []
+
+    def test_disks_that_differ_where_the_wire_agrees(self) -> None:
+        told = self.rested(BOTH, stamped(1, 2, "c"))
+        one, other = (held_on_disk(broker, BOTH, epochs=((0, 0),)) for broker in (1, 2))
+        assert held(self.judge, told.on_disk(one, other)) == ["replicated", "replicated"]
+        other = held_on_disk(2, stamped(0, 0, "a", "y"), epochs=((0, 0),))
+        assert broken(self.judge, told.on_disk(one, other)) == ["replicated"]
+        assert labels(self.judge, told) == {"divergent-prefix"}
+
+    def test_compacted_logs_and_lost_epoch_files_are_not_compared(self) -> None:
+        for told in (LogHistory().created(cleanup_policy="compact"), LogHistory().hit("remove-epoch-checkpoint", 2)):
+            told.settled(1, 1).at_rest().whole(1, BOTH, epoch=1, hw=2).whole(2, A, epoch=1, hw=1)
+            assert said(self.judge, told) == []
+
+
+# --- what followers keep (KIP101-TRUNC-01)
+
+TAIL = stamped(0, 2, "t")
+
+
+class TestWhatFollowersKeep:
+    judge = records.followers_cut_nothing_of_the_leader
+
+    def follower(self, *after: object) -> LogHistory:
+        """3 holds all that 1 does; then 2 leads, with all of it."""
+        told = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=2).whole(3, BOTH, TAIL, epoch=0, hw=2)
+        return told.settled(2, 1).whole(2, BOTH, TAIL, epoch=1, hw=2).whole(3, *after, epoch=1, hw=2)  # type: ignore[arg-type]
+
+    def test_a_tail_cut_to_the_watermark_though_the_leader_has_it(self) -> None:
+        assert broken(self.judge, self.follower(BOTH)) == ["epoch-change"]
+        assert labels(self.judge, self.follower(BOTH)) == {""}
+
+    def test_a_cut_below_the_watermark(self) -> None:
+        assert labels(self.judge, self.follower()) == {"phantom-truncation"}
+
+    def test_a_cut_below_the_watermark_over_a_restart(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, BOTH, epoch=0, hw=2).whole(3, BOTH, epoch=0, hw=2).restart(3)
+        assert broken(self.judge, told.whole(3, epoch=0, hw=0)) == ["restart"]
+
+    def test_all_is_kept(self) -> None:
+        assert held(self.judge, self.follower(BOTH, TAIL)) == ["epoch-change"]
+        told = LogHistory().settled(1, 0).whole(1, BOTH, epoch=0, hw=2).whole(3, BOTH, epoch=0, hw=1).restart(3)
+        assert held(self.judge, told.whole(3, BOTH, epoch=0, hw=0)) == ["restart"]
+
+    def test_a_tail_that_the_next_leader_never_had(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=2).whole(3, BOTH, TAIL, epoch=0, hw=2)
+        told.settled(2, 1).whole(2, BOTH, epoch=1, hw=2).whole(3, BOTH, epoch=1, hw=2)
+        assert held(self.judge, told) == ["epoch-change"]
+
+    def test_a_tail_that_came_and_went_with_the_leaders(self) -> None:
+        """Cut under a leader without it, and its own leader was elected again before it could be fetched anew."""
+        told = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=2).whole(3, BOTH, TAIL, epoch=0, hw=2)
+        told.settled(2, 1).elect_uncleanly(2).settled(1, 2).whole(1, BOTH, TAIL, epoch=2, hw=2)
+        assert held(self.judge, told.whole(3, BOTH, epoch=2, hw=2)) == []
+
+    def test_an_unclean_election_takes_what_was_committed(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=3).whole(3, BOTH, TAIL, epoch=0, hw=3)
+        told.elect_uncleanly(2).settled(2, 1).whole(2, BOTH, epoch=1, hw=2).whole(3, BOTH, epoch=1, hw=2)
+        assert held(self.judge, told) == ["epoch-change"]
+
+    @pytest.mark.parametrize("fault", ["cut-tail-above", "remove-epoch-checkpoint", "wipe-disk", "reassignment"])
+    def test_a_replica_that_lost_its_disk_or_was_copied_anew(self, fault: str) -> None:
+        told = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=3).whole(3, BOTH, TAIL, epoch=0, hw=3)
+        told.hit(fault, 3, partition="topic-0").settled(2, 1).whole(2, BOTH, TAIL, epoch=1, hw=3)
+        assert held(self.judge, told.whole(3, epoch=1, hw=0)) == []
+
+    def test_a_replica_that_was_none_for_a_while(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, BOTH, epoch=0, hw=2).whole(3, BOTH, epoch=0, hw=2)
+        told.settled(1, 1, replicas=(1, 2), isr=(1, 2)).settled(1, 1).whole(3, epoch=1, hw=0)
+        assert held(self.judge, told) == []
+
+    def test_what_the_log_start_passed(self) -> None:
+        told = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=3).whole(3, BOTH, TAIL, epoch=0, hw=3)
+        told.trim(1, 2).settled(2, 1).whole(2, TAIL, epoch=1, hw=3, start=2)
+        assert held(self.judge, told.whole(3, TAIL, epoch=1, hw=3, start=2)) == ["epoch-change"]
+
+    def test_the_doomed_tail_of_a_zombie(self) -> None:
+        told = LogHistory().settled(1, 0).hit("cut-off-from-controllers", 1).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
+        told.produce(1, "t", at=0, acks=1).whole(1, stamped(0, 0, "t"), epoch=0, hw=0).whole(2, epoch=1, hw=0)
+        assert held(self.judge, told.settled(2, 1).whole(1, epoch=1, hw=0)) == []

@@ -130,7 +130,7 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
     writes = [(write, _epoch_of(story, write, stamps)) for write in committed]
     lost: set[tuple[int, str]] = set()
     kept_as: dict[tuple[int, int], Held] = {}
-    for read in filter(story.led, story.reads):
+    for read in (read for read in story.reads if story.led(read) and (read.whole or read.by_consumer)):
         case, kept, shown = "kept" if read.whole else "readable", -1, _shown(read)
         first = bisect_left(writes, shown.start, key=lambda pair: pair[0].offset + len(pair[0].values) - 1)
         for write, epoch in writes[first : bisect_left(writes, shown.stop, key=lambda pair: pair[0].offset)]:
@@ -141,7 +141,7 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
             if trouble := _gone(read, write, shown, story.deletes, kept_as):
                 lost.add((write.event, case))
                 yield Finding(False, case, (write.event, read.event), trouble, "lost-write")
-            elif epoch < read.cur:
+            elif epoch < read.cur and read.value_at(max(write.offset, shown.start)) is not None:
                 kept = write.event
         if kept >= 0:
             yield Finding(True, case, (kept, read.event))
