@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,8 @@ from history.shards import Column
 
 MOST_LINES = 40
 """Of one step, or before what shows the violation where there are no steps."""
+TAGS = ("do", "fault")
+"""The fields that tell the kind of a step, and of a fault in it."""
 SEEN_AGAIN = "Seen again: "
 """How the line begins that says what replays showed; it is known only after the report is written."""
 
@@ -65,20 +67,29 @@ def _seen(history: History, observation: Observation) -> list[str]:
 
 
 def _course(history: History, observation: Observation) -> list[str]:
-    """The steps of a machine with what happened in each, or all of it for a probe."""
-    steps = taken(history)
+    """The steps of a machine with what happened in each, or all of it for a probe.
+
+    Names of topics and groups are told without the example's, which they all carry.
+    """
+    example = history.example.example
+    about = ", ".join(f"`{name}`" for name in sorted(places(history, observation.events)))
+    note = f"Times are seconds since the example began; names are told without `-{example}`."
+    told = [line.replace(f"-{example}", "") for line in _told(history, observation)]
+    return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *told]
+
+
+def _told(history: History, observation: Observation) -> Iterator[str]:
     partitions = sorted(places(history, observation.events))
     telling = Telling(history, partitions, observation.events)
-    about = f" Events are those about {', '.join(f'`{name}`' for name in partitions)}." if partitions else ""
-    note = f"Times are seconds since the example began.{about}"
-    head = ["## What happened", "", note, ""]
+    steps = taken(history)
     if not steps:
-        return [*head, *_block(telling.lines(), observation)]
-    lines = [*head, "Before the first step:", "", *_block(telling.lines(0, steps[0].begin), observation)]
+        yield from _block(telling.lines())
+        return
+    yield from ("Before the first step:", "", *_block(telling.lines(0, steps[0].begin)))
     for step in steps:
-        lines += _step(history, step, partitions)
-        lines += _block(telling.lines(step.begin, step.end), observation)
-    return [*lines, *_rest(history, telling, observation)]
+        yield from _step(history, step, partitions)
+        yield from _block(telling.lines(step.begin, step.end))
+    yield from _rest(history, telling)
 
 
 def _step(history: History, step: Taken, partitions: Sequence[str]) -> list[str]:
@@ -88,12 +99,12 @@ def _step(history: History, step: Taken, partitions: Sequence[str]) -> list[str]
     return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
 
 
-def _rest(history: History, telling: Telling, observation: Observation) -> list[str]:
+def _rest(history: History, telling: Telling) -> list[str]:
     begins = [e.n for e in history.events if isinstance(e, Note) and e.text == REST_NOTE]
-    return ["**At rest**", "", *_block(telling.lines(begins[0]), observation)] if begins else []
+    return ["**At rest**", "", *_block(telling.lines(begins[0]))] if begins else []
 
 
-def _block(lines: Sequence[str], observation: Observation) -> list[str]:
+def _block(lines: Sequence[str]) -> list[str]:
     """The last lines before what shows the violation are worth most; what is left out is said."""
     if not lines:
         return []
@@ -106,9 +117,9 @@ def _block(lines: Sequence[str], observation: Observation) -> list[str]:
 
 def in_words(step: dict[str, Any]) -> str:
     """`produce, on strict-0, records 3`: the kind of a step and its parameters."""
-    kind, *rest = step.values()
-    told = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in zip(list(step)[1:], rest, strict=True)]
-    return ", ".join([str(kind), *told])
+    tag = next((tag for tag in TAGS if isinstance(step.get(tag), str)), "")
+    told = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in step.items() if name != tag]
+    return ", ".join([*([step[tag]] if tag else []), *told])
 
 
 def _value(value: Any) -> str:

@@ -16,7 +16,7 @@ LONGEST = 400
 KIT = "kit"
 """Who the tape says was asked for times and waits: that tells nothing about a cluster."""
 UNTOLD = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop", "terminate"})
-"""Calls whose fault is an event of its own."""
+"""Calls whose fault is an event of its own, when they succeed."""
 
 Plain = dict[str, Any]
 
@@ -56,7 +56,9 @@ class Telling:
         return ""
 
     def _answered(self, call: AnyEvent, answer: Answer, always: bool) -> str:
-        if not isinstance(call, Call) or call.node == KIT or call.op in UNTOLD or not self._concerns(call, answer):
+        if not isinstance(call, Call) or call.node == KIT or not self._concerns(call, answer):
+            return ""
+        if call.op in UNTOLD and answer.outcome == "ok":
             return ""
         if call.op == "metadata" and answer.outcome == "ok":
             return self._seen(call, answer, always)
