@@ -213,8 +213,8 @@ class TestCommittedMeansKept:
         assert held(self.judge, moved(written()).fetch(2, B, epoch=1, hw=2, start=1, offset=0)) == ["readable"]
 
     def test_a_log_start_that_is_lower_under_the_next_leader(self) -> None:
-        """It had not heard of the trim, or forgot it in a crash; what it shows again must be right."""
-        told = written().trim(1, 2).whole(1, epoch=0, hw=2, start=2)
+        """It forgot the trim in a crash; what it shows again must be right."""
+        told = written().trim(1, 2, error=Error.REQUEST_TIMED_OUT).whole(1, epoch=0, hw=2, start=2).restart(2)
         assert held(self.judge, moved(told).whole(2, BOTH, epoch=1, hw=2, start=0)) == ["kept"]
 
     def test_a_fetch_from_further_up_does_not_show_it(self) -> None:
