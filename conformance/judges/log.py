@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judges import agreement, epochs, membership, offsets, positions, records
+from conformance.judges import agreement, epochs, membership, offsets, positions, records, trims
 from conformance.judges.judge import Judge
 
 LOG_JUDGES: tuple[Judge, ...] = (
@@ -39,4 +39,5 @@ LOG_JUDGES: tuple[Judge, ...] = (
     positions.genuine_positions_are_not_diverged,
     positions.truncation_is_told,
     positions.range_errors_are_below_the_log_start,
+    trims.trims_reach_all_live_replicas,
 )
