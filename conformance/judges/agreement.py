@@ -57,9 +57,12 @@ def end_of(story: PartitionStory) -> End | None:
 
 
 def _had_time(story: PartitionStory) -> bool:
-    """Did all brokers answer to the end, and name one another alive for long, with no fault left?"""
+    """Did all brokers answer to the end, and name one another alive for long, with no fault left?
+
+    A fault that was taken back is not left, though it may not count as healed: that takes a full ISR, which is the question.
+    """
     cluster, end = story.cluster, story.cluster.time(story.cluster.disagreed)
-    if cluster.healed < 0 or any(span.ended == NEVER for span in cluster.spans):
+    if cluster.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in cluster.spans):
         return False
     alive: dict[str, float] = {}
     for seen in story.seen:

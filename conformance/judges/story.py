@@ -636,7 +636,7 @@ class _Reader:
     def _surroundings(self, event: AnyEvent) -> None:
         if isinstance(event, Fault):
             self.cluster.note_fault(_broken(event))
-        elif isinstance(event, Premise) and event.what == HEALED:
+        elif isinstance(event, Premise) and event.what == HEALED and event.met:
             self.cluster.healed = event.n
         elif isinstance(event, Premise) and event.what == AT_REST:
             self.cluster.rest, self.cluster.disagreed = (event.n, -1) if event.met else (-1, event.n)

@@ -157,17 +157,21 @@ BUGS: dict[str, Bug] = {
         *_of_row("KIP101-INV-19", ("committed-epoch-lost", "committed offsets come back without their epoch")),
         *_of_row(
             "KIP101-INV-20",
-            ("genuine-pair-flagged", "the end of an older epoch is told one too low"),
+            ("genuine-pair-flagged", "the end of an older epoch is told one too low", "false-truncation"),
+            ("epoch-end-by-watermark", "the newest epoch ends at the high watermark", "false-truncation"),
             also=("KIP320-OFLE-08", "KIP320-FETCH-09"),
         ),
         *_of_row(
-            "KIP320-CONS-02",
+            "KIP320-FETCH-06",
             ("silent-truncation", "a diverged fetch is answered with records", "silent-truncation"),
+            also=("KIP320-CONS-02",),
+        ),
+        *_of_row(
+            "KIP320-DR-02",
             ("deleted-record-returned", "a fetch below the log start is served", "deleted-record-returned"),
         ),
         *_of_row(
             "KIP320-FETCH-03", ("newer-epoch-served", "a request with a newer current epoch is served", "fence-leak")
         ),
-        *_of_row("KIP320-OFLE-01", ("epoch-end-by-watermark", "the newest epoch ends at the high watermark")),
     )
 }

@@ -70,14 +70,14 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "epoch-beyond-log-end": [WRITE, MOVE, *disturbed(cut_off(), TO_DEPOSED)],
     "committed-epoch-lost": [WRITE, Join(), PollGroup(), PollGroup(), AskCommitted()],
     "genuine-pair-flagged": [WRITE, READ, MOVE, WRITE, Recall()],
-    "silent-truncation": [WRITE, MOVE, WRITE, FetchAt(before_end=0, last_back=1)],
+    "silent-truncation": [WRITE, MOVE, WRITE, Read(whole=True), FetchAt(before_end=0, last_back=1)],
     "deleted-record-returned": [Produce(records=3), Trim(keep=0), FetchAt(before_end=2)],
     "newer-epoch-served": [WRITE, Read(epochs_back=-1)],
     "epoch-end-by-watermark": disturbed(
         ISOLATED,
         TO_DEPOSED,
-        AskEpoch(role="deposed", epochs_back=1, claimed_back=1),
         Read(role="deposed", whole=True, epochs_back=1),
+        AskEpoch(role="deposed", epochs_back=1, claimed_back=1),
     ),
 }
 """`success-below-min-isr` is missing: one fault at a time leaves a strict partition two replicas in its ISR."""
