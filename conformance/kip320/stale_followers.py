@@ -152,8 +152,8 @@ def stale_follower(partition: Partition, pick: int, records: int, tells_last: bo
     yield premise(stale.id not in shrunk.isr, f"an ISR without {cut_off}: {shrunk}")
     if shrunk.leader_epoch == before.leader_epoch:  # below metadata.version 12 the shrink has raised it
         yield from copies_in_vain(stale, records)
-    away = prefer(partition, stale.other, before.leader)
-    back = prefer(partition, before.leader, stale.other)
+    away = prefer(partition, stale.other)
+    back = prefer(partition, before.leader)
     yield premise(before.leader_epoch < away.leader_epoch < back.leader_epoch, f"{before}, {away}, {back}")
     yield from is_refused(stale, back.leader_epoch, tells_last)
     yield from is_parked(stale, records)

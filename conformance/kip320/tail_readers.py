@@ -63,11 +63,13 @@ def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str,
     log = read_whole(couple, leader, state.leader_epoch)
     shared, met, known = common_prefix(reader.delivered, log), reader.position, len(reader.rewinds)
     yield premise(shared < met.offset, f"{reader.name} at {met} is ahead of what it shares with its leader, {shared}")
-    reader.read_to(log.high_watermark)
+    reached = reader.reaches(log.high_watermark)
+    answers = leader.fetch(couple.topic, couple.index, 0, current_leader_epoch=state.leader_epoch)
+    yield premise(answers.error is Error.NONE, f"{leader.node} leading at epoch {state.leader_epoch}: {answers}")
     back = [rewind.after for rewind in reader.rewinds[known:]]
     to = back[-1].offset if back else met.offset
     as_it_should = to == shared if exact else to <= shared
-    held = bool(back) and as_it_should and reader.delivered == delivered_of(log)
+    held = reached and bool(back) and as_it_should and reader.delivered == delivered_of(log)
     detail = f"{reader.name} shared {shared}, was at {met}, went back to {back}, now has {reader.delivered}"
     yield held_if(held, log, *back, reader.position, case=case, detail=detail)
 
@@ -102,7 +104,7 @@ def tail_is_cut_and_refilled(couple: Couple, kept: int, lost: int, more: int, ol
     )
     state = couple.elect(second)
     yield premise(state.leader_epoch > alone.leader_epoch, f"a new epoch: {alone} and {state}")
-    yield from cut_short(couple, state, kept, looking)
+    yield past_the_end(couple, state, looking)
     couple.write(*values(lost + more, "on the second only"), to=couple.node(second))
     yield from unchecked_fetches(couple, state, kept, looking, old)
     yield from follows(couple, looking, state, "lookup", exact=True)
@@ -110,14 +112,11 @@ def tail_is_cut_and_refilled(couple: Couple, kept: int, lost: int, more: int, ol
     yield from again(couple, (looking, fetching), asleep, more)
 
 
-def cut_short(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader) -> Iterator[Said]:
-    """Premise: before anybody writes, the position is past the end, and the leader's word is that its epoch ended earlier."""
-    node, current = couple.bench.node(state.leader), state.leader_epoch
-    offset, epoch = reader.position.offset, reader.position.epoch
-    silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
-    told = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
-    lacks = silent.error is Error.OFFSET_OUT_OF_RANGE and diverges(told, epoch, cut)
-    yield premise(lacks, f"{offset} past the end, divergence from {cut}: {silent}, {told}")
+def past_the_end(couple: Couple, state: PartitionMetadata, reader: Reader) -> Said:
+    """Premise: before anybody writes, the log ends before the position, and who sends no epoch hears just that."""
+    node, offset = couple.bench.node(state.leader), reader.position.offset
+    answer = node.fetch(couple.topic, 0, offset, current_leader_epoch=state.leader_epoch)
+    return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 
 def again(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Said]:
@@ -133,6 +132,5 @@ def again(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: in
     final = couple.settled()
     log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)
     for reader in (*awake, asleep):
-        reader.read_to(log.high_watermark)
-        held = reader.delivered == delivered_of(log)
+        held = reader.reaches(log.high_watermark) and reader.delivered == delivered_of(log)
         yield held_if(held, log, reader.position, case="repeated", detail=f"{reader.name} has {reader.delivered}")

@@ -92,6 +92,11 @@ class Reader:
         what = f"{self.name} reading {self.partition.name} up to {offset}"
         self.partition.bench.eventually(lambda: self.poll() and self.position.offset >= offset, what)
 
+    def reaches(self, offset: int, within: float = 10.0) -> bool:
+        """Whether polling brings it there in time: for where a broker that answers may keep it from that."""
+        what = f"{self.name} at {offset}"
+        return self.partition.bench.settles(lambda: self.poll() and self.position.offset >= offset, what, within)
+
     def _fetch(self, leader: NodeClient, epoch: int) -> FetchedPartition:
         return leader.fetch(
             self.partition.topic,
