@@ -40,16 +40,20 @@ class TestEpochsInAnswers:
             .refused(1, 2, Error.FENCED_LEADER_EPOCH)
             .refused(1, 4, Error.UNKNOWN_LEADER_EPOCH)
         )
-        assert held(self.judge, told.settled(1, 3)) == ["answers"] * 3 + ["fence"]
-        assert held(self.judge, told.settled(2, 4).refused(1, 3, Error.FENCED_LEADER_EPOCH))[-2:] == [
-            "answers",
-            "fence",
+        assert held(self.judge, told.settled(1, 3)) == ["fence"]
+        assert held(self.judge, told.settled(2, 4).refused(1, 3, Error.FENCED_LEADER_EPOCH)) == ["answers"] * 3 + [
+            "fence"
         ]
+        assert held(self.judge, LogHistory().settled(1, 3).hit("pause", 3).settled(1, 3)) == ["answers"] * 3
+
+    def test_an_epoch_is_unknown_above_the_one_that_was_served(self) -> None:
+        told = LogHistory().settled(1, 3).fetch(1, epoch=3, hw=0).refused(1, 4, Error.UNKNOWN_LEADER_EPOCH)
+        assert held(self.judge, told) == ["fence"]
 
     def test_brokers_that_have_not_heard_yet(self) -> None:
         told = LogHistory().settled(1, 3).metadata(1, 2, 4).metadata(2, 1, 3).metadata(3, 2, 4).metadata(2, 2, 4)
         told.refused(1, 3, Error.FENCED_LEADER_EPOCH).refused(2, 4, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(self.judge, told) == ["answers"] * 4
+        assert held(self.judge, told) == ["answers"] * 2
 
     def test_a_restarted_broker_replays_what_it_had_known(self) -> None:
         told = LogHistory().settled(2, 3).refused(1, 2, Error.FENCED_LEADER_EPOCH).restart(1).metadata(1, 1, 2)

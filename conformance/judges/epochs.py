@@ -72,26 +72,35 @@ def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
     last: dict[tuple[str, int], Seen] = {}
     for seen in story.seen:
         key = (seen.node, story.incarnation(seen))
-        if (before := last.get(key)) is not None and before.event < seen.asked:
+        before = last.get(key)
+        # That nothing changed is worth telling only where something might have.
+        if before is not None and before.event < seen.asked and _may_differ(story, before, seen):
             shown = f"{seen.node} said epoch {before.epoch}, then {seen.epoch}"
-            by = (before.event, seen.event)
-            yield Finding(seen.epoch >= before.epoch, "answers", by, shown, "epoch-regression")
+            yield Finding(seen.epoch >= before.epoch, "answers", (before.event, seen.event), shown, "epoch-regression")
         last[key] = seen
     yield from _fences_never_fall(story)
 
 
+def _may_differ(story: PartitionStory, before: Seen, seen: Seen) -> bool:
+    return before.epoch != seen.epoch or story.cluster.fault_between(before.event, seen.asked)
+
+
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """A broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
+    knowledge = Knowledge(story)
     floors: dict[tuple[str, int], Refusal] = {}
     for refusal in filter(lambda one: _tells(story, one), story.refusals):
         key = (refusal.node, story.incarnation(refusal))
         floor = floors.get(key)
-        if refusal.error == UNKNOWN_LEADER_EPOCH and floor is not None and floor.event < refusal.asked:
+        if refusal.error == FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
+            floors[key] = refusal
+        elif refusal.error == UNKNOWN_LEADER_EPOCH and floor is not None and floor.event < refusal.asked:
             shown = f"{refusal.node} was past epoch {floor.cur}, then knew none from {refusal.cur} on"
             by = (floor.event, refusal.event)
             yield Finding(refusal.cur > floor.cur + 1, "fence", by, shown, "epoch-regression")
-        if refusal.error == FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
-            floors[key] = refusal
+        elif refusal.error == UNKNOWN_LEADER_EPOCH and not knowledge.acted(refusal, refusal.cur):
+            served = knowledge.acted(refusal, 0)
+            yield from [Finding(True, "fence", (served, refusal.event))] if served else []
 
 
 def _tells(story: PartitionStory, refusal: Refusal) -> bool:
@@ -103,12 +112,14 @@ def _tells(story: PartitionStory, refusal: Refusal) -> bool:
 def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
     """No epoch has two leaders, whoever is asked."""
     first: dict[int, tuple[int, int]] = {}
+    known: set[tuple[str, int, int]] = set()
     for seen in story.seen:
-        if seen.leader >= 0:
-            event, leader = first.setdefault(seen.epoch, (seen.event, seen.leader))
-            if event != seen.event:
-                shown = f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
-                yield Finding(leader == seen.leader, "metadata", (event, seen.event), shown)
+        event, leader = first.setdefault(seen.epoch, (seen.event, seen.leader)) if seen.leader >= 0 else (-1, -1)
+        # What a broker said once, it says each time.
+        if leader >= 0 and event != seen.event and (one := (seen.node, seen.epoch, seen.leader)) not in known:
+            known.add(one)
+            shown = f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
+            yield Finding(leader == seen.leader, "metadata", (event, seen.event), shown)
     for refusal in story.refusals:
         if refusal.hint is not None and refusal.hint[1] >= 0:
             epoch, named = refusal.hint
