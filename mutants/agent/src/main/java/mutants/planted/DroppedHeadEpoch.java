@@ -7,7 +7,7 @@ import mutants.Reach;
 import net.bytebuddy.asm.Advice;
 import org.apache.kafka.common.TopicPartition;
 
-/** The entry that covers a log start which was moved into its epoch goes with those before it. */
+/** The entry that covers a log start which was moved into its epoch goes with those before it, unless it is the newest. */
 public class DroppedHeadEpoch {
     private static final String CACHE = "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache";
 
@@ -39,7 +39,7 @@ public class DroppedHeadEpoch {
                 @Advice.Enter boolean rewrites,
                 @Advice.Argument(0) TreeMap<?, ?> epochs,
                 @Advice.Return List<?> removed) {
-            if (rewrites && !removed.isEmpty()) {
+            if (rewrites && !removed.isEmpty() && epochs.size() > 1) {
                 epochs.pollFirstEntry();
             }
         }
