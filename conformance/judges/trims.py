@@ -108,7 +108,11 @@ def _fetched_since(story: PartitionStory, end: End) -> Iterator[Finding]:
 
 
 def _maps(story: PartitionStory, end: End) -> Iterator[Finding]:
-    """No more than one entry begins at or below the log start, and that one at it."""
+    """No more than one entry begins at or below the log start, and that one at it.
+
+    Or at the first batch, where the log start is in its midst: a follower that began there took it whole
+    (UnexpectedAppendOffsetException in Partition).
+    """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
     done = [told[-1].event for told in (story.trims, story.cluster.faults) if told]
     trimmed = bool(story.trims) or any(span.fault == "delete-records" for span in story.cluster.spans)
@@ -117,7 +121,8 @@ def _maps(story: PartitionStory, end: End) -> Iterator[Finding]:
         if start <= 0 or not entries:
             continue
         written = story.cluster.time(held.event) - story.cluster.time(max(done)) > WRITTEN_WITHIN
-        fine = entries[0][1] >= start and all(first > start for _, first in entries[1:])
+        begins = held.batches[0][0] if held.batches and held.batches[0][1] >= start else start
+        fine = entries[0][1] >= min(start, begins) and all(first > start for _, first in entries[1:])
         if fine or written:
             shown = f"{held.node} starts at {start}, with the entries {entries}"
             yield Finding(fine, "entries", (held.event,), shown)
