@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import msgspec
 
+from fixtures.consumers import CommitDone, CommittedPartition, DeliveredRecord, OffsetOf, Polled
 from fixtures.disk.checkpoint import EpochEntry
-from fixtures.consumers import DeliveredRecord, Polled
 from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
@@ -239,6 +239,13 @@ class LogHistory:
         result = CommitResult(version=8, topic=TOPIC.name, partition=0, error=error)
         return self._answered(call, OffsetCommitAnswer(version=8, partitions=(result,)))
 
+    def client_commit(self, consumer: str, offset: int, epoch: int, group: str = "g") -> Self:
+        """The same by a consumer of kafka-python."""
+        one = OffsetOf(TOPIC.name, 0, offset, epoch)
+        request = {"group": group, "offsets": [_plain(one)]}
+        self.events.append(Call(**self._now(), op="offset_commit", node=consumer, request=request))
+        return self._answered(len(self.events) - 1, CommitDone((CommittedPartition(TOPIC.name, 0),)))
+
     def committed(self, broker: int, offset: int, epoch: int, group: str = "g") -> Self:
         """What OffsetFetch shows of this partition."""
         call = self._asked(broker, "offset_fetch", group, [(TOPIC, 0)])
@@ -252,6 +259,16 @@ class LogHistory:
         self.events.append(Call(**self._now(), op="poll", node=consumer, request={}))
         one = DeliveredRecord(TOPIC.name, 0, offset, epoch, value.encode())
         return self._answered(len(self.events) - 1, Polled((one,)))
+
+    def step(self, op: str, to: tuple[int, int], *records: tuple[int, int, str], **done: Any) -> Self:
+        """The kit's own reader delivers (offset, epoch, value), rewinds after it was `told` (epoch, end), or restarts."""
+        told = {name: EpochAndOffset(*value) for name, value in done.items()}
+        delivered = [{"offset": offset, "epoch": epoch, "value": value} for offset, epoch, value in records]
+        request = {"topic": TOPIC.name, "partition": 0, "records": delivered} | _plain(told)
+        self.events.append(Call(**self._now(), op=op, node="reader", request=request))
+        answer = Answer(**self._now(), call=len(self.events) - 1, outcome="ok", value={"offset": to[0], "epoch": to[1]})
+        self.events.append(answer)
+        return self
 
     # --- disks
 

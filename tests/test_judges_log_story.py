@@ -19,6 +19,8 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
         .settled(1, 0)
         .whole(1, BOTH, epoch=0, hw=2)
         .fetch(2, BOTH, epoch=0, hw=2)
+        .step("deliver", (2, 0), (0, 0, "a"), (1, 0, "b"))
+        .commit(1, 2, 0)
     )
     tail = stamped(0, 2, "t")
     told.produce(1, "t", at=2, acks=1).whole(1, BOTH, tail, epoch=0, hw=2).produce(1, "u", lost=True).kill(1)
@@ -35,6 +37,7 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
         2, after, last, epoch=3, hw=5, start=3
     )
     told.produce(1, "z", error=Error.NOT_ENOUGH_REPLICAS).heal("cut-off-from-controllers", 1)
+    told.epoch_end(2, 0, (0, 2), 3).step("rewind", (2, 0), told=(0, 2)).committed(2, 2, 0)
     told.settled(2, 3).fetch(1, BOTH, after, last, epoch=3, hw=5).refused(1, 2, Error.FENCED_LEADER_EPOCH)
     told.all_healed().at_rest().settled(2, 3)
     for broker, start in ((1, 0), (2, 3), (3, 3)):

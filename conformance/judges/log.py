@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judges import agreement, epochs, membership, offsets, positions, records, trims
+from conformance.judges import agreement, commits, epochs, membership, offsets, positions, readers, records, trims
 from conformance.judges.judge import Judge
 
 LOG_JUDGES: tuple[Judge, ...] = (
@@ -40,4 +40,7 @@ LOG_JUDGES: tuple[Judge, ...] = (
     positions.truncation_is_told,
     positions.range_errors_are_below_the_log_start,
     trims.trims_reach_all_live_replicas,
+    commits.commits_are_shown_with_their_epoch,
+    commits.commits_survive_their_coordinator,
+    readers.readers_miss_nothing_that_survives,
 )

@@ -30,6 +30,11 @@ class OwnLog(msgspec.Struct, frozen=True):
     start: int
     appended: int
 
+    @property
+    def begins(self) -> int:
+        """From which offset on `held` is known."""
+        return self.low if self.low >= 0 else self.start
+
     def from_offset(self, offset: int) -> Held | None:
         """The first batch with anything at or above an offset that was there for certain."""
         place = bisect_left(self.held, offset, key=lambda batch: batch.last)

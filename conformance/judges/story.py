@@ -269,6 +269,19 @@ class Delivered(msgspec.Struct, frozen=True):
     value: str | None
 
 
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """What the kit's own epoch-aware reader did: `deliver` records (offset, epoch, value), `rewind` after it was `told`
+    (epoch, end offset), or `restart`. `to` is its position after it.
+    """
+
+    event: int
+    reader: str
+    op: str
+    to: int
+    told: tuple[int, int] | None
+    records: tuple[tuple[int, int, str | None], ...]
+
+
 class OnDisk(msgspec.Struct, frozen=True, kw_only=True):
     """What one replica held on disk. `epochs` are (epoch, start offset), None where the file was missing.
 
@@ -402,7 +415,10 @@ class PartitionStory:
         self.commits: list[Commit] = []
         self.committed: list[Committed] = []
         self.delivered: list[Delivered] = []
+        self.steps: list[Step] = []
         self.disk: list[OnDisk] = []
+        self.knowledge: object = None
+        """What was found out of it for several judges (`knowledge`)."""
         self.elections: list[int] = []
         """The calls by which an unclean election of it was asked for."""
 
@@ -613,6 +629,9 @@ class _Reader:
             "offset_fetch": self._offset_fetch,
             "poll": self._poll,
             "assigned": self._assigned,
+            "deliver": self._step,
+            "rewind": self._step,
+            "restart": self._step,
             "replicas": self._replicas,
         }
 
@@ -864,6 +883,20 @@ class _Reader:
         for one in answer.value["records"]:
             delivered = Delivered(answer.n, call.node, session, one["offset"], one["leader_epoch"], one["value"])
             self._partition(one["topic"], one["partition"]).delivered.append(delivered)
+
+    def _step(self, call: Call, answer: Answer) -> None:
+        if answer.outcome != "ok" or "topic" not in call.request:
+            return
+        request, told = call.request, call.request.get("told")
+        step = Step(
+            event=answer.n,
+            reader=call.node,
+            op=call.op,
+            to=answer.value["offset"],
+            told=(told["epoch"], told["end_offset"]) if told is not None else None,
+            records=tuple((one["offset"], one["epoch"], one["value"]) for one in request.get("records", ())),
+        )
+        self._partition(request["topic"], request["partition"]).steps.append(step)
 
     # --- disks
 
