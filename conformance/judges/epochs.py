@@ -87,7 +87,7 @@ def _may_differ(story: PartitionStory, before: Seen, seen: Seen) -> bool:
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """A broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
-    knowledge = Knowledge(story)
+    knowledge = Knowledge.of(story)
     floors: dict[tuple[str, int], Refusal] = {}
     for refusal in filter(lambda one: _tells(story, one), story.refusals):
         key = (refusal.node, story.incarnation(refusal))
@@ -189,7 +189,7 @@ def no_future_stamps(story: PartitionStory) -> Iterator[Finding]:
     A log that is truncated and appended to while its bytes are sent shows later ones, and the fence closes at that moment. So a
     hit counts where the broker had passed the epoch before it was asked, or is still served at it later.
     """
-    knowledge = Knowledge(story)
+    knowledge = Knowledge.of(story)
     for read in story.reads:
         if read.cur < 0 or not read.batches:
             continue
@@ -207,7 +207,7 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
     Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
     election the old leader may be alone in its ISR and commit what nobody will keep.
     """
-    knowledge = Knowledge(story)
+    knowledge = Knowledge.of(story)
     stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
     for write in story.writes:
         acting = knowledge.successor(write.node, write.asked)
@@ -285,7 +285,7 @@ def _case(story: PartitionStory, op: str, told: Served | Refusal) -> str:
 
 
 def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Finding]:
-    knowledge = Knowledge(story)
+    knowledge = Knowledge.of(story)
     for one in knowledge.served:
         leads = story.leaders.get(one.cur) == one.node
         usual = one.replica_id == CONSUMER and (leads or op == "fetch")
@@ -313,7 +313,7 @@ def _false_fence(story: PartitionStory, knowledge: Knowledge, refusal: Refusal) 
 
 def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
     """Answered at an epoch that the same life of the broker had passed before it was asked."""
-    knowledge = Knowledge(story)
+    knowledge = Knowledge.of(story)
     answers: list[Served | Refusal] = [one for one in knowledge.served if one.op == op]
     answers += [one for one in story.refusals if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:

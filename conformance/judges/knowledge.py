@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
-from conformance.judges.story import FENCED_LEADER_EPOCH, End, Listed, LogRead, PartitionStory, Refusal, Told
+from conformance.judges.story import FENCED_LEADER_EPOCH, End, Listed, LogRead, PartitionStory, Refusal, Seen, Told
 
 Life = tuple[str, int]
 """A node's name and which of its incarnations."""
@@ -37,6 +38,13 @@ class Knowledge:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+
+    @classmethod
+    def of(cls, story: PartitionStory) -> Knowledge:
+        """Judges of one partition share it."""
+        if not isinstance(story.knowledge, cls):
+            story.knowledge = cls(story)
+        return story.knowledge
 
     @cached_property
     def served(self) -> list[Served]:
@@ -78,22 +86,35 @@ class Knowledge:
 
     def serves_later(self, told: Asked) -> int:
         """The event by which the same life of the broker, asked afterwards, serves the epoch or an older one; 0 for none."""
-        later = self._by_life.get(self._life(told), [])
+        later, lowest = self._by_life.get(self._life(told), ([], []))
         place = bisect_right(later, told.event, key=lambda one: one.event)
+        if place == len(later) or lowest[place] > told.cur:
+            return 0
         return next((one.event for one in later[place:] if one.asked > told.event and one.cur <= told.cur), 0)
 
     def still_at(self, refusal: Refusal) -> int:
-        """The same, or it names no later epoch in its Metadata; 0 for none."""
-        life = self._life(refusal)
-        seen = (one for one in self.story.seen if one.asked > refusal.event and one.epoch <= refusal.cur)
-        named = next((one.event for one in seen if (one.node, self.story.incarnation(one)) == life), 0)
-        return named or self.serves_later(refusal)
+        """The same, or the next time that it is asked for Metadata it names no later epoch; 0 for none."""
+        named = self._seen_by_life.get(self._life(refusal), [])
+        place = bisect_right(named, refusal.event, key=lambda seen: seen.asked)
+        if place < len(named) and named[place].epoch <= refusal.cur:
+            return named[place].event
+        return self.serves_later(refusal)
 
     @cached_property
-    def _by_life(self) -> dict[Life, list[Served]]:
-        found: dict[Life, list[Served]] = {}
+    def _by_life(self) -> dict[Life, tuple[list[Served], list[int]]]:
+        """What each life of a broker served, and the lowest epoch from there on."""
+        found: dict[Life, tuple[list[Served], list[int]]] = {}
         for one in self.served:
-            found.setdefault(self._life(one), []).append(one)
+            found.setdefault(self._life(one), ([], []))[0].append(one)
+        for served, lowest in found.values():
+            lowest += [*accumulate((one.cur for one in reversed(served)), min)][::-1]
+        return found
+
+    @cached_property
+    def _seen_by_life(self) -> dict[Life, list[Seen]]:
+        found: dict[Life, list[Seen]] = {}
+        for seen in self.story.seen:
+            found.setdefault((seen.node, self.story.incarnation(seen)), []).append(seen)
         return found
 
     def _life(self, told: Told) -> Life:

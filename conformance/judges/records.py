@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import accumulate, combinations, pairwise
 from typing import NamedTuple
 
 from conformance.judges.judge import Finding, log_judge
@@ -128,12 +128,16 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
         stamps.update((record, max(batch.epoch, stamps.get(record, -1))) for record in batch.records)
     committed = sorted((w for w in story.writes if w.committed and w.values), key=lambda write: write.offset)
     writes = [(write, _epoch_of(story, write, stamps)) for write in committed]
+    ends = [(write.event, write.offset + len(write.values)) for write in story.writes if write.committed]
+    ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
     lost: set[tuple[int, str]] = set()
     kept_as: dict[tuple[int, int], Held] = {}
     for read in (read for read in story.reads if story.led(read) and (read.whole or read.by_consumer)):
         case, kept, shown = "kept" if read.whole else "readable", -1, _shown(read)
         first = bisect_left(writes, shown.start, key=lambda pair: pair[0].offset + len(pair[0].values) - 1)
-        for write, epoch in writes[first : bisect_left(writes, shown.stop, key=lambda pair: pair[0].offset)]:
+        known = bisect_left(ends, read.asked, key=lambda end: end[0])
+        stop = min(shown.stop, ends[known - 1][1]) if known else 0
+        for write, epoch in writes[first : bisect_left(writes, stop, key=lambda pair: pair[0].offset)]:
             # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
             later = write.event < read.asked and epoch <= read.cur and (write.event, case) not in lost
             if not later or not story.clean_between(min(write.asked, story.began(epoch)), read.event):
