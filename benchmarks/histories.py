@@ -81,14 +81,16 @@ class Partition:
         self.epochs = [*(entry for entry in self.epochs if entry[1] < self.end), (self.epoch, self.end)]
 
     def end_of(self, epoch: int) -> tuple[int, int]:
-        """As OffsetForLeaderEpoch answers: the largest epoch at or below, and where the next one begins."""
-        known = max((number for number, _ in self.epochs if number <= epoch), default=-1)
+        """As OffsetForLeaderEpoch answers: the largest epoch at or below (itself, below all), and where the next one begins."""
+        known = max((number for number, _ in self.epochs if number <= epoch), default=epoch)
         later = [start for number, start in self.epochs if number > epoch]
         return known, later[0] if later else self.end
 
     def trim(self) -> None:
         self.batches = self.batches[-KEPT // 2 :]
         self.start = self.batches[0].base_offset if self.batches else self.start
+        first = max((number for number, start in self.epochs if start <= self.start), default=0)
+        self.epochs = [(number, max(start, self.start)) for number, start in self.epochs if number >= first]
 
 
 class Told:

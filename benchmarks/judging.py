@@ -1,6 +1,7 @@
 """Judging: how long all judges of the log machine take over a million events, on one core, in plain Python.
 
-Events come from stored histories (a run's output directory) or are made up. Making and reading them is not counted.
+Events come from stored histories (a run's output directory) or are made up. Making and reading them is not counted; what
+is, is time of the core, so that it does not matter what else the machine does.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ EVERY = 20.0
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """Seconds by what was done: readings of the history and judges, by name."""
+    """Seconds of one core, by what was done: readings of the history and judges, by name."""
 
     examples: int = 0
     events: int = 0
@@ -77,12 +78,12 @@ def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: d
     measured.events += len(one.events)
     for judge in judges:
         if judge.reading not in readings:
-            began = time.perf_counter()
+            began = time.process_time()
             readings[judge.reading] = judge.reading(one)
-            seconds[f"reading: {_name(judge.reading)}"] += time.perf_counter() - began
-        began = time.perf_counter()
+            seconds[f"reading: {_name(judge.reading)}"] += time.process_time() - began
+        began = time.process_time()
         found = judge.over(one, readings[judge.reading])
-        seconds[f"{judge.row} {_name(judge.function)}"] += time.perf_counter() - began
+        seconds[f"{judge.row} {_name(judge.function)}"] += time.process_time() - began
         measured.observations += len(found)
         measured.violations += sum(observation.result == "violated" for observation in found)
 
