@@ -13,7 +13,17 @@ from conformance.rigs.epoch_file import entries_of, entry_of, read_epochs
 from conformance.rigs.log import Boundary, Partition
 from conformance.rigs.replicas import frozen
 from conformance.rigs.rest import at_rest, read_whole
-from conformance.rigs.turns import RECORDS, Stamped, Turn, Turns, prefer, quick_partition, seen_by, stamped
+from conformance.rigs.turns import (
+    RECORDS,
+    Stamped,
+    Turn,
+    Turns,
+    in_every_isr,
+    out_of_isr,
+    prefer,
+    quick_partition,
+    stamped,
+)
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import EpochEnd
 
@@ -105,17 +115,6 @@ def alternating_tails(
 # --- epochs without a record
 
 
-def rejoined(partition: Partition, id: int) -> bool:
-    """Is the replica in the ISR, by the word of every broker?"""
-    states = [seen_by(partition, partition.bench.id_of(name)) for name in partition.bench.brokers]
-    return all(state is not None and id in state.isr for state in states)
-
-
-def passed_by(partition: Partition, other: int, id: int) -> bool:
-    state = seen_by(partition, other)
-    return state is not None and id not in state.isr
-
-
 @scenario(
     "SC-06",
     "KIP101-TRUNC-07",
@@ -144,10 +143,10 @@ def empty_epoch(partition: Partition, end: int) -> Generator[Said, None, None]:
     yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} notes the empty epoch {epoch} at {end}")
     with frozen(bench, bench.name_of(former)):
         led = prefer(partition, successor)
-        bench.eventually(lambda: passed_by(partition, successor, former), f"{former} out of the ISR", every=OFTEN)
+        bench.eventually(lambda: out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
     began = bench.now().seconds
-    back = bench.settles(lambda: rejoined(partition, former), f"{former} in the ISR again", CONVERGES_WITHIN)
+    back = bench.settles(lambda: in_every_isr(partition, former), f"{former} in the ISR again", CONVERGES_WITHIN)
     detail = f"{former}, with nothing in epoch {epoch}, in the ISR of {successor} at {led.leader_epoch}: {back} "
     detail += f"after {bench.now().seconds - began:.1f} s"
     yield held_if(back, row="KIP101-TRUNC-07", case="empty", detail=detail)

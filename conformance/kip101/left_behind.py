@@ -13,7 +13,7 @@ from conformance.judges.story import CONVERGES_WITHIN
 from conformance.rigs.epoch_file import entries_of, read_epochs
 from conformance.rigs.log import Partition
 from conformance.rigs.rest import at_rest, read_whole
-from conformance.rigs.turns import prefer, quick_partition, seen_by, stamped
+from conformance.rigs.turns import in_every_isr, out_of_isr, prefer, quick_partition, stamped
 from fixtures.disk.held import HeldReplica
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
@@ -40,12 +40,6 @@ def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffs
 
 def down(bench: Bench, name: str, clean: bool) -> None:
     bench.stop(name, role="follower") if clean else bench.kill(name, role="follower")
-
-
-def gone_for(partition: Partition, others: list[int], id: int) -> bool:
-    """Do the others all see an ISR without the replica? Its broker is fenced then, and counts as dead."""
-    states = [seen_by(partition, other) for other in others]
-    return all(state is not None and id not in state.isr for state in states)
 
 
 def trimmed(partition: Partition, others: list[int], sizes: tuple[int, int], keep: int) -> Trim:
@@ -86,11 +80,6 @@ def readers_are_told(partition: Partition, trim: Trim) -> Iterator[Said]:
     yield held_if(below.error is Error.OFFSET_OUT_OF_RANGE, below, row="KIP320-DR-01", case="below-start")
     at_start = above.error is Error.NONE and above.diverging_epoch == EpochAndOffset(trim.purged, trim.start)
     yield held_if(at_start and not above.batches, above, row="KIP320-DR-01", case="purged-last")
-
-
-def is_back(partition: Partition, id: int) -> bool:
-    states = [seen_by(partition, partition.bench.id_of(name)) for name in partition.bench.brokers]
-    return all(state is not None and id in state.isr for state in states)
 
 
 def trimmed_entries(file: File, start: int) -> bool:
@@ -148,13 +137,13 @@ def follower_left_behind_the_trim(
     others = [state.leader, *(id for id in state.replicas if id not in (behind, state.leader))]
     knew = end_of(partition, behind).offset
     down(bench, bench.name_of(behind), clean)
-    bench.eventually(lambda: gone_for(partition, others, behind), f"{behind} out of the ISR", every=OFTEN)
+    bench.eventually(lambda: out_of_isr(partition, behind, *others), f"{behind} out of the ISR", every=OFTEN)
     trim = trimmed(partition, others, (before, after), keep)
     yield premise(knew < trim.start, f"{behind} ends at {knew}, below the log start {trim.start}")
     yield from answered_for_live_ones(trim)
     yield from readers_are_told(partition, trim)
     bench.start(bench.name_of(behind), fault="stop" if clean else "kill")
-    joined = bench.settles(lambda: is_back(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
+    joined = bench.settles(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
     at_rest(partition)
     yield from begun_anew(partition, behind, trim, joined=joined)
     yield from adopted(partition, state, trim.start)

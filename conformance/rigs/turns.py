@@ -46,6 +46,18 @@ def seen_by(partition: Partition, broker: int) -> PartitionMetadata | None:
         return None
 
 
+def in_every_isr(partition: Partition, id: int) -> bool:
+    """Is the replica in the ISR, by the word of every broker?"""
+    states = [seen_by(partition, partition.bench.id_of(name)) for name in partition.bench.brokers]
+    return all(state is not None and id in state.isr for state in states)
+
+
+def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
+    """Do all the others see an ISR without the replica? Its broker is fenced then, or in controlled shutdown."""
+    states = [seen_by(partition, other) for other in others]
+    return all(state is not None and id not in state.isr for state in states)
+
+
 def acts_as_leader(partition: Partition, id: int, after: int) -> PartitionMetadata | None:
     """The state once the broker leads at an epoch above `after` and serves at it."""
     state = seen_by(partition, id)
