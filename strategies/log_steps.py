@@ -188,6 +188,7 @@ LogStep = (
 )
 
 PARTITIONS: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
+UNCOMPACTED = PARTITIONS[:3]
 UNCLEAN_ON: tuple[PartitionName, ...] = ("loose-0",)
 ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "deposed")
 
@@ -195,6 +196,7 @@ ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "deposed")
 _ON = sampled_from([*PARTITIONS, "strict-0", "loose-0"])
 _ROLE = sampled_from(ROLES)
 _BACK = integers(-1, 2)
+_HIT = sampled_from(["leader", "follower"])
 
 
 def produces() -> SearchStrategy[Produce]:
@@ -222,7 +224,7 @@ def offset_questions() -> SearchStrategy[AskOffsets]:
 
 
 def trims() -> SearchStrategy[Trim]:
-    return builds(Trim, on=sampled_from(PARTITIONS[:3]), keep=integers(0, 3))
+    return builds(Trim, on=sampled_from(UNCOMPACTED), keep=integers(0, 3))
 
 
 def disturbances() -> SearchStrategy[Disturb]:
@@ -230,7 +232,9 @@ def disturbances() -> SearchStrategy[Disturb]:
     disks = (CutTailAbove, CutTailBelow, RemoveEpochCheckpoint)
     unclean = (UncleanElection, UncleanElectionByConfig)
     return one_of(
-        *(_standing(kind, PARTITIONS, role=sampled_from(["leader", "follower"])) for kind in (*anywhere, *disks)),
+        *(_standing(kind, PARTITIONS, role=_HIT) for kind in anywhere),
+        # Those write something to damage, without a key.
+        *(_standing(kind, UNCOMPACTED, role=_HIT) for kind in disks),
         # On the machine's own partition: that is what the others are compared with.
         *(_standing(kind, UNCLEAN_ON, own_topic=sampled_from([False])) for kind in unclean),
     )
@@ -243,7 +247,7 @@ def _standing(kind: Any, on: tuple[PartitionName, ...], **drawn: SearchStrategy[
 def shakes() -> SearchStrategy[Shake]:
     return one_of(
         *(_passing(kind, PARTITIONS) for kind in (MoveLeader, PreferredElection, Reassignment, RollingRestart)),
-        *(_passing(kind, PARTITIONS[:3]) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
+        *(_passing(kind, UNCOMPACTED) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
     )
 
 
