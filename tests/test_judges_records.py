@@ -337,6 +337,10 @@ class TestKeptThroughFaults:
         assert held(self.judge, told) == []
         assert held(self.judge, told.fetch(2, epoch=1, hw=2, offset=2, replica=-3)) == ["kept"]
 
+    def test_a_fetch_that_diverges_shows_nothing(self) -> None:
+        told = moved(written()).fetch(2, epoch=1, hw=2, offset=1, last=0)
+        assert said(self.judge, told) == []
+
     def test_an_answer_that_is_full_before_it_comes_to_the_record(self) -> None:
         told = moved(LogHistory().settled(1, 0).produce(1, "a", at=0).produce(1, "b", at=1)).fetch(2, A, epoch=1, hw=2)
         assert held(self.judge, told) == ["readable"]

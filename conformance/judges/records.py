@@ -167,6 +167,8 @@ def _shown(read: LogRead) -> range:
         return range(0)
     if read.whole:
         return range(start, max(read.log_end, read.high_watermark, start) + (1 << 40))
+    if read.last >= 0 and not read.batches:
+        return range(0)  # a fetch that names what it fetched last may be told of nothing but its divergence
     # An answer is cut where its bytes are enough, and a consumer of committed transactions sees no more than stable ones.
     stable = min(read.high_watermark, read.last_stable_offset) if read.last_stable_offset >= 0 else read.high_watermark
     return range(start, read.batches[-1].last + 1 if read.batches else stable)
