@@ -26,12 +26,15 @@ def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Findin
     for name in dict.fromkeys(step.reader for step in story.steps):
         kept: list[Record] = []
         position = 0
-        for step in (one for one in story.steps if one.reader == name):
+        steps = [one for one in story.steps if one.reader == name]
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
             if step.op == "deliver":
                 yield from _delivered(story, own_logs, step, kept, position)
                 kept += step.records
             elif step.op == "rewind":
-                yield from _rewound(story, own_logs, step, kept)
+                # It may take several rounds, each with an older epoch: where the last one ended counts.
+                if after is not None and after.op == "deliver":
+                    yield from _rewound(story, own_logs, step, kept)
                 kept = [record for record in kept if record[0] < step.to]
             else:
                 kept = []
@@ -50,7 +53,7 @@ def _delivered(
     before = own.at(kept[-1][0]) if kept else None
     if first < position:
         yield Finding(False, case, by, shown, "nonmonotonic-poll")
-    elif _skipped(own, position, first):
+    elif _skipped(own, max(position, read.log_start), first):
         yield Finding(False, case, by, f"{shown}, which holds {own.at(position)}", "poll-skip")
     elif before is not None and before.epoch != kept[-1][1]:
         yield Finding(False, case, by, f"{shown}, which holds {before} and not {kept[-1]}", "silent-truncation")

@@ -33,6 +33,9 @@ CONSUMER = -1
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, uncommitted tail included (catalogue, tool T2)."""
 
+COMMITS_EPOCH_FROM, SHOWS_EPOCH_FROM = 6, 5
+"""The versions of OffsetCommit and OffsetFetch from which the leader epoch is on the wire."""
+
 HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
 AT_REST = "at rest"
@@ -626,6 +629,7 @@ class _Reader:
             "delete_records": self._delete_records,
             "elect_leaders": self._elect_leaders,
             "offset_commit": self._offset_commit,
+            "txn_offset_commit": self._txn_offset_commit,
             "offset_fetch": self._offset_fetch,
             "poll": self._poll,
             "assigned": self._assigned,
@@ -840,21 +844,32 @@ class _Reader:
                 self._partition(topic, index).elections.append(call.n)
 
     def _offset_commit(self, call: Call, answer: Answer) -> None:
+        told = answer.value.get("version", COMMITS_EPOCH_FROM) if answer.outcome == "ok" else COMMITS_EPOCH_FROM
         for wanted in call.request["offsets"]:
-            error = _error_of(answer, wanted["topic"], wanted["partition"])
-            commit = Commit(
-                asked=call.n,
-                event=answer.n,
-                node=call.node,
-                group=call.request["group"],
-                offset=wanted["offset"],
-                epoch=wanted["leader_epoch"],
-                error=error,
-            )
-            self._partition(wanted["topic"], wanted["partition"]).commits.append(commit)
+            epoch = wanted["leader_epoch"] if told >= COMMITS_EPOCH_FROM else -1
+            self._commit(call, answer, wanted, epoch, _error_of(answer, wanted["topic"], wanted["partition"]))
+
+    def _txn_offset_commit(self, call: Call, answer: Answer) -> None:
+        """It shows when the transaction is committed: whether and when that was is not looked up."""
+        for wanted in call.request["offsets"]:
+            self._commit(call, answer, wanted, wanted["leader_epoch"], -1)
+
+    def _commit(self, call: Call, answer: Answer, wanted: dict[str, Any], epoch: int, error: int) -> None:
+        commit = Commit(
+            asked=call.n,
+            event=answer.n,
+            node=call.node,
+            group=call.request.get("group") or call.request["group_id"],
+            offset=wanted["offset"],
+            epoch=epoch,
+            error=error,
+        )
+        self._partition(wanted["topic"], wanted["partition"]).commits.append(commit)
 
     def _offset_fetch(self, call: Call, answer: Answer) -> None:
         if answer.outcome != "ok" or answer.value["error_code"] != NONE:
+            return
+        if answer.value.get("version", SHOWS_EPOCH_FROM) < SHOWS_EPOCH_FROM:
             return
         names = {_id_of(topic): topic for topic, _ in call.request["partitions"] or ()}
         for p in answer.value["partitions"]:
