@@ -154,7 +154,9 @@ BUGS: dict[str, Bug] = {
             ("epoch-beyond-log-end", "truncating the log leaves the epoch map as it was", "stuck"),
             also=("KIP320-REPL-09", "KIP101-STAMP-03"),
         ),
-        *_of_row("KIP101-INV-19", ("committed-epoch-lost", "committed offsets come back without their epoch")),
+        *_of_row(
+            "KIP101-INV-19", ("committed-epoch-lost", "committed offsets come back without their epoch", "lost-commit")
+        ),
         *_of_row(
             "KIP101-INV-20",
             ("genuine-pair-flagged", "the end of an older epoch is told one too low", "false-truncation"),
@@ -171,7 +173,7 @@ BUGS: dict[str, Bug] = {
             ("deleted-record-returned", "a fetch below the log start is served", "deleted-record-returned"),
         ),
         *_of_row(
-            "KIP320-FETCH-03", ("newer-epoch-served", "a request with a newer current epoch is served", "fence-leak")
+            "KIP320-FETCH-02", ("newer-epoch-served", "a request with a newer current epoch is served", "fence-leak")
         ),
     )
 }

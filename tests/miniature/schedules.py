@@ -1,12 +1,13 @@
-"""For each bug a schedule of the log machine that meets it, about as short as there is; none of them is red without the bug."""
+"""For each bug a schedule of the log machine that meets it, about as short as there is, and schedules of what is legal."""
 
 from __future__ import annotations
 
-from fixtures.faults.disk import CutTailAbove
+from fixtures.faults.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
 from fixtures.faults.elections import MoveLeader, Reassignment
 from fixtures.faults.fault import Fault
 from fixtures.faults.process import Kill, PausePastFencing
 from fixtures.faults.shapes import Isolate
+from fixtures.faults.unclean import UncleanElection
 from fixtures.faults.zombies import CutOffFromControllers
 from strategies.log_steps import (
     AskCommitted,
@@ -27,6 +28,10 @@ from strategies.log_steps import (
 
 def disturbed(fault: Fault, *meanwhile: LogStep) -> list[LogStep]:
     return [Disturb(fault=fault), *meanwhile, Heal()]  # type: ignore[arg-type]
+
+
+def disturbed_on_loose(fault: Fault, *meanwhile: LogStep) -> list[LogStep]:
+    return [Disturb(on="loose-0", fault=fault), *meanwhile, Heal()]  # type: ignore[arg-type]
 
 
 def cut_off(role: str = "leader") -> CutOffFromControllers:
@@ -57,7 +62,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "log-start-falls": [Produce(records=3), Trim(keep=1), READ, *disturbed(Kill(role="follower")), READ],
     "latest-beyond-end": [WRITE],
     "stable-beyond-watermark": disturbed(ISOLATED, TO_DEPOSED, Read(role="deposed", epochs_back=1)),
-    "metadata-epoch-falls": [*disturbed(PausePastFencing(role="leader")), READ],
+    "metadata-epoch-falls": [*disturbed(PausePastFencing(role="leader")), READ, READ],
     "two-leaders-in-one-epoch": [MOVE],
     "future-stamps": [WRITE, READ],
     "fence-leak": [MOVE, WRITE, READ, Read(epochs_back=1)],
@@ -72,7 +77,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "genuine-pair-flagged": [WRITE, READ, MOVE, WRITE, Recall()],
     "silent-truncation": [WRITE, MOVE, WRITE, Read(whole=True), FetchAt(before_end=0, last_back=1)],
     "deleted-record-returned": [Produce(records=3), Trim(keep=0), FetchAt(before_end=2)],
-    "newer-epoch-served": [WRITE, Read(epochs_back=-1)],
+    "newer-epoch-served": disturbed(cut_off(), READ, Read(role="deposed"), Read(role="deposed", epochs_back=1)),
     "epoch-end-by-watermark": disturbed(
         ISOLATED,
         TO_DEPOSED,
@@ -81,3 +86,52 @@ SCHEDULES: dict[str, list[LogStep]] = {
     ),
 }
 """`success-below-min-isr` is missing: one fault at a time leaves a strict partition two replicas in its ISR."""
+
+LOOSE = Produce(on="loose-0")
+
+LEGAL: dict[str, list[LogStep]] = {
+    "acks=1 lost with its leader": [WRITE, *disturbed(ISOLATED, TO_DEPOSED, WRITE, READ), READ],
+    "acks=0 lost with its leader": [WRITE, *disturbed(ISOLATED, Produce(acks=0, to="deposed"), WRITE, READ), READ],
+    "acks=all of unknown outcome lost": [WRITE, *disturbed(ISOLATED, ALL_TO_DEPOSED, WRITE, READ), READ],
+    "acks=all of unknown outcome kept": disturbed(PausePastFencing(role="follower"), WRITE, READ),
+    "records lost by an unclean election": [
+        LOOSE,
+        *disturbed_on_loose(
+            UncleanElection(own_topic=False), LOOSE, Read(on="loose-0"), FetchAt(on="loose-0", last_back=1)
+        ),
+        Recall(on="loose-0"),
+        Read(on="loose-0"),
+    ],
+    "the tail of the only replica lost": [LOOSE, *disturbed_on_loose(CutTailBelow(role="leader"), LOOSE), LOOSE],
+    "a lower high watermark under the next leader": [WRITE, READ, MOVE, READ, WRITE, READ],
+    "a lower log start after a crash": [
+        Produce(records=3),
+        WRITE,
+        Trim(keep=1),
+        *disturbed(Kill(role="leader"), READ),
+        READ,
+    ],
+    "epochs without records": [WRITE, MOVE, MOVE, MOVE, WRITE, AskEpoch(epochs_back=1), AskEpoch(epochs_back=2)],
+    "an end of an epoch beyond the high watermark": disturbed(
+        ISOLATED,
+        TO_DEPOSED,
+        AskEpoch(role="deposed", epochs_back=1, claimed_back=1),
+        Read(role="deposed", epochs_back=1),
+    ),
+    "an epoch that the answerer lost": [
+        WRITE,
+        MOVE,
+        WRITE,
+        *disturbed(RemoveEpochCheckpoint(role="follower", clean=True)),
+        FetchAt(role="follower", last_back=0),
+        FetchAt(role="follower", last_back=1),
+    ],
+    "a log that begins in the midst of a batch": disturbed(cut_off(), Produce(records=2), Trim(keep=1)),
+    "keys compacted away": [Produce(on="compacted-0", records=3)] * 4
+    + [READ] * 3
+    + [Read(on="compacted-0", whole=True)],
+    "a tail read from a zombie": disturbed(
+        cut_off(), TO_DEPOSED, Read(role="deposed", whole=True, epochs_back=1), Read(role="deposed"), WRITE, Recall()
+    ),
+}
+"""What is legal, though it comes close to a bug: no judge may say anything."""

@@ -1,0 +1,91 @@
+"""The log machine on the miniature: its judges catch every planted bug, and say nothing about what is honest or legal."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judges.judge import judge_all
+from conformance.kip101.log_machine import LOG_MACHINE, OPENING
+from conformance.rigs.log import new_partition
+from fixtures.faults.process import Kill
+from fixtures.wire import Error
+from fixtures.wire.records import batch
+from history.observations import Observation
+from tests.miniature.bench import MiniBench
+from tests.miniature.bugs import BUGS
+from tests.miniature.cluster import MiniCluster
+from tests.miniature.machine import MiniExample, hunt, play
+from tests.miniature.schedules import LEGAL, SCHEDULES
+
+HONEST_EXAMPLES = 40
+DRAWN = ["future-stamps", "two-leaders-in-one-epoch", "metadata-epoch-falls"]
+"""Those that turn up soon. `python -m tests.miniature` looks for all of them."""
+
+
+def said(example: MiniExample) -> list[tuple[str, str, str]]:
+    return [(one.requirement, one.case, one.detail) for one in example.violations]
+
+
+def labels(violations: list[Observation], rows: tuple[str, ...]) -> set[str]:
+    return {one.label for one in violations if one.requirement in rows}
+
+
+@pytest.mark.parametrize("name", list(SCHEDULES))
+def test_a_bug_is_caught_and_its_schedule_is_not_to_blame(name: str) -> None:
+    bug = BUGS[name]
+    honest, broken = play(LOG_MACHINE, SCHEDULES[name]), play(LOG_MACHINE, SCHEDULES[name], [name])
+    assert (said(honest), honest.trouble) == ([], "")
+    assert bug.row in {one.requirement for one in broken.violations}
+    assert bug.label in labels(broken.violations, bug.rows)
+
+
+def test_each_bug_has_a_schedule_or_a_test_of_its_own() -> None:
+    assert set(BUGS) - set(SCHEDULES) == {"success-below-min-isr"}
+
+
+def too_few_in_sync(*bugs: str) -> list[Observation]:
+    """Two of three replicas are down, and a write of which all are to have it, where two must."""
+    bench = MiniBench(MiniCluster(bugs))
+    partition = new_partition(bench, (), min_insync_replicas="2")
+    faults = bench.faults(partition.topic)
+    for left in (["broker-1", "broker-3"], ["broker-1"]):
+        faults.inject(Kill(role="follower"))
+        partition.settled(left)
+    answer = bench.node(1).produce(partition.topic, 0, batch(b"a"))
+    assert answer.error is (Error.NONE if bugs else Error.NOT_ENOUGH_REPLICAS)
+    partition.settled(["broker-1"])
+    faults.heal_all()
+    return [one for one in judge_all(LOG_MACHINE.judges, bench.tape.history) if one.result == "violated"]
+
+
+def test_success_below_the_minimum_is_caught() -> None:
+    """The machine's faults come one at a time, so that it never gets there."""
+    assert too_few_in_sync() == []
+    assert {one.requirement for one in too_few_in_sync("success-below-min-isr")} == {"KIP101-INV-17"}
+
+
+@pytest.mark.parametrize("name", list(LEGAL))
+def test_what_is_legal_is_left_alone(name: str) -> None:
+    example = play(LOG_MACHINE, LEGAL[name])
+    assert (said(example), example.trouble) == ([], "")
+    assert example.observations
+
+
+def test_the_opening_is_honest() -> None:
+    example = play(LOG_MACHINE, OPENING)
+    assert (said(example), example.trouble) == ([], "")
+
+
+def test_drawn_schedules_are_honest() -> None:
+    found = hunt(LOG_MACHINE, examples=HONEST_EXAMPLES)
+    assert found.shortest is None, said(found.shortest)
+    assert found.examples >= HONEST_EXAMPLES
+    assert found.troubles == []
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_hypothesis_finds_and_shrinks_a_bug(name: str) -> None:
+    found = hunt(LOG_MACHINE, [name], examples=40, rows=BUGS[name].rows)
+    assert found.shortest is not None
+    assert len(found.shortest.steps) <= 6
+    assert said(play(LOG_MACHINE, found.shortest.steps)) == []
