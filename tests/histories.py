@@ -239,6 +239,11 @@ class LogHistory:
         result = CommitResult(version=8, topic=TOPIC.name, partition=0, error=error)
         return self._answered(call, OffsetCommitAnswer(version=8, partitions=(result,)))
 
+    def in_transaction(self, broker: int, offset: int, epoch: int, group: str = "g") -> Self:
+        """TxnOffsetCommit of this partition."""
+        call = self._asked(broker, "txn_offset_commit", "id", group, 0, 0, [NewOffset(TOPIC, 0, offset, epoch)])
+        return self._lost(call)
+
     def client_commit(self, consumer: str, offset: int, epoch: int, group: str = "g") -> Self:
         """The same by a consumer of kafka-python."""
         one = OffsetOf(TOPIC.name, 0, offset, epoch)
@@ -246,9 +251,9 @@ class LogHistory:
         self.events.append(Call(**self._now(), op="offset_commit", node=consumer, request=request))
         return self._answered(len(self.events) - 1, CommitDone((CommittedPartition(TOPIC.name, 0),)))
 
-    def committed(self, broker: int, offset: int, epoch: int, group: str = "g") -> Self:
+    def committed(self, broker: int, offset: int, epoch: int, group: str = "g", stable: bool = True) -> Self:
         """What OffsetFetch shows of this partition."""
-        call = self._asked(broker, "offset_fetch", group, [(TOPIC, 0)])
+        call = self._asked(broker, "offset_fetch", group, [(TOPIC, 0)], require_stable=stable)
         found = CommittedOffset(version=8, topic=TOPIC.name, partition=0, offset=offset, leader_epoch=epoch)
         return self._answered(call, OffsetFetchAnswer(version=8, partitions=(found,)))
 

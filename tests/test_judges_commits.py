@@ -35,6 +35,19 @@ class TestCommitted:
         told = LogHistory().commit(1, 3, 0).commit(1, 5, 1, error=Error.ILLEGAL_GENERATION)
         assert broken(self.judge, told.committed(1, 5, 1)) == ["committed"]
 
+    def test_a_new_coordinator_that_is_not_asked_for_stable_offsets(self) -> None:
+        """For a moment it shows what it had when its watermark was behind."""
+        told = LogHistory().commit(1, 3, 0).kill(1).committed(2, -1, -1, stable=False)
+        assert held(self.judge, told) == []
+        told = LogHistory().commit(1, 3, 0).committed(1, -1, -1, stable=False)
+        assert broken(self.judge, told) == ["committed"]
+
+    def test_a_transaction_may_show_its_offsets_at_any_time(self) -> None:
+        for shown in ((3, 0), (5, 1)):
+            told = LogHistory().commit(1, 3, 0)
+            told.in_transaction(1, 5, 1).committed(1, *shown)
+            assert held(self.judge, told) == ["committed"]
+
     def test_another_group_and_nothing_committed(self) -> None:
         told = LogHistory().commit(1, 3, 0).committed(1, -1, -1, group="other")
         assert held(self.judge, told) == []

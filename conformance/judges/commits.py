@@ -89,6 +89,10 @@ def _shown(story: PartitionStory) -> Iterator[Shown]:
         acknowledged = [one for one in known if one.error == NONE]
         if not acknowledged or not _is_current(story, fetch) or not _is_clean(story, acknowledged[-1], fetch):
             continue
+        # Its coordinator may be new: until its watermark has caught up it shows what it had committed before to those
+        # that do not ask for stable offsets (KAFKA-14499). Clients do.
+        if not fetch.stable and story.cluster.fault_between(acknowledged[-1].asked, fetch.event):
+            continue
         racing = [c for c in ahead[place : place + 64] if c.group == fetch.group and c.asked < fetch.event]
         yield Shown(fetch, acknowledged[-1], [*known, *(c for c in racing if c.error not in REFUSED)])
 

@@ -254,11 +254,12 @@ class Commit(Told, frozen=True, kw_only=True):
 
 
 class Committed(Told, frozen=True, kw_only=True):
-    """What OffsetFetch showed; offset -1 for nothing."""
+    """What OffsetFetch showed; offset -1 for nothing. `stable`: it was asked to wait for what is not committed yet."""
 
     group: str
     offset: int
     epoch: int
+    stable: bool
 
 
 class Delivered(msgspec.Struct, frozen=True):
@@ -882,6 +883,7 @@ class _Reader:
                     group=call.request["group"],
                     offset=p["committed_offset"],
                     epoch=p["committed_leader_epoch"],
+                    stable=call.request["require_stable"],
                 )
                 self._partition(topic, p["partition"]).committed.append(committed)
 
