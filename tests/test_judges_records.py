@@ -584,3 +584,8 @@ class TestWhatFollowersKeep:
         told = LogHistory().settled(1, 0).hit("cut-off-from-controllers", 1).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
         told.produce(1, "t", at=0, acks=1).whole(1, stamped(0, 0, "t"), epoch=0, hw=0).whole(2, epoch=1, hw=0)
         assert held(self.judge, told.settled(2, 1).whole(1, epoch=1, hw=0)) == []
+
+    def test_a_zombie_cuts_what_it_committed_alone_after_an_unclean_election(self) -> None:
+        told = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
+        told.whole(1, stamped(0, 0, "z"), epoch=0, hw=1).settled(2, 1)
+        assert held(self.judge, told.whole(1, epoch=1, hw=0)) == []

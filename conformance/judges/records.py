@@ -347,10 +347,13 @@ def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Held]]:
 
 
 def _committed(story: PartitionStory) -> dict[Held, int]:
-    """Batches that a leader showed below its high watermark, each with the event of the first time."""
+    """Batches that a leader showed below its high watermark, each with the event that began its epoch.
+
+    A leader that was passed over by an unclean election may go on to commit by itself.
+    """
     found: dict[Held, int] = {}
     for read in filter(story.led, story.reads):
         for batch in read.batches:
             if batch.last < read.high_watermark:
-                found.setdefault(batch, read.event)
+                found.setdefault(batch, min(read.event, story.began(read.cur)))
     return found
