@@ -88,6 +88,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
 """`success-below-min-isr` is missing: one fault at a time leaves a strict partition two replicas in its ISR."""
 
 LOOSE = Produce(on="loose-0")
+KEYED = Produce(on="compacted-0", records=3)
 
 LEGAL: dict[str, list[LogStep]] = {
     "acks=1 lost with its leader": [WRITE, *disturbed(ISOLATED, TO_DEPOSED, WRITE, READ), READ],
@@ -127,9 +128,7 @@ LEGAL: dict[str, list[LogStep]] = {
         FetchAt(role="follower", last_back=1),
     ],
     "a log that begins in the midst of a batch": disturbed(cut_off(), Produce(records=2), Trim(keep=1)),
-    "keys compacted away": [Produce(on="compacted-0", records=3)] * 4
-    + [READ] * 3
-    + [Read(on="compacted-0", whole=True)],
+    "keys compacted away": [KEYED, KEYED, KEYED, KEYED, READ, READ, READ, Read(on="compacted-0", whole=True)],
     "a tail read from a zombie": disturbed(
         cut_off(), TO_DEPOSED, Read(role="deposed", whole=True, epochs_back=1), Read(role="deposed"), WRITE, Recall()
     ),
