@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judges.judge import judge_all
 from conformance.kip101.log_machine import LOG_MACHINE, OPENING
-from conformance.rigs.log import new_partition
-from fixtures.faults.process import Kill
-from fixtures.wire import Error
-from fixtures.wire.records import batch
 from history.observations import Observation
-from tests.miniature.bench import MiniBench
 from tests.miniature.bugs import BUGS
-from tests.miniature.cluster import MiniCluster
 from tests.miniature.machine import MiniExample, hunt, play
 from tests.miniature.schedules import LEGAL, SCHEDULES
+from tests.miniature.scripted import SCRIPTS
 
 HONEST_EXAMPLES = 25
 DRAWN = ["metadata-epoch-falls"]
@@ -39,29 +33,14 @@ def test_a_bug_is_caught_and_its_schedule_is_not_to_blame(name: str) -> None:
     assert bug.label in labels(broken.violations, bug.rows)
 
 
-def test_each_bug_has_a_schedule_or_a_test_of_its_own() -> None:
-    assert set(BUGS) - set(SCHEDULES) == {"success-below-min-isr"}
+@pytest.mark.parametrize("name", list(SCRIPTS))
+def test_a_bug_that_the_machine_does_not_reach_is_caught_by_a_script(name: str) -> None:
+    assert SCRIPTS[name]() == []
+    assert BUGS[name].row in {one.requirement for one in SCRIPTS[name](name)}
 
 
-def too_few_in_sync(*bugs: str) -> list[Observation]:
-    """Two of three replicas are down, and a write of which all are to have it, where two must."""
-    bench = MiniBench(MiniCluster(bugs))
-    partition = new_partition(bench, (), min_insync_replicas="2")
-    faults = bench.faults(partition.topic)
-    for left in (["broker-1", "broker-3"], ["broker-1"]):
-        faults.inject(Kill(role="follower"))
-        partition.settled(left)
-    answer = bench.node(1).produce(partition.topic, 0, batch(b"a"))
-    assert answer.error is (Error.NONE if bugs else Error.NOT_ENOUGH_REPLICAS)
-    partition.settled(["broker-1"])
-    faults.heal_all()
-    return [one for one in judge_all(LOG_MACHINE.judges, bench.tape.history) if one.result == "violated"]
-
-
-def test_success_below_the_minimum_is_caught() -> None:
-    """The machine's faults come one at a time, so that it never gets there."""
-    assert too_few_in_sync() == []
-    assert {one.requirement for one in too_few_in_sync("success-below-min-isr")} == {"KIP101-INV-17"}
+def test_each_bug_has_a_schedule_or_a_script() -> None:
+    assert {*SCHEDULES, *SCRIPTS} == set(BUGS)
 
 
 @pytest.mark.parametrize("name", list(LEGAL))

@@ -13,6 +13,7 @@ from history.observations import Observation
 from tests.miniature.bugs import BUGS, Bug
 from tests.miniature.machine import Hunt, hunt, play
 from tests.miniature.schedules import SCHEDULES
+from tests.miniature.scripted import SCRIPTS
 
 COLUMNS = "{:27} {:17} {:22} {:>9} {:>6} {:>7} {:>6}  {}"
 
@@ -36,17 +37,16 @@ def _options() -> argparse.Namespace:
 
 
 def _hunted(bug: Bug, options: argparse.Namespace) -> bool:
-    """Looked for among drawn schedules; where none met it, the known schedule is tried."""
+    """Looked for among drawn schedules; where none met it, the known schedule or script is tried."""
     began = time.process_time()
     found = hunt(LOG_MACHINE, [bug.name], examples=options.examples, number=options.seed, rows=bug.rows)
     seconds = time.process_time() - began
     if found.shortest is not None and found.first is not None:
         _row(bug, found.shortest.violations, found.drawn, len(found.first.steps), len(found.shortest.steps), seconds)
         return True
-    known = SCHEDULES.get(bug.name)
-    violations = play(LOG_MACHINE, known, [bug.name]).violations if known is not None else []
-    steps = len(known) if known is not None else 0
-    _row(bug, violations, found.drawn, "-", f"({steps})", seconds)
+    known = SCHEDULES.get(bug.name, [])
+    violations = play(LOG_MACHINE, known, [bug.name]).violations if known else SCRIPTS[bug.name](bug.name)
+    _row(bug, violations, found.drawn, "-", f"({len(known)})" if known else "script", seconds)
     return bool(violations)
 
 

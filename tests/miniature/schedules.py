@@ -85,7 +85,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
         AskEpoch(role="deposed", epochs_back=1, claimed_back=1),
     ),
 }
-"""`success-below-min-isr` is missing: one fault at a time leaves a strict partition two replicas in its ISR."""
+"""What is missing here is in `scripted`."""
 
 LOOSE = Produce(on="loose-0")
 KEYED = Produce(on="compacted-0", records=3)
