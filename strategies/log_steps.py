@@ -16,9 +16,9 @@ from fixtures.faults.unclean import UncleanElection, UncleanElectionByConfig
 from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
 from strategies.faults import parameters
 
-PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0"]
+PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0"]
 """`strict` has min.insync.replicas=2. `loose` has 1, so that what a lone leader acknowledged can be lost by an unclean
-election; `compacted` is cleaned while the machine works."""
+election; `compacted` is cleaned while the machine works; `lone` has one replica, and no leader while that is down."""
 
 ReplicaRole = Literal["leader", "follower", "deposed"]
 """`deposed` is who led before the leader of the moment, while it can be reached; else the leader."""
@@ -67,7 +67,19 @@ class Produce(OnPartition, frozen=True, kw_only=True, tag="produce"):
     to: ReplicaRole = "leader"
 
 
+class Fill(Step, frozen=True, kw_only=True, tag="fill"):
+    """One batch to every partition."""
+
+    records: int = 1
+    acks: Literal[-1, 1] = -1
+    to: ReplicaRole = "leader"
+
+
 # --- raw fetchers
+
+
+class Survey(Step, frozen=True, kw_only=True, tag="survey"):
+    """The whole log of every replica that answers, and what it shows to consumers."""
 
 
 class Read(OnPartition, frozen=True, kw_only=True, tag="read"):
@@ -171,6 +183,8 @@ class Heal(Step, frozen=True, kw_only=True, tag="heal"):
 
 LogStep = (
     Produce
+    | Fill
+    | Survey
     | Read
     | FetchAt
     | Recall
@@ -188,12 +202,13 @@ LogStep = (
 )
 
 PARTITIONS: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
+"""Those that are on all brokers."""
 UNCOMPACTED = PARTITIONS[:3]
 UNCLEAN_ON: tuple[PartitionName, ...] = ("loose-0",)
 ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "deposed")
 
 # The first two are where most invariants hold, so that they are drawn more often.
-_ON = sampled_from([*PARTITIONS, "strict-0", "loose-0"])
+_ON = sampled_from([*PARTITIONS, "strict-0", "loose-0", "lone-0"])
 _ROLE = sampled_from(ROLES)
 _BACK = integers(-1, 2)
 _HIT = sampled_from(["leader", "follower"])
@@ -201,6 +216,10 @@ _HIT = sampled_from(["leader", "follower"])
 
 def produces() -> SearchStrategy[Produce]:
     return builds(Produce, on=_ON, records=integers(1, 4), acks=sampled_from([-1, 1, 0]), to=_ROLE)
+
+
+def fills() -> SearchStrategy[Fill]:
+    return builds(Fill, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_ROLE)
 
 
 def reads() -> SearchStrategy[Read]:

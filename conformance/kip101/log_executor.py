@@ -1,4 +1,4 @@
-"""What the steps of the log machine do: requests by role, consumers, and faults around one of four partitions.
+"""What the steps of the log machine do: requests by role, consumers, and faults around one of five partitions.
 
 Whatever is refused or lost on the way is on the tape and left to the judges; the schedule goes on.
 """
@@ -31,6 +31,7 @@ from strategies.log_steps import (
     Consume,
     Disturb,
     FetchAt,
+    Fill,
     Heal,
     Join,
     Leave,
@@ -42,6 +43,7 @@ from strategies.log_steps import (
     Recall,
     ReplicaRole,
     Shake,
+    Survey,
     Trim,
 )
 
@@ -54,12 +56,13 @@ SETTINGS: dict[str, dict[str, str]] = {
         "min.cleanable.dirty.ratio": "0.01",
         "segment.ms": "1000",
     },
+    "lone": {"min.insync.replicas": "1"},
 }
 KEYS = 3
 """So few keys has the compacted partition, that there is always something to clean."""
 ACKNOWLEDGED_WITHIN_MS = 1_500
-LEADS_WITHIN = 5.0
-"""Seconds until a step that needs a leader is left out; a whole cluster elects one within two."""
+LEADS_WITHIN = 2.0
+"""Seconds until a step that needs a leader is left out; who can be elected mostly is when a fault has shown."""
 GROUP = "group"
 
 
@@ -68,7 +71,7 @@ class Absent(KitError):
 
 
 class LogExecutor:
-    """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one, each on all three brokers."""
+    """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and a lone one."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -77,9 +80,9 @@ class LogExecutor:
         self._standing: list[Fault] = []
         self._silent: set[str] = set()
         self._written = 0
-        self._led: dict[str, list[int]] = defaultdict(list)
-        self._ends: dict[str, int] = defaultdict(int)
-        self._pairs: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._led: dict[PartitionName, list[int]] = defaultdict(list)
+        self._ends: dict[PartitionName, int] = defaultdict(int)
+        self._pairs: dict[PartitionName, list[tuple[int, int]]] = defaultdict(list)
         self._alone: Consumer | None = None
         self._members: list[Consumer] = []
         self._joined = 0
@@ -108,6 +111,11 @@ class LogExecutor:
     # --- producers
 
     @run.register
+    def _(self, step: Fill) -> None:
+        for name in self.partitions:
+            self.step(Produce(on=name, records=step.records, acks=step.acks, to=step.to))
+
+    @run.register
     def _(self, step: Produce) -> None:
         partition = self.partitions[step.on]
         answer = self._in_role(step.on, step.to).produce(
@@ -130,6 +138,19 @@ class LogExecutor:
     # --- raw fetchers
 
     @run.register
+    def _(self, step: Survey) -> None:
+        for name, partition in self.partitions.items():
+            with suppress(Absent):
+                state = self._state(name)
+                for id in filter(self._speaks, state.replicas):
+                    self._surveyed(name, partition, self.bench.node(id), state.leader_epoch)
+
+    def _surveyed(self, on: PartitionName, partition: Partition, node: NodeClient, epoch: int) -> None:
+        with suppress(WireError):
+            self._noted(on, read_whole(partition, node, epoch))
+            self._noted(on, self._fetch(on, node, self._log_start(on, node), epoch))
+
+    @run.register
     def _(self, step: Read) -> None:
         node, epoch = self._in_role(step.on, step.role), self._epoch(step.on, step.epochs_back)
         partition = self.partitions[step.on]
@@ -150,10 +171,12 @@ class LogExecutor:
         pairs = self._pairs[step.on]
         if not pairs:
             raise Absent(f"nothing was read from {step.on} yet")
-        offset, epoch = pairs[-1 - step.back % len(pairs)]
-        current = self._state(step.on).leader_epoch
-        partition, leader = self.partitions[step.on], self._in_role(step.on, "leader")
-        self._fetch(step.on, self._in_role(step.on, step.role), offset + 1, current, last=epoch)
+        self._recall(step.on, step.role, *pairs[-1 - step.back % len(pairs)])
+
+    def _recall(self, on: PartitionName, role: ReplicaRole, offset: int, epoch: int) -> None:
+        current = self._state(on).leader_epoch
+        partition, leader = self.partitions[on], self._in_role(on, "leader")
+        self._fetch(on, self._in_role(on, role), offset + 1, current, last=epoch)
         leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
 
     def _fetch(self, on: PartitionName, node: NodeClient, offset: int, epoch: int, last: int = -1) -> FetchedPartition:
@@ -203,7 +226,7 @@ class LogExecutor:
         self._joined += 1
         member = self.bench.consumer(f"member-{self._joined}", self._group)
         self._members.append(member)
-        member.subscribe(sorted({partition.name for partition in self.partitions.values()}))
+        member.subscribe(self._topics)
         self._poll_all()
 
     @run.register
@@ -231,7 +254,12 @@ class LogExecutor:
         if coordinator.error is not Error.NONE or self.bench.name_of(coordinator.node_id) in self._silent:
             raise Absent(f"nobody coordinates {self._group}: {coordinator}")
         wanted = [(partition.topic, partition.index) for partition in self.partitions.values()]
-        self.bench.node(coordinator.node_id).offset_fetch(self._group, wanted)
+        # A new coordinator shows what is above its high watermark only when asked for what is stable.
+        self.bench.node(coordinator.node_id).offset_fetch(self._group, wanted, require_stable=True)
+
+    @property
+    def _topics(self) -> list[str]:
+        return sorted({partition.name for partition in self.partitions.values()})
 
     @property
     def _group(self) -> str:
@@ -279,8 +307,21 @@ class LogExecutor:
         self._silent = set(self.bench.silent())
         with suppress(WireError, ConsumerTrouble, Absent):
             self.run(AskCommitted())
-        if at_rest(*self.partitions.values()) and unhealed is not None:
+        agreed = at_rest(*self.partitions.values())
+        if agreed and unhealed is not None:
             raise unhealed
+        if agreed:
+            self._ask_at_rest()
+
+    def _ask_at_rest(self) -> None:
+        """What a client may know from before: the last record of each epoch that was read, and positions past an epoch's end."""
+        for on, pairs in self._pairs.items():
+            last = {epoch: offset for offset, epoch in sorted(pairs)}
+            for epoch, offset in list(last.items())[-3:]:
+                for role in ("leader", "follower"):
+                    with suppress(WireError, Absent):
+                        self._recall(on, role, offset, epoch)
+                        self._fetch(on, self._in_role(on, role), self._ends[on], self._epoch(on, 0), last=epoch)
 
     # --- by role
 
@@ -300,7 +341,8 @@ class LogExecutor:
         for name in self.bench.brokers:
             if name not in self._silent:
                 with suppress(WireError):
-                    answer = self.bench.node(name).metadata([partition.name])
+                    # Of all topics, so that each look tells the judges of all partitions.
+                    answer = self.bench.node(name).metadata(self._topics)
                     told += [p for p in answer.topic(partition.name).partitions if p.partition == partition.index]
         newest = max(told, key=lambda state: state.leader_epoch, default=None)
         serves = newest is not None and newest.leader >= 0 and self.bench.name_of(newest.leader) not in self._silent
@@ -334,7 +376,7 @@ def _new_partitions(bench: Bench) -> dict[PartitionName, Partition]:
     """Fresh topics; the two strict partitions are led by different brokers."""
     ids = tuple(bench.id_of(name) for name in bench.brokers)
     turned = (*ids[1:], ids[0])
-    assignments = {"strict": (ids, turned), "loose": (turned,), "compacted": (ids,)}
+    assignments = {"strict": (ids, turned), "loose": (turned,), "compacted": (ids,), "lone": ((ids[-1],),)}
     wanted = [NewTopic(bench.fresh(kind), assignments[kind], configs=SETTINGS[kind]) for kind in SETTINGS]
     answer = bench.node(bench.brokers[0]).create_topics(wanted)
     topics = {kind: Topic(made.name, made.topic_id) for kind, made in zip(SETTINGS, answer.topics, strict=True)}
@@ -346,6 +388,7 @@ def _new_partitions(bench: Bench) -> dict[PartitionName, Partition]:
         "strict-1": Partition(bench, PartitionData(topics["strict"], 1)),
         "loose-0": Partition(bench, PartitionData(topics["loose"], 0)),
         "compacted-0": Partition(bench, PartitionData(topics["compacted"], 0)),
+        "lone-0": Partition(bench, PartitionData(topics["lone"], 0)),
     }
     for partition in partitions.values():
         partition.whole()

@@ -25,6 +25,7 @@ from strategies.log_steps import (
     Consume,
     Disturb,
     FetchAt,
+    Fill,
     Heal,
     Join,
     Leave,
@@ -34,10 +35,12 @@ from strategies.log_steps import (
     Read,
     Recall,
     Shake,
+    Survey,
     Trim,
     disturbances,
     epoch_questions,
     fetches,
+    fills,
     offset_questions,
     produces,
     reads,
@@ -48,7 +51,7 @@ from strategies.log_steps import (
 
 
 class LogMachine(KafkaMachine):
-    """Two partitions of two in-sync replicas at least, one that may be elected uncleanly, one that is compacted."""
+    """Two partitions of two in-sync replicas at least, one that may be elected uncleanly, one compacted, one of one replica."""
 
     @property
     def model(self) -> LogModel:
@@ -62,7 +65,18 @@ class LogMachine(KafkaMachine):
         self.model.batches += 1
         self.do(step)
 
+    @rule(step=fills())
+    def write_to_every_partition(self, step: Fill) -> None:
+        self.model.batches += 1
+        self.do(step)
+
     # --- raw fetchers
+
+    @precondition(lambda self: self.model.batches > 0)
+    @rule()
+    def read_every_replica(self) -> None:
+        self.model.reads += 1
+        self.do(Survey())
 
     @rule(step=reads())
     def read(self, step: Read) -> None:
@@ -145,6 +159,7 @@ class LogMachine(KafkaMachine):
 
 
 OPENING: list[LogStep] = [
+    Fill(records=2),
     Produce(on="strict-0", records=3),
     Produce(on="loose-0", records=2),
     Produce(on="compacted-0", records=3),
@@ -170,9 +185,10 @@ OPENING: list[LogStep] = [
     Join(),
     PollGroup(),
     Disturb(on="loose-0", fault=UncleanElection(own_topic=False)),
-    Produce(on="loose-0", records=2, acks=1),
+    Fill(records=2),
     FetchAt(on="loose-0", before_end=0, last_back=1),
     Heal(),
+    Survey(),
     Leave(),
     AskCommitted(),
     Disturb(on="strict-1", fault=Kill(role="leader")),
