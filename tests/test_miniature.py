@@ -7,11 +7,8 @@ import pytest
 from conformance.rigs.log import Partition, new_partition
 from conformance.rigs.rest import at_rest, read_whole
 from fixtures.errors import KitError
-from fixtures.faults.disk import CutTailAbove, RemoveEpochCheckpoint, WipeDisk
-from fixtures.faults.elections import MoveLeader, PreferredElection, Reassignment
-from fixtures.faults.fault import Fault, Unavailable
-from fixtures.faults.logs import Compaction, DeleteRecords, RetentionBySize, RetentionByTime
-from fixtures.faults.process import Kill, Pause, PausePastFencing, Stop
+from fixtures.faults.disk import RemoveEpochCheckpoint
+from fixtures.faults.process import Kill
 from fixtures.faults.shapes import Isolate
 from fixtures.faults.unclean import UncleanElection
 from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
@@ -21,7 +18,6 @@ from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, MAX_TIMESTAMP, EpochAndOffset
 from fixtures.wire.records import batch
 from fixtures.wire.topics import ElectionType
-from history.events import Fault as FaultEvent
 from tests.miniature.bench import MiniBench
 from tests.miniature.bugs import BUGS
 from tests.miniature.cluster import MiniCluster
@@ -326,50 +322,7 @@ def test_committed_offsets_come_back_with_their_epoch(bench: MiniBench, partitio
     assert coordinator.offset_fetch("other", [(Topic(partition.name), 0)]).only.offset == -1
 
 
-# --- faults
-
-KINDS: list[Fault] = [
-    Kill(role="leader"),
-    Kill(role="follower"),
-    Kill(role="all brokers"),
-    Stop(role="leader"),
-    Pause(role="leader"),
-    PausePastFencing(role="follower"),
-    CutOffFromControllers(role="follower"),
-    PausedZombie(role="leader"),
-    Isolate(role="leader", clients_too=True),
-    CutTailAbove(role="follower"),
-    RemoveEpochCheckpoint(role="leader", clean=False),
-    WipeDisk(role="follower"),
-    Reassignment(role="leader"),
-    MoveLeader(),
-    PreferredElection(),
-    DeleteRecords(keep=2),
-    RetentionBySize(),
-    RetentionByTime(),
-]
-
-
-@pytest.mark.parametrize("fault", KINDS, ids=lambda fault: f"{fault.name} of {fault.role}")
-def test_a_fault_is_witnessed_and_healed(fault: Fault) -> None:
-    bench = a_bench()
-    partition = a_partition(bench, min_insync_replicas="2")
-    partition.write(b"a", b"b")
-    with bench.faults(partition.topic).under(fault.fresh()):
-        pass
-    partition.write(b"c")
-    assert at_rest(partition)
-    phases = [event for event in bench.tape.history.events if isinstance(event, FaultEvent)]
-    assert [event.phase for event in phases] == ["inject", "witness", "heal"]
-    assert phases[0].detail["partition"] == f"{partition.name}-0"
-    assert phases[0].detail["fault"] == fault.name
-
-
-def test_what_the_miniature_does_not_know_is_unavailable(bench: MiniBench, partition: Partition) -> None:
-    with pytest.raises(Unavailable, match="does not know"):
-        bench.faults(partition.topic).inject(Compaction())
-    with pytest.raises(Unavailable, match=r"min\.insync\.replicas"):
-        bench.faults(partition.topic).inject(UncleanElection(own_topic=False))
+# --- the clock
 
 
 def test_the_same_questions_get_the_same_answers() -> None:

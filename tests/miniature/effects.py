@@ -1,0 +1,208 @@
+"""What faults of processes and links do to the miniature, and what shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fixtures.faults.fault import Measured, Unavailable
+from fixtures.faults.injector import Unwitnessed
+from fixtures.wire import Error
+from fixtures.wire.records import batch
+from tests.miniature.cluster import CLIENTS, CONTROLLER, MiniCluster
+from tests.miniature.controller import Key, PartitionState
+from tests.miniature.replica import Replica
+
+WITNESS_ROUNDS, HEAL_ROUNDS = 120, 600
+ALL = ("all brokers", "all nodes")
+
+
+class Effect:
+    """A fault on its way: around one partition, on the brokers that play its role now."""
+
+    alone = False
+
+    def __init__(self, cluster: MiniCluster, key: Key, fault: Any) -> None:
+        self.cluster, self.key, self.fault = cluster, key, fault
+        self.before = cluster.state(key)
+        self.ids = players(cluster, self.before, fault.role, fault.pick)
+        if not self.ids:
+            raise Unavailable(f"{fault.name}: nobody plays the {fault.role!r} of {key} now")
+
+    # --- what subclasses say
+
+    def prepare(self) -> None:
+        """Raises Unavailable; breaks nothing."""
+
+    def inject(self) -> None: ...
+
+    def witness(self) -> Measured | None:
+        return self.succeeded()
+
+    def heal(self) -> None: ...
+
+    # --- parts
+
+    @property
+    def id(self) -> int:
+        return self.ids[0]
+
+    @property
+    def now(self) -> PartitionState:
+        return self.cluster.state(self.key)
+
+    @property
+    def names(self) -> list[str]:
+        return [self.cluster.brokers[id].name for id in self.ids]
+
+    def succeeded(self) -> Measured | None:
+        """That the cluster went on without whoever played the role."""
+        if self.fault.role in ALL:
+            return {}
+        if self.fault.role in ("leader", "broker", "group coordinator") and self.id == self.before.leader:
+            return self.led_by_another()
+        if self.id in self.now.isr or self.id not in self.cluster.controller.fenced:
+            return None
+        return {"ISR": [list(self.before.isr), list(self.now.isr)]}
+
+    def led_by_another(self) -> Measured | None:
+        now = self.now
+        if now.leader in (-1, self.id) or now.epoch <= self.before.epoch:
+            return None
+        return {"leader": [self.before.leader, now.leader], "leader epoch": [self.before.epoch, now.epoch]}
+
+    def replica(self, id: int) -> Replica | None:
+        return self.cluster.brokers[id].replicas.get(self.key)
+
+    def until(self, holds: Callable[[], bool], what: str, rounds: int = WITNESS_ROUNDS) -> None:
+        for _ in range(rounds):
+            if holds():
+                return
+            self.cluster.tick()
+        raise Unwitnessed(f"{self.fault.name} of the {self.fault.role}: {what}: not within {rounds} rounds")
+
+    def write(self, *values: bytes) -> None:
+        """One batch, by whoever leads, once it leads."""
+        self.until(lambda: self._leading() is not None, "a leader that knows it leads")
+        leader = self._leading()
+        if leader is not None:
+            end = leader.append(batch(*values, timestamp=self.cluster.unix_ms).encoded()).last + 1
+            self.until(lambda: leader.log.watermark >= end, "a write is committed")
+
+    def _leading(self) -> Replica | None:
+        leader = self.now.leader
+        found = None if leader < 0 else self.replica(leader)
+        return found if found is not None and found.leads and found.state.epoch == self.now.epoch else None
+
+
+def players(cluster: MiniCluster, state: PartitionState, role: str, pick: int) -> list[int]:
+    brokers = list(cluster.brokers)
+    if role in ALL:
+        return brokers
+    found: dict[str, Sequence[int]] = {
+        "leader": [state.leader] if state.leader >= 0 else [],
+        "follower": [id for id in state.replicas if id in state.isr and id != state.leader],
+        "follower out of the ISR": [id for id in state.replicas if id not in state.isr],
+        "broker": brokers,
+        "node": brokers,
+        "group coordinator": [id for id in brokers if id not in cluster.controller.fenced][:1],
+    }
+    able = found.get(role, ())
+    return [able[pick % len(able)]] if able else []
+
+
+# --- processes
+
+
+class Down(Effect):
+    def inject(self) -> None:
+        for id in self.ids:
+            self.cluster.kill(id)
+
+    def heal(self) -> None:
+        for id in self.ids:
+            self.cluster.start(id)
+
+
+class Stopped(Down):
+    def inject(self) -> None:
+        for id in self.ids:
+            self.cluster.stop(id)
+
+
+class Frozen(Effect):
+    """For less than a session, so that nobody is fenced."""
+
+    def inject(self) -> None:
+        self.cluster.pause(self.id)
+        self.cluster.tick(2)
+        self.cluster.resume(self.id)
+
+    def witness(self) -> Measured | None:
+        return {"answers again": Error.NONE.name}
+
+
+class FrozenPastFencing(Effect):
+    def inject(self) -> None:
+        self.cluster.pause(self.id)
+
+    def heal(self) -> None:
+        self.cluster.resume(self.id)
+
+
+class Woken(FrozenPastFencing):
+    """A zombie: frozen until it is replaced, then let go."""
+
+    def inject(self) -> None:
+        super().inject()
+        self.until(lambda: self.succeeded() is not None, "its replacement")
+        self._seen = self.succeeded()
+        self.cluster.resume(self.id)
+
+    def witness(self) -> Measured | None:
+        return self._seen
+
+
+class Rolling(Effect):
+    """One broker after the other is stopped and started, the next when the cluster is whole again."""
+
+    alone = True
+
+    def inject(self) -> None:
+        for id in self.ids:
+            self.cluster.stop(id)
+            self.cluster.start(id)
+            self.until(lambda: not self.cluster.lacking(), "the cluster is whole", HEAL_ROUNDS)
+
+    def witness(self) -> Measured | None:
+        return {"started": {self.cluster.brokers[id].name: self.cluster.brokers[id].starts for id in self.ids}}
+
+
+# --- links
+
+
+class CutOff(Effect):
+    """No controller hears it, while brokers and clients do."""
+
+    def links(self) -> list[tuple[int, int]]:
+        return [(self.id, CONTROLLER)]
+
+    def inject(self) -> None:
+        self._cut = self.links()
+        self.cluster.cut(self._cut)
+
+    def heal(self) -> None:
+        self.cluster.mend(getattr(self, "_cut", []))
+        self._cut = []
+
+    def witness(self) -> Measured | None:
+        noticed = self.succeeded()
+        return (
+            {"fenced": True, **noticed} if noticed is not None and self.id in self.cluster.controller.fenced else None
+        )
+
+
+class Isolated(CutOff):
+    def links(self) -> list[tuple[int, int]]:
+        ends = [CONTROLLER, *(id for id in self.cluster.brokers if id != self.id)]
+        return [(self.id, end) for end in [*ends, *([CLIENTS] if self.fault.clients_too else [])]]

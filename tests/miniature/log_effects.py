@@ -1,0 +1,206 @@
+"""What elections, reassignments, damaged disks and trims do to the miniature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fixtures.errors import KitError
+from fixtures.faults import logs
+from fixtures.faults.fault import Measured, Unavailable
+from fixtures.wire import Error
+from tests.miniature.effects import Down, Effect
+from tests.miniature.log import EpochMap
+
+# --- elections
+
+
+class Moved(Effect):
+    def prepare(self) -> None:
+        others = [id for id in self.before.replicas if id in self.before.isr and id != self.before.leader]
+        if not others:
+            raise Unavailable(f"{self.fault.name}: nobody but {self.before.leader} is in the ISR")
+        self._to = self.chosen(others)
+
+    def chosen(self, others: list[int]) -> int:
+        return others[int(self.fault.pick) % len(others)]
+
+    def inject(self) -> None:
+        order = (self._to, *(id for id in self.before.replicas if id != self._to))
+        self.cluster.controller.reassign(self.key, order)
+        self.cluster.controller.elect_preferred(self.key)
+
+    def witness(self) -> Measured | None:
+        """It leads and acts on it."""
+        leads = self._leading()
+        return self.led_by_another() if self.now.leader == self._to and leads is not None else None
+
+    def led_by_another(self) -> Measured | None:
+        return {"leader": [self.before.leader, self._to], "leader epoch": [self.before.epoch, self.now.epoch]}
+
+
+class Preferred(Moved):
+    def chosen(self, others: list[int]) -> int:
+        first = self.before.replicas[0]
+        return first if first in others else super().chosen(others)
+
+
+class Unclean(Effect):
+    """Only the leader is in sync and takes records; it goes, and a replica without them is elected."""
+
+    alone = True
+
+    def prepare(self) -> None:
+        if self.fault.own_topic:
+            raise Unavailable(f"{self.fault.name} on a topic of its own: the miniature has nobody who looks at it")
+        if self.cluster.min_isr(self.key) != 1:
+            raise Unavailable("with more than one min.insync.replicas, what is lost was never acknowledged to all")
+        self._others = [id for id in self.before.replicas if id != self.id]
+        self._laggard = self._others[self.fault.pick % len(self._others)]
+
+    def inject(self) -> None:
+        self.write(b"everybody has this")
+        self._take_down(self._others)
+        self.until(lambda: self.now.isr == (self.id,), "the leader alone in the ISR")
+        self.write(*[b"only the leader has this"] * self.fault.records)
+        self._last = self.now
+        self._take_down([self.id])
+        self.until(lambda: self.now.leader == -1, "no leader")
+        self._bring_back([self._laggard])
+        self.until(lambda: self.cluster.controller.elect_unclean(self.key) is Error.NONE, "the unclean election")
+
+    def _take_down(self, ids: Sequence[int]) -> None:
+        for id in ids:
+            (self.cluster.pause if self.fault.by == "pause" else self.cluster.kill)(id)
+
+    def _bring_back(self, ids: Sequence[int]) -> None:
+        for id in ids:
+            self.cluster.resume(id)
+            self.cluster.start(id)
+
+    def witness(self) -> Measured | None:
+        if self._leading() is None:
+            return None
+        now, last = self.now, self._last
+        told: Measured = {"leader": [last.leader, now.leader], "leader epoch": [last.epoch, now.epoch]}
+        return {**told, "last ISR": list(last.isr)}
+
+    def heal(self) -> None:
+        self._bring_back([self.id, *self._others])
+
+
+class Reassigned(Effect):
+    def inject(self) -> None:
+        left = tuple(id for id in self.before.replicas if id != self.id)
+        self.cluster.controller.reassign(self.key, left)
+
+    def witness(self) -> Measured | None:
+        gone = self.id not in self.now.replicas and self.replica(self.id) is None
+        return {"replicas": [list(self.before.replicas), list(self.now.replicas)]} if gone and self._leading() else None
+
+    def heal(self) -> None:
+        self.cluster.controller.reassign(self.key, self.before.replicas)
+
+
+# --- disks
+
+
+class Damaged(Down):
+    """Taken down, damaged, and started on what is left."""
+
+    def clean(self) -> bool:
+        return bool(getattr(self.fault, "clean", False))
+
+    def inject(self) -> None:
+        for id in self.ids:
+            (self.cluster.stop if self.clean() else self.cluster.kill)(id)
+            self._damage(id)
+
+    def _damage(self, id: int) -> None:
+        raise NotImplementedError
+
+
+class TailLost(Damaged):
+    def prepare(self) -> None:
+        held = self.replica(self.id)
+        short = 0 if held is None else self.fault.lost + 1 - sum(b.last >= held.log.flushed for b in held.log.batches)
+        for _ in range(max(0, short)):
+            self.write(b"to be lost by one replica")
+
+    def _damage(self, id: int) -> None:
+        held = self.replica(id)
+        if held is not None:
+            held.log.lose_tail(self.fault.lost)
+
+
+class FlushedTailLost(TailLost):
+    """After a clean shutdown, which had flushed it."""
+
+    def clean(self) -> bool:
+        return True
+
+    def _damage(self, id: int) -> None:
+        held = self.replica(id)
+        if held is not None:
+            held.log.lose_tail(self.fault.lost, flushed_too=True)
+
+
+class MapLost(Damaged):
+    def _damage(self, id: int) -> None:
+        held = self.replica(id)
+        if held is not None:
+            held.log.epochs = EpochMap()
+
+
+class Wiped(Damaged):
+    def _damage(self, id: int) -> None:
+        self.cluster.brokers[id].wipe()
+
+
+# --- the log
+
+
+class Trimmed(Effect):
+    alone = True
+
+    def keeps(self) -> int:
+        return int(self.fault.keep)
+
+    def inject(self) -> None:
+        self._starts = self._log_starts()
+        for _ in range(self.keeps() + 1):
+            self.write(b"to be deleted, or next to it")
+        leader = self._leading()
+        if leader is None:
+            raise KitError(f"{self.fault.name}: no leader of {self.key}")
+        leader.log.trim(leader.log.watermark - self.keeps())
+
+    def _log_starts(self) -> dict[int, int]:
+        found = {id: self.replica(id) for id in self.now.replicas}
+        return {id: replica.log.start for id, replica in found.items() if replica is not None}
+
+    def witness(self) -> Measured | None:
+        """The log start rose on every replica."""
+        now = self._log_starts()
+        if any(start <= self._starts.get(id, -1) for id, start in now.items()):
+            return None
+        return {"log start": {self.cluster.brokers[id].name: [self._starts.get(id), now[id]] for id in now}}
+
+
+class AgedOut(Trimmed):
+    """Retention deletes whole segments, up to the high watermark; here each batch is one."""
+
+    def keeps(self) -> int:
+        return 2 if isinstance(self.fault, logs.RetentionBySize) else 0
+
+
+class Rolled(Effect):
+    """Segments are nothing that the miniature has; what shows is the records that fill them."""
+
+    alone = True
+
+    def inject(self) -> None:
+        for _ in range(2):
+            self.write(b"of the next segment")
+
+    def witness(self) -> Measured | None:
+        return {}
