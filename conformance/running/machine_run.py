@@ -24,8 +24,8 @@ from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.errors import KitError
 from history.observations import Observation
 
-DRAWN_EXAMPLES = {"smoke": 0, "quick": 16, "nightly": 60}
-STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
+DRAWN_EXAMPLES = {"smoke": 0, "quick": 9, "nightly": 60}
+STEPS = {"smoke": 10, "quick": 15, "nightly": 30}
 SHRINK_SECONDS = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
 """For all that a machine finds on one column together."""
 
@@ -44,6 +44,7 @@ class MachineRun(CheckRun):
         self.shrink_seconds = SHRINK_SECONDS[lab.settings.profile]
         self.following_up = False
         self._profile = lab.settings.profile
+        self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._drawn = 0
         self._ends = time.monotonic() + lab.time_left()
 
@@ -96,12 +97,16 @@ class MachineRun(CheckRun):
 
     def drawn_example(self) -> LiveExample:
         self._drawn += 1
-        return self.example(self._is_news)
+        return self.example(self._is_enough)
 
     # --- one example
 
     def _is_news(self, observation: Observation) -> bool:
         return observation.requirement not in self.found
+
+    def _is_enough(self, observation: Observation) -> bool:
+        """What the user did not ask for is followed up too, but ends no example before what was asked for may come."""
+        return self._is_news(observation) and observation.requirement in self._asked
 
     def example(self, stops: Stops, *, rests: bool = True, hurries: bool = False) -> LiveExample:
         """A new one; what keeps it from beginning is noted first, since Hypothesis may make something else of it."""
@@ -121,7 +126,7 @@ class MachineRun(CheckRun):
         shows: Stops | None = None,
     ) -> Played:
         """Run a schedule outside of Hypothesis, and file it, also with evidence of what it `shows`."""
-        example = self.example(stops or self._is_news, rests=rests, hurries=hurries)
+        example = self.example(stops or self._is_enough, rests=rests, hurries=hurries)
         for step in steps:
             example.step(step)
         return self.ended(example, shows)
@@ -155,9 +160,8 @@ class MachineRun(CheckRun):
 
     def _follow_up(self, played: Played) -> None:
         """Of the rows that it broke first; those that the user asked for go before others."""
-        asked = {row.id for row in shipped().matching(self.lab.settings.requirements)}
         self.following_up = True
-        follow_up(self, played, sorted(played.news, key=lambda o: o.requirement not in asked))
+        follow_up(self, played, sorted(played.news, key=lambda o: o.requirement not in self._asked))
         self.following_up = False
 
 
