@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import msgspec
 
 from conformance.judges.judge import Finding, log_judge
-from conformance.judges.story import NEVER, LogRead, OnDisk, PartitionStory, Seen
+from conformance.judges.story import PartitionStory
+from conformance.judges.surroundings import NEVER
+from conformance.judges.told import LogRead, OnDisk, Seen
 
 LONG_ALIVE = 15.0
 """Seconds that all brokers must have been alive when the time ran out, so that what did not converge had the time to."""

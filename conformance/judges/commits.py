@@ -10,16 +10,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from conformance.judges.judge import Finding, log_judge
-from conformance.judges.story import (
-    DISK_LOSSES,
-    DOWN,
-    EPOCH_FILE_LOSSES,
-    NONE,
-    UNCLEAN,
-    Commit,
-    Committed,
-    PartitionStory,
-)
+from conformance.judges.story import PartitionStory
+from conformance.judges.surroundings import DISK_LOSSES, DOWN, EPOCH_FILE_LOSSES, UNCLEAN
+from conformance.judges.told import NONE, Commit, Committed
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN = -1

@@ -7,19 +7,18 @@ from itertools import pairwise
 
 from conformance.judges.judge import Finding, log_judge
 from conformance.judges.knowledge import Knowledge, Served
-from conformance.judges.story import (
+from conformance.judges.story import PartitionStory
+from conformance.judges.surroundings import CRASHES, Span
+from conformance.judges.told import (
     CONSUMER,
-    CRASHES,
     FENCED_LEADER_EPOCH,
     NOT_ENOUGH_REPLICAS,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
     UNKNOWN_LEADER_EPOCH,
     LogRead,
-    PartitionStory,
     Refusal,
     Seen,
-    Span,
     Write,
 )
 

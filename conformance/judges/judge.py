@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from conformance.judges.story import PartitionStory, stories
+from conformance.judges.reading import stories
+from conformance.judges.story import PartitionStory
 from history.events import History
 from history.observations import Observation
 

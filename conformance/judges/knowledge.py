@@ -7,7 +7,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from conformance.judges.story import FENCED_LEADER_EPOCH, End, Listed, LogRead, PartitionStory, Refusal, Seen, Told
+from conformance.judges.story import PartitionStory
+from conformance.judges.told import FENCED_LEADER_EPOCH, End, Listed, LogRead, Refusal, Seen, Told
 
 Life = tuple[str, int]
 """A node's name and which of its incarnations."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from conformance.judges.judge import Finding, log_judge
 from conformance.judges.own_log import Life
-from conformance.judges.story import (
+from conformance.judges.story import PartitionStory
+from conformance.judges.told import (
     NONE,
     NOT_ENOUGH_REPLICAS,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
     LogRead,
-    PartitionStory,
     Seen,
     Write,
 )

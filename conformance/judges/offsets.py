@@ -8,7 +8,9 @@ from itertools import pairwise
 
 from conformance.judges.judge import Finding, log_judge
 from conformance.judges.own_log import Life, OwnLog, OwnLogs
-from conformance.judges.story import EARLIEST, LATEST, NEVER, End, LogRead, PartitionStory
+from conformance.judges.story import PartitionStory
+from conformance.judges.surroundings import NEVER
+from conformance.judges.told import EARLIEST, LATEST, End, LogRead
 
 # --- watermark and log start
 

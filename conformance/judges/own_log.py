@@ -11,7 +11,8 @@ from bisect import bisect_left
 
 import msgspec
 
-from conformance.judges.story import End, Held, Listed, LogRead, PartitionStory, Refusal
+from conformance.judges.story import PartitionStory
+from conformance.judges.told import End, Held, Listed, LogRead, Refusal
 
 Life = tuple[str, int, int]
 """A node, its incarnation, and the epoch that it was at, since it answered requests that named it."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from conformance.judges.judge import Finding, log_judge
 from conformance.judges.own_log import OwnLog, OwnLogs
-from conformance.judges.story import CONSUMER, OFFSET_OUT_OF_RANGE, LogRead, PartitionStory, Refusal
+from conformance.judges.story import PartitionStory
+from conformance.judges.told import CONSUMER, OFFSET_OUT_OF_RANGE, LogRead, Refusal
 
 SENDS_EPOCH_FROM = 12
 """The Fetch version from which LastFetchedEpoch is on the wire."""

@@ -8,7 +8,9 @@ from typing import TypeVar
 
 from conformance.judges.judge import Finding, log_judge
 from conformance.judges.own_log import OwnLog, OwnLogs
-from conformance.judges.story import UNCLEAN, End, LogRead, PartitionStory, Step
+from conformance.judges.story import PartitionStory
+from conformance.judges.surroundings import UNCLEAN
+from conformance.judges.told import End, LogRead, Step
 
 T = TypeVar("T", LogRead, End)
 

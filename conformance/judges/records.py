@@ -8,7 +8,9 @@ from itertools import accumulate, combinations, pairwise
 from typing import NamedTuple
 
 from conformance.judges.judge import Finding, log_judge
-from conformance.judges.story import RESTARTS, Held, LogRead, OnDisk, PartitionStory, Write
+from conformance.judges.story import PartitionStory
+from conformance.judges.surroundings import RESTARTS
+from conformance.judges.told import Held, LogRead, OnDisk, Write
 
 FOLLOWERS_SERVE_NO_DOOMED_TAIL = (3, 4, 1)
 """Before this release a follower may show a consumer what it is about to truncate (KIP101-TRUNC-04, KAFKA-14704)."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from conformance.judges.agreement import End, end_of
 from conformance.judges.judge import Finding, log_judge
-from conformance.judges.story import DOWN, NONE, REQUEST_TIMED_OUT, LogRead, PartitionStory, Seen, Trim
+from conformance.judges.story import PartitionStory
+from conformance.judges.surroundings import DOWN
+from conformance.judges.told import NONE, REQUEST_TIMED_OUT, LogRead, Seen, Trim
 
 WRITTEN_WITHIN = 1.0
 """Seconds until an epoch file that is written behind the log (3.8 and later) is written for certain."""

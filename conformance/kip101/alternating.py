@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, lists
 
 from conformance.bench import File
 from conformance.checks import Said, held_if, premise, scenario
-from conformance.judges.story import CONVERGES_WITHIN
+from conformance.judges.surroundings import CONVERGES_WITHIN
 from conformance.rigs.epoch_file import entries_of, entry_of, read_epochs
 from conformance.rigs.log import Boundary, Partition
 from conformance.rigs.replicas import frozen

@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.bench import Bench, File
 from conformance.checks import Said, held_if, premise, scenario
-from conformance.judges.story import CONVERGES_WITHIN
+from conformance.judges.surroundings import CONVERGES_WITHIN
 from conformance.rigs.epoch_file import entries_of, read_epochs
 from conformance.rigs.log import Partition
 from conformance.rigs.rest import at_rest, read_whole

@@ -8,7 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.bench import Bench, File
 from conformance.checks import Rig, Said, held_if, premise, scenario
-from conformance.judges.story import CONVERGES_WITHIN
+from conformance.judges.surroundings import CONVERGES_WITHIN
 from conformance.rigs.epoch_file import entries_of, read_epochs
 from conformance.rigs.log import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.rest import at_rest, read_whole

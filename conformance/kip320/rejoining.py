@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis.strategies import integers
 
 from conformance.checks import Said, held_if, premise, scenario
-from conformance.judges.story import CONVERGES_WITHIN
+from conformance.judges.surroundings import CONVERGES_WITHIN
 from conformance.rigs.rejoining import CROWD, Crowd, Hammer, not_in
 from conformance.rigs.rest import at_rest
 from fixtures.faults.zombies import CutOffFromControllers

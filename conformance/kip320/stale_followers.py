@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.bench import Bench
 from conformance.checks import Rig, Said, held_if, premise, scenario
 from conformance.faulting import Faults
-from conformance.judges.story import CONVERGES_WITHIN
+from conformance.judges.surroundings import CONVERGES_WITHIN
 from conformance.rigs.log import Partition, PartitionData, new_partition
 from conformance.rigs.replica_log import reads_nothing
 from conformance.rigs.rest import at_rest

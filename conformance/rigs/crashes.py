@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from conformance.bench import Bench
 from conformance.checks import PremiseSaid, Rig, premise
 from conformance.damaging import Disk
-from conformance.judges.story import FUTURE_REPLICA
+from conformance.judges.told import FUTURE_REPLICA
 from conformance.rigs.behind import watermark_and_end
 from conformance.rigs.epoch_file import entries_of, read_epochs
 from conformance.rigs.log import NOT_YET, Boundary, Partition, PartitionData, new_partition

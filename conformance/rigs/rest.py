@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from conformance.judges.story import AT_REST, CONVERGES_WITHIN, FUTURE_REPLICA, HEALED
+from conformance.judges.surroundings import AT_REST, CONVERGES_WITHIN, HEALED
+from conformance.judges.told import FUTURE_REPLICA
 from conformance.rigs.log import Partition
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.cluster import PartitionMetadata
