@@ -12,10 +12,13 @@ from conformance.rigs.crashes import Crashing, Written
 from conformance.rigs.log import PartitionData, new_partition
 from conformance.topologies import QUICK_CLUSTER
 from fixtures.disk.words import Word
+from fixtures.faults.lab import QUICK
 from fixtures.wire import Error, WireError
 from fixtures.wire.records import batch
 
 MOST = 5_000
+RUN_OUT = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5
+"""Seconds after which no session of a broker is valid any more."""
 
 
 class Traffic:
@@ -64,6 +67,24 @@ class Power:
     def word(self, partition: Crashing) -> Word:
         """What the controller says of a partition, also when no broker is up."""
         return self.bench.word(self.bench.controllers[0], partition.topic, partition.index)
+
+    def start_controllers(self) -> None:
+        """Start them, and wait until all sessions that they give to the brokers they know of have run out unnoticed.
+
+        An active controller looks for such sessions when a broker has sent it a heartbeat: none does, all are down.
+        """
+        for name in self.bench.controllers:
+            self.bench.start(name)
+        self.bench.eventually(self._active, "an active controller")
+        began = self.bench.now().seconds
+        self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)
+
+    def _active(self) -> bool:
+        try:
+            quorum = self.bench.node(self.bench.controllers[0]).describe_quorum()
+        except WireError:
+            return False
+        return quorum.error is Error.NONE and quorum.leader_id >= 0
 
     def nobody_leads(self) -> Word:
         """The controller's word on the partition of all brokers once neither has a leader."""
