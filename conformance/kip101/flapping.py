@@ -29,11 +29,12 @@ SEGMENT_SIZES = ("segment.bytes", "internal.segment.bytes")
 """What the setting is called that may be small: newer releases refuse less than 1 MiB for the one of old."""
 SEGMENT_BYTES = "16384"
 """Far less than what a follower fetches at once, a mebibyte."""
-KBIT = 64
-"""Of the first leader: what it takes in a second needs two or three to get to its followers."""
-PAYLOAD = b"." * 1_000
+KBIT = 128
+BURST = 8
+"""Batches that the leader takes right before it is moved: over the slow link they need some seconds."""
+PAYLOAD = b"." * 3_000
 OFTEN = 0.1
-MOVES = 24
+MOVES = 20
 
 
 def small_segments(bench: Bench) -> PartitionData:
@@ -59,17 +60,22 @@ class Flapping:
         self.taken = 0
 
     def load(self, seconds: float, acks: int) -> None:
-        """Batches to the leader for a while; those that are refused or left open are no matter."""
+        """Batches to the leader for a while, and a burst; those that are refused or left open are no matter."""
         began = self.bench.now().seconds
 
         def over() -> bool:
-            value = b"at epoch %d " % self.state.leader_epoch + PAYLOAD
-            node = self.bench.node(self.state.leader)
-            answer = node.produce(self.partition.topic, self.partition.index, batch(value), acks=acks, timeout_ms=500)
-            self.taken += answer.error is Error.NONE
+            self._append(acks)
             return self.bench.now().seconds - began > seconds
 
         self.bench.eventually(over, "the end of a while", every=OFTEN)
+        for _ in range(BURST):
+            self._append(1)
+
+    def _append(self, acks: int) -> None:
+        value = b"at epoch %d " % self.state.leader_epoch + PAYLOAD
+        node = self.bench.node(self.state.leader)
+        answer = node.produce(self.partition.topic, self.partition.index, batch(value), acks=acks, timeout_ms=500)
+        self.taken += answer.error is Error.NONE
 
     def move(self, pick: int) -> None:
         """Elect one of the others that are in sync, however much it lacks of what the leader took with acks=1."""
