@@ -118,7 +118,7 @@ class _Candidates:
 
 
 def _replay(run: MachineRun, shrunk: Shrunk, row: str) -> set[str]:
-    """Replay it, file how often each row was broken, and conclude their evidence; returns the rows."""
+    """Replay it, file how often each row was broken that has no replays yet, and conclude their evidence; returns the rows."""
     seen: Counter[str] = Counter({row: 0})
     evidence: dict[str, str] = {}
 
@@ -132,8 +132,8 @@ def _replay(run: MachineRun, shrunk: Shrunk, row: str) -> set[str]:
         played = run.play(shrunk.schedule, is_it, shows=is_new)
         seen.update({observation.requirement for observation in played.violations})
         evidence |= played.evidence
-    for broken, times in seen.items():
-        _conclude(run, shrunk, broken, times, evidence.get(broken, ""))
+    for broken in [row for row in seen if row not in run.concluded]:
+        _conclude(run, shrunk, broken, seen[broken], evidence.get(broken, ""))
     return set(seen)
 
 
@@ -143,6 +143,7 @@ def _conclude(run: MachineRun, shrunk: Shrunk, row: str, seen: int, evidence: st
     conclude(out / (evidence or first), replays)
     if evidence not in ("", first):
         conclude(out / first, Replays(note=f"Shrunk: a shorter schedule is in `{evidence}`."))
+    run.concluded.add(row)
     run.replayed(requirement=row, evidence=evidence or first, seen=seen, tries=REPLAYS)
     _tell(run, f"{row}: {shrunk}; violated in {seen} of {REPLAYS} replays: {evidence or first}")
 

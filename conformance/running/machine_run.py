@@ -33,8 +33,9 @@ SHRINK_SECONDS = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
 class MachineRun(CheckRun):
     """One machine on one column.
 
-    `found` are the rows seen violated so far, with the evidence of the first example that showed each. A row that is known
-    to be broken stops no further example: what else there is to find is still looked for.
+    `found` are the rows seen violated so far, with the evidence of the first example that showed each; `concluded` are those
+    of them that were replayed. A row that is known to be broken stops no further example: what else there is to find is
+    still looked for.
     """
 
     def __init__(self, check: MachineCheck, lab: Lab, label: str) -> None:
@@ -43,6 +44,7 @@ class MachineRun(CheckRun):
         self.found: dict[str, str] = {}
         self.shrink_seconds = SHRINK_SECONDS[lab.settings.profile]
         self.following_up = False
+        self.concluded: set[str] = set()
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._drawn = 0
@@ -159,9 +161,14 @@ class MachineRun(CheckRun):
     # --- after a violation
 
     def _follow_up(self, played: Played) -> None:
-        """Of the rows that it broke first; those that the user asked for go before others."""
+        """Of the rows that it broke first: those that were asked for before others, what ended the example before the rest."""
+        suspected = played.suspicion.observation.requirement if played.suspicion is not None else ""
         self.following_up = True
-        follow_up(self, played, sorted(played.news, key=lambda o: o.requirement not in self._asked))
+        follow_up(
+            self,
+            played,
+            sorted(played.news, key=lambda o: (o.requirement not in self._asked, o.requirement != suspected)),
+        )
         self.following_up = False
 
 
