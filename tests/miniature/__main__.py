@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from conformance.kip101.log_machine import LOG_MACHINE
 from history.observations import Observation
 from tests.miniature.bugs import BUGS, Bug
-from tests.miniature.machine import Hunt, hunt, play
+from tests.miniature.machine import Hunt, hunt, play, shortened
 from tests.miniature.schedules import SCHEDULES
 from tests.miniature.scripted import SCRIPTS
 
@@ -33,17 +33,26 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--examples", type=int, default=200, help="examples that Hypothesis may draw for a bug")
     parser.add_argument("--honest", type=int, default=300, help="examples without a bug")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--shrinker",
+        choices=["kit", "hypothesis"],
+        default="kit",
+        help="whose: the kit's for live clusters, or Hypothesis' own, which takes some hundred runs more",
+    )
     return parser.parse_args()
 
 
 def _hunted(bug: Bug, options: argparse.Namespace) -> bool:
     """Looked for among drawn schedules; where none met it, the known schedule or script is tried."""
     began = time.process_time()
-    found = hunt(LOG_MACHINE, [bug.name], examples=options.examples, number=options.seed, rows=bug.rows)
-    seconds = time.process_time() - began
+    own = options.shrinker == "hypothesis"
+    found = hunt(LOG_MACHINE, [bug.name], examples=options.examples, shrink=own, number=options.seed, rows=bug.rows)
     if found.shortest is not None and found.first is not None:
-        _row(bug, found.shortest.violations, found.drawn, len(found.first.steps), len(found.shortest.steps), seconds)
+        shortest = found.shortest if own else shortened(LOG_MACHINE, found.first, found.row, [bug.name])
+        seconds = time.process_time() - began
+        _row(bug, shortest.violations, found.drawn, len(found.first.steps), len(shortest.steps), seconds)
         return True
+    seconds = time.process_time() - began
     known = SCHEDULES.get(bug.name, [])
     violations = play(LOG_MACHINE, known, [bug.name]).violations if known else SCRIPTS[bug.name](bug.name)
     _row(bug, violations, found.drawn, "-", f"({len(known)})" if known else "script", seconds)

@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
+from conformance.judges.judge import Judge, judge_all
 from conformance.machines import Executor, MachineCheck
+from conformance.running.shrink import Shown, Shrinker
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape
@@ -43,10 +45,11 @@ class MiniExample:
         self.steps.append(step)
         self._guarded(lambda: self._ready().step(step))
 
-    def rest(self) -> None:
+    def rest(self, judges: Sequence[Judge] | None = None) -> None:
+        """Judged by all judges of the check, unless some are given."""
         self._guarded(lambda: self._ready().rest())
         self.bench.close()
-        self.observations = self.check.judge(self.history)
+        self.observations = judge_all(self.check.judges if judges is None else judges, self.history)
 
     @property
     def history(self) -> History:
@@ -70,12 +73,31 @@ class MiniExample:
                 self.trouble = f"{type(error).__name__}: {error}"
 
 
-def play(check: MachineCheck, steps: Sequence[Any], bugs: Iterable[str] = ()) -> MiniExample:
+def play(
+    check: MachineCheck, steps: Sequence[Any], bugs: Iterable[str] = (), judges: Sequence[Judge] | None = None
+) -> MiniExample:
     example = MiniExample(check, bugs)
     for step in steps:
         example.step(step)
-    example.rest()
+    example.rest(judges)
     return example
+
+
+def shortened(check: MachineCheck, example: MiniExample, row: str, bugs: Iterable[str] = ()) -> MiniExample:
+    """By the shrinker of live clusters, which needs few runs; each is judged for this row alone."""
+    judges = [one for one in check.judges if one.row == row]
+    shortest = example
+
+    def shows(steps: list[Any]) -> Shown | None:
+        nonlocal shortest
+        tried = play(check, steps, bugs, judges)
+        if not tried.violations:
+            return None
+        shortest = min(shortest, tried, key=lambda one: len(one.steps))
+        return Shown(len(steps), at_rest=True)
+
+    Shrinker(example.steps, Shown(len(example.steps), at_rest=True), shows, lambda: 1.0).shrink(simpler=check.simpler)
+    return play(check, shortest.steps, bugs)
 
 
 @dataclasses.dataclass
@@ -158,4 +180,4 @@ def _settings(examples: int, shrink: bool, steps: int) -> settings:
     )
 
 
-__all__ = ["Hunt", "MiniExample", "hunt", "play"]
+__all__ = ["Hunt", "MiniExample", "hunt", "play", "shortened"]
