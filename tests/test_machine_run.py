@@ -301,6 +301,14 @@ def test_a_row_that_is_known_to_be_broken_hides_no_other(play: Play) -> None:
     assert any("drawn 1" in [word for _, _, word in heard(h)][:-2] for h in drawn)
 
 
+def test_when_time_is_up_the_check_says_what_was_left_out(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeLab, "time_left", lambda self: 0.001)
+    _, shard, histories = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick")
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.examples, len(histories)) == ("cut-off", 1, 1)
+    assert line.detail == "time was up after 0 of 9 drawn examples"
+
+
 def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Path) -> None:
     check = machine_of(words("a", "b"), never(ROW, "a", "b"), never(OTHER, "a", "c"))
     _, shard, _ = play(check, [[]])

@@ -36,7 +36,8 @@ class CheckRun:
         self._column: Column | None = None
         self._examples = 0
         self._errors: list[str] = []
-        self._replaced: list[str] = []
+        self.remarks: list[str] = []
+        self.cut_off = False
 
     def run(self) -> None:
         """Everything seen is in the shard when this returns; raises nothing that a check or a cluster may cause."""
@@ -47,6 +48,7 @@ class CheckRun:
                 outcome = "cut-off"
             else:
                 self.run_examples()
+                outcome = "cut-off" if self.cut_off else "done"
         except KitError as error:
             self.trouble += [] if str(error) in self.trouble else [str(error)]
         except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
@@ -59,7 +61,7 @@ class CheckRun:
             outcome=outcome,
             examples=self._examples,
             seconds=round(time.monotonic() - began, 3),
-            detail="\n".join([*self.trouble, *self._replaced])[:4000],
+            detail="\n".join([*self.trouble, *self.remarks])[:4000],
         )
 
     def run_examples(self) -> None:
@@ -73,7 +75,7 @@ class CheckRun:
 
     def replace_cluster(self, reason: str) -> None:
         """The cluster did not become whole after an example. The next one boots another; the check's line tells why."""
-        self._replaced.append(f"{REPLACED_NOTE}: {reason}"[:1000])
+        self.remarks.append(f"{REPLACED_NOTE}: {reason}"[:1000])
         self.lab.drop_cluster()
 
     def file(

@@ -54,6 +54,13 @@ class MachineRun(CheckRun):
         self._follow_up(self.play(self.check.opening))
         while self._wants_more() and (found := self._draw()) is not None:
             self._follow_up(found)
+        self._say_what_time_left_out()
+
+    def _say_what_time_left_out(self) -> None:
+        wanted = DRAWN_EXAMPLES[self._profile]
+        if self._drawn < wanted and time.monotonic() >= self._ends:
+            self.cut_off = True
+            self.remarks.append(f"time was up after {self._drawn} of {wanted} drawn examples")
 
     def _wants_more(self) -> bool:
         return self._drawn < DRAWN_EXAMPLES[self._profile] and time.monotonic() < self._ends and not self.gave_up

@@ -42,7 +42,7 @@ class ReplayRun(CheckRun):
             seen += any(self._is_it(observation) for observation in runner.violations[before:])
         self.violations = runner.violations
         self.trouble += runner.trouble
-        self._replaced += runner._replaced
+        self.remarks += runner.remarks
         print(f"{self._schedule.requirement or self.id}: violated in {seen} of {REPLAYS} replays", flush=True)
 
     def _is_it(self, observation: Observation) -> bool:
