@@ -69,7 +69,7 @@ class MachineCheck:
         self.simpler = simpler or smaller
         self.opening = list(opening)
         self.judges = tuple(judges)
-        self.rows = tuple(one.row for one in judges)
+        self.rows = tuple(dict.fromkeys(one.row for one in judges))
         self.module = machine.__module__
         self.title = (machine.__doc__ or id).strip().splitlines()[0]
 
