@@ -40,7 +40,8 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
             if isinstance(said, PremiseSaid):
                 bench.tape.premise(said.what, said.met)
                 if not said.met:
-                    return Outcome("premise lost", said.what, [])
+                    # What the body was to show is neither; judges look for premises of their own.
+                    return Outcome("premise lost", said.what, _judged(check, bench))
             elif isinstance(said, ObservationSaid):
                 observations.append(_observation(check, bench, said))
         observations += _judged(check, bench)

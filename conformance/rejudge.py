@@ -28,7 +28,8 @@ from history.store import read_histories
 def rejudge(history: History, column: Column) -> list[Observation]:
     """What today's judges say about a stored example.
 
-    A probe that lost its premise says nothing; what an example had proved before it ended in trouble stays proved.
+    A probe that lost its premise says nothing, but judges of its history may; what an example had proved before it ended in
+    trouble stays proved.
     """
     check = history.example.check
     if history.end is None:
@@ -36,7 +37,7 @@ def rejudge(history: History, column: Column) -> list[Observation]:
     if check in all_machines():
         facts = Facts(version=column.version, ranges=column.ranges)
         return applicable(all_machines()[check].judge(history), facts)
-    if check in all_checks() and history.end.outcome != "premise lost":
+    if check in all_checks():
         return _again(all_checks()[check], history, column)
     return []
 

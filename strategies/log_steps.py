@@ -154,6 +154,9 @@ class AskCommitted(Step, frozen=True, kw_only=True, tag="ask-committed"):
     """OffsetFetch of all that the group has committed."""
 
 
+ConsumerStep = Consume | Join | Leave
+
+
 # --- faults
 
 
@@ -244,6 +247,14 @@ def offset_questions() -> SearchStrategy[AskOffsets]:
 
 def trims() -> SearchStrategy[Trim]:
     return builds(Trim, on=sampled_from(UNCOMPACTED), keep=integers(0, 3))
+
+
+def consumer_steps() -> SearchStrategy[ConsumerStep]:
+    return sampled_from([Consume(), Join(), Leave()])
+
+
+def group_questions() -> SearchStrategy[PollGroup | AskCommitted]:
+    return sampled_from([PollGroup(), AskCommitted()])
 
 
 def disturbances() -> SearchStrategy[Disturb]:

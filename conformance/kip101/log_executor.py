@@ -64,6 +64,7 @@ ACKNOWLEDGED_WITHIN_MS = 1_500
 LEADS_WITHIN = 2.0
 """Seconds until a step that needs a leader is left out; who can be elected mostly is when a fault has shown."""
 GROUP = "group"
+MOST_MEMBERS = 3
 
 
 class Absent(KitError):
@@ -223,6 +224,8 @@ class LogExecutor:
 
     @run.register
     def _(self, step: Join) -> None:
+        if len(self._members) == MOST_MEMBERS:
+            raise Absent(f"the group has {MOST_MEMBERS} members")
         self._joined += 1
         member = self.bench.consumer(f"member-{self._joined}", self._group)
         self._members.append(member)
@@ -269,10 +272,7 @@ class LogExecutor:
 
     @run.register
     def _(self, step: Disturb) -> None:
-        if self._standing:
-            raise Absent("another fault stands")
-        fault = self._inject(step.on, step.fault.fresh())
-        self._standing.append(fault)
+        self._standing.append(self._inject(step.on, step.fault.fresh()))
 
     @run.register
     def _(self, step: Shake) -> None:
@@ -307,11 +307,16 @@ class LogExecutor:
         self._silent = set(self.bench.silent())
         with suppress(WireError, ConsumerTrouble, Absent):
             self.run(AskCommitted())
+        if unhealed is None:
+            # What was written before is then under a later leader, where one came.
+            self.run(Fill())
         agreed = at_rest(*self.partitions.values())
         if agreed and unhealed is not None:
             raise unhealed
         if agreed:
             self._ask_at_rest()
+            # What a replica holds is certain between two readings of it.
+            self.run(Survey())
 
     def _ask_at_rest(self) -> None:
         """What a client may know from before: the last record of each epoch that was read, and positions past an epoch's end."""

@@ -7,7 +7,8 @@ that lags is elected. `log_executor` does what the steps say, `conformance.judge
 
 from __future__ import annotations
 
-from hypothesis.stateful import precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.strategies import one_of
 
 from conformance.judges.log import LOG_JUDGES
 from conformance.kip101.log_executor import LogExecutor
@@ -15,7 +16,7 @@ from conformance.machines import KafkaMachine, MachineCheck, machine
 from conformance.models.log import LogModel
 from conformance.topologies import QUICK_CLUSTER
 from fixtures.faults.elections import MoveLeader
-from fixtures.faults.process import Kill
+from fixtures.faults.process import Kill, PausePastFencing
 from fixtures.faults.unclean import UncleanElection
 from fixtures.faults.zombies import CutOffFromControllers
 from strategies.log_steps import (
@@ -23,6 +24,7 @@ from strategies.log_steps import (
     AskEpoch,
     AskOffsets,
     Consume,
+    ConsumerStep,
     Disturb,
     FetchAt,
     Fill,
@@ -37,10 +39,12 @@ from strategies.log_steps import (
     Shake,
     Survey,
     Trim,
+    consumer_steps,
     disturbances,
     epoch_questions,
     fetches,
     fills,
+    group_questions,
     offset_questions,
     produces,
     reads,
@@ -60,96 +64,62 @@ class LogMachine(KafkaMachine):
 
     # --- producers
 
-    @rule(step=produces())
-    def produce(self, step: Produce) -> None:
-        self.model.batches += 1
+    @initialize(step=fills())
+    def write_to_every_partition_first(self, step: Fill) -> None:
         self.do(step)
 
     @rule(step=fills())
     def write_to_every_partition(self, step: Fill) -> None:
-        self.model.batches += 1
+        self.do(step)
+
+    @rule(step=produces())
+    def produce(self, step: Produce) -> None:
         self.do(step)
 
     # --- raw fetchers
 
-    @precondition(lambda self: self.model.batches > 0)
     @rule()
     def read_every_replica(self) -> None:
-        self.model.reads += 1
         self.do(Survey())
 
-    @rule(step=reads())
-    def read(self, step: Read) -> None:
-        self.model.reads += 1
+    @rule(step=one_of(reads(), fetches(), recalls()))
+    def fetch(self, step: Read | FetchAt | Recall) -> None:
         self.do(step)
 
-    @precondition(lambda self: self.model.batches > 0)
-    @rule(step=fetches())
-    def fetch_at_a_position(self, step: FetchAt) -> None:
-        self.do(step)
-
-    @precondition(lambda self: self.model.reads > 0)
-    @rule(step=recalls())
-    def go_back_to_a_record_that_was_read(self, step: Recall) -> None:
-        self.do(step)
-
-    @rule(step=epoch_questions())
-    def ask_for_the_end_of_an_epoch(self, step: AskEpoch) -> None:
-        self.do(step)
-
-    @rule(step=offset_questions())
-    def ask_for_offsets(self, step: AskOffsets) -> None:
+    @rule(step=one_of(epoch_questions(), offset_questions()))
+    def ask_for_epochs_and_offsets(self, step: AskEpoch | AskOffsets) -> None:
         self.do(step)
 
     # --- the head of the log
 
-    @precondition(lambda self: self.model.batches > 0)
     @rule(step=trims())
     def delete_records(self, step: Trim) -> None:
         self.do(step)
 
     # --- consumers
 
-    @precondition(lambda self: self.model.batches > 0)
-    @rule()
-    def consume_alone(self) -> None:
-        self.do(Consume())
+    @rule(step=consumer_steps())
+    def consume_or_rebalance(self, step: ConsumerStep) -> None:
+        self.model.consumers = True
+        self.do(step)
 
-    @precondition(lambda self: self.model.may_join)
-    @rule()
-    def join_the_group(self) -> None:
-        self.model.members += 1
-        self.do(Join())
-
-    @precondition(lambda self: self.model.members > 0)
-    @rule()
-    def poll_and_commit(self) -> None:
-        self.model.committed = True
-        self.do(PollGroup())
-
-    @precondition(lambda self: self.model.members > 1)
-    @rule()
-    def leave_the_group(self) -> None:
-        self.model.members -= 1
-        self.do(Leave())
-
-    @precondition(lambda self: self.model.committed)
-    @rule()
-    def ask_what_is_committed(self) -> None:
-        self.do(AskCommitted())
+    @precondition(lambda self: self.model.consumers)
+    @rule(step=group_questions())
+    def commit_and_ask_what_is_committed(self, step: PollGroup | AskCommitted) -> None:
+        self.do(step)
 
     # --- faults
 
-    @precondition(lambda self: self.model.whole)
+    @precondition(lambda self: self.model.may_disturb)
     @rule(step=disturbances())
     def disturb(self, step: Disturb) -> None:
-        self.model.broken = True
+        self.model.faults += 1
         self.do(step)
 
     @precondition(lambda self: not self.model.whole)
     @rule()
     def heal(self) -> None:
-        self.model.broken = False
+        self.model.faults = 0
         self.do(Heal())
 
     @precondition(lambda self: self.model.whole)
@@ -175,6 +145,8 @@ OPENING: list[LogStep] = [
     AskOffsets(on="strict-0"),
     Disturb(on="strict-0", fault=CutOffFromControllers(role="leader")),
     Produce(on="strict-0", records=2),
+    Read(on="strict-0"),
+    Read(on="strict-0", role="deposed", epochs_back=1),
     Produce(on="strict-0", records=1, to="deposed"),
     Produce(on="strict-0", records=2, acks=1, to="deposed"),
     Read(on="strict-0", role="deposed", epochs_back=1),
@@ -193,7 +165,10 @@ OPENING: list[LogStep] = [
     AskCommitted(),
     Disturb(on="strict-1", fault=Kill(role="leader")),
     Produce(on="strict-1", records=2, acks=0),
-    Read(on="strict-1", whole=True),
+    Disturb(on="strict-1", fault=PausePastFencing(role="follower")),
+    Fill(records=1),
+    Fill(records=1, acks=1),
+    Survey(),
     Heal(),
     Trim(on="strict-0", keep=2),
     AskOffsets(on="strict-0"),

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 
-MOST_MEMBERS = 3
+MOST_FAULTS = 2
 
 
 @dataclasses.dataclass
 class LogModel:
     """What the schedule has asked for so far; what became of it the model does not know."""
 
-    batches: int = 0
-    reads: int = 0
-    broken: bool = False
-    members: int = 0
-    committed: bool = False
+    faults: int = 0
+    consumers: bool = False
 
     @property
     def whole(self) -> bool:
-        """One fault at a time: with two of three brokers gone most partitions have nobody to go on."""
-        return not self.broken
+        return self.faults == 0
 
     @property
-    def may_join(self) -> bool:
-        return self.members < MOST_MEMBERS
+    def may_disturb(self) -> bool:
+        """With two of three brokers gone most partitions have nobody to go on, and writes find too few in the ISR."""
+        return self.faults < MOST_FAULTS
