@@ -80,6 +80,7 @@ class LogExecutor:
         self.faults = bench.faults(self.partitions["strict-0"].topic)
         self._standing: list[Fault] = []
         self._silent: set[str] = set()
+        self._leaderless: set[PartitionName] = set()
         self._written = 0
         self._led: dict[PartitionName, list[int]] = defaultdict(list)
         self._ends: dict[PartitionName, int] = defaultdict(int)
@@ -285,8 +286,13 @@ class LogExecutor:
         for name in self.partitions:
             self._remember_leader(name)
         self.faults.inject(fault, partition.topic, partition.index)
-        self._silent = set(self.bench.silent())
+        self._look_around()
         return fault
+
+    def _look_around(self) -> None:
+        """Who does not answer is asked by the engine's word; who leads is to be found out again."""
+        self._silent = set(self.bench.silent())
+        self._leaderless.clear()
 
     def _remember_leader(self, on: PartitionName) -> None:
         with suppress(Absent):
@@ -297,7 +303,7 @@ class LogExecutor:
         standing, self._standing = self._standing, []
         for fault in reversed(standing):
             self.faults.heal(fault)
-        self._silent = set()
+        self._look_around()
 
     # --- rest
 
@@ -332,13 +338,21 @@ class LogExecutor:
 
     def _state(self, on: PartitionName) -> PartitionMetadata:
         """The partition at the newest epoch that a broker which answers knows, once somebody leads. Raises Absent."""
-        try:
-            state = self.bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN)
-        except Overdue as overdue:
-            raise Absent(str(overdue)) from overdue
+        state = self._newest(on)
+        if state is None and on not in self._leaderless:
+            state = self._elected(on)
+        if state is None:
+            self._leaderless.add(on)
+            raise Absent(f"nobody leads {on}")
         if self._led[on][-1:] != [state.leader]:
             self._led[on].append(state.leader)
         return state
+
+    def _elected(self, on: PartitionName) -> PartitionMetadata | None:
+        """Waits once after each fault: who has no leader then gets none before the next."""
+        with suppress(Overdue):
+            return self.bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1)
+        return None
 
     def _newest(self, on: PartitionName) -> PartitionMetadata | None:
         partition = self.partitions[on]
