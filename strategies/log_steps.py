@@ -129,6 +129,11 @@ class Trim(OnPartition, frozen=True, kw_only=True, tag="trim"):
     keep: int = 1
 
 
+class Confront(Step, frozen=True, kw_only=True, tag="confront"):
+    """Hold every leader and whoever it deposed to what they may do now: write to both, with too few in the ISR perhaps, and
+    see whose high watermark moves and which epochs they serve."""
+
+
 # --- consumers of kafka-python
 
 
@@ -188,6 +193,7 @@ LogStep = (
     Produce
     | Fill
     | Survey
+    | Confront
     | Read
     | FetchAt
     | Recall

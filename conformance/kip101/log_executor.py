@@ -28,6 +28,7 @@ from strategies.log_steps import (
     AskCommitted,
     AskEpoch,
     AskOffsets,
+    Confront,
     Consume,
     Disturb,
     FetchAt,
@@ -61,6 +62,8 @@ SETTINGS: dict[str, dict[str, str]] = {
 KEYS = 3
 """So few keys has the compacted partition, that there is always something to clean."""
 ACKNOWLEDGED_WITHIN_MS = 1_500
+STALE_WITHIN_MS = 300
+"""A stale leader never gets the acknowledgements that it waits for."""
 LEADS_WITHIN = 2.0
 """Seconds until a step that needs a leader is left out; who can be elected mostly is when a fault has shown."""
 GROUP = "group"
@@ -119,23 +122,55 @@ class LogExecutor:
 
     @run.register
     def _(self, step: Produce) -> None:
-        partition = self.partitions[step.on]
-        answer = self._in_role(step.on, step.to).produce(
-            partition.topic,
-            partition.index,
-            self._batch(step),
-            acks=step.acks,
-            timeout_ms=ACKNOWLEDGED_WITHIN_MS,
+        self._write(step.on, self._in_role(step.on, step.to), step.acks, step.records)
+
+    def _write(
+        self, on: PartitionName, node: NodeClient, acks: int, records: int = 1, within_ms: int = ACKNOWLEDGED_WITHIN_MS
+    ) -> None:
+        partition = self.partitions[on]
+        answer = node.produce(
+            partition.topic, partition.index, self._batch(on, records), acks=acks, timeout_ms=within_ms
         )
         if answer.error is Error.NONE:
-            self._ends[step.on] = max(self._ends[step.on], answer.base_offset + step.records)
+            self._ends[on] = max(self._ends[on], answer.base_offset + records)
 
-    def _batch(self, step: Produce) -> NewBatch:
-        numbers = range(self._written, self._written + step.records)
-        self._written += step.records
-        keyed = step.on == "compacted-0"
+    def _batch(self, on: PartitionName, count: int) -> NewBatch:
+        numbers = range(self._written, self._written + count)
+        self._written += count
+        keyed = on == "compacted-0"
         records = [NewRecord(f"value {n}".encode(), key=f"key {n % KEYS}".encode() if keyed else None) for n in numbers]
         return NewBatch(tuple(records), timestamp=self.bench.now().unix_ms)
+
+    # --- leaders, and those that still think so
+
+    @run.register
+    def _(self, step: Confront) -> None:
+        for on in self.partitions:
+            with suppress(Absent, WireError):
+                self._confront_leader(on)
+            with suppress(Absent, WireError):
+                self._confront_deposed(on)
+
+    def _confront_leader(self, on: PartitionName) -> None:
+        """Does it commit, and does its high watermark wait, with as many in the ISR as there are?"""
+        leader, epoch = self._in_role(on, "leader"), self._epoch(on, 0)
+        self._write(on, leader, acks=-1)
+        self._write(on, leader, acks=1)
+        for _ in range(2):
+            self._noted(on, read_whole(self.partitions[on], leader, epoch))
+        self._state(on)
+
+    def _confront_deposed(self, on: PartitionName) -> None:
+        """Whoever led before commits nothing, whatever it believes, and serves nobody who knows better."""
+        deposed, state = self._in_role(on, "deposed"), self._state(on)
+        if deposed.node == self.bench.name_of(state.leader):
+            raise Absent(f"nobody that led {on} before can be asked")
+        epochs = (state.leader_epoch, max(0, state.leader_epoch - 1))
+        self._fetch(on, deposed, self._log_start(on, deposed), epochs[1])
+        for acks in (-1, 1, -1):
+            self._write(on, deposed, acks, within_ms=STALE_WITHIN_MS)
+        for epoch in epochs:
+            self._fetch(on, deposed, self._log_start(on, deposed), epoch)
 
     # --- raw fetchers
 

@@ -23,6 +23,7 @@ from strategies.log_steps import (
     AskCommitted,
     AskEpoch,
     AskOffsets,
+    Confront,
     Consume,
     ConsumerStep,
     Disturb,
@@ -120,6 +121,7 @@ class LogMachine(KafkaMachine):
     @rule()
     def heal(self) -> None:
         self.model.faults = 0
+        self.do(Confront())
         self.do(Heal())
 
     @precondition(lambda self: self.model.whole)
@@ -152,6 +154,7 @@ OPENING: list[LogStep] = [
     Read(on="strict-0", role="deposed", epochs_back=1),
     Read(on="strict-0", role="deposed"),
     AskEpoch(on="strict-0", epochs_back=0, claimed_back=1),
+    Confront(),
     Heal(),
     FetchAt(on="strict-0", before_end=0, last_back=1),
     Join(),
@@ -166,8 +169,7 @@ OPENING: list[LogStep] = [
     Disturb(on="strict-1", fault=Kill(role="leader")),
     Produce(on="strict-1", records=2, acks=0),
     Disturb(on="strict-1", fault=PausePastFencing(role="follower")),
-    Fill(records=1),
-    Fill(records=1, acks=1),
+    Confront(),
     Survey(),
     Heal(),
     Trim(on="strict-0", keep=2),
