@@ -152,12 +152,14 @@ class LogExecutor:
                 self._confront_deposed(on)
 
     def _confront_leader(self, on: PartitionName) -> None:
-        """Does it commit, and does its high watermark wait, with as many in the ISR as there are?"""
+        """Does it commit, and does its high watermark wait, with as many in the ISR as there are? Whose epochs does it serve?"""
         leader, epoch = self._in_role(on, "leader"), self._epoch(on, 0)
         self._write(on, leader, acks=-1)
         self._write(on, leader, acks=1)
         for _ in range(2):
             self._noted(on, read_whole(self.partitions[on], leader, epoch))
+        for other in (max(0, epoch - 1), epoch + 1):
+            self._fetch(on, leader, self._log_start(on, leader), other)
         self._state(on)
 
     def _confront_deposed(self, on: PartitionName) -> None:
