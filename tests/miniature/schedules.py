@@ -43,6 +43,7 @@ WRITE = Produce()
 TO_DEPOSED = Produce(acks=1, to="deposed")
 ALL_TO_DEPOSED = Produce(to="deposed")
 READ = Read()
+FROM_DEPOSED = Read(role="deposed", epochs_back=1)
 ISOLATED = Isolate(role="leader")
 
 SCHEDULES: dict[str, list[LogStep]] = {
@@ -57,11 +58,11 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "truncated-to-watermark": [WRITE, *disturbed(Kill(role="leader"), WRITE)],
     "phantom-truncation": [WRITE, WRITE, *disturbed(Kill(role="leader"), WRITE)],
     "acknowledged-at-one-offset": [WRITE, WRITE, WRITE],
-    "reads-past-watermark": disturbed(ISOLATED, TO_DEPOSED, Read(role="deposed", epochs_back=1), WRITE),
+    "reads-past-watermark": disturbed(ISOLATED, TO_DEPOSED, FROM_DEPOSED, WRITE),
     "watermark-falls": [WRITE, READ, *disturbed(Kill(role="follower")), READ],
     "log-start-falls": [Produce(records=3), Trim(keep=1), READ, *disturbed(Kill(role="follower")), READ],
     "latest-beyond-end": [WRITE],
-    "stable-beyond-watermark": disturbed(ISOLATED, TO_DEPOSED, Read(role="deposed", epochs_back=1)),
+    "stable-beyond-watermark": disturbed(ISOLATED, TO_DEPOSED, FROM_DEPOSED, FROM_DEPOSED),
     "metadata-epoch-falls": [*disturbed(PausePastFencing(role="leader")), READ, READ],
     "two-leaders-in-one-epoch": [MOVE],
     "future-stamps": [WRITE, READ],
