@@ -24,7 +24,7 @@ from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.errors import KitError
 from history.observations import Observation
 
-DRAWN_EXAMPLES = {"smoke": 0, "quick": 24, "nightly": 60}
+DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 SHRINK_SECONDS = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
 """For all that a machine finds on one column together."""
