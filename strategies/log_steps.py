@@ -259,6 +259,10 @@ def consumer_steps() -> SearchStrategy[ConsumerStep]:
     return sampled_from([Consume(), Join(), Leave()])
 
 
+def first_consumers() -> SearchStrategy[Consume | Join]:
+    return sampled_from([Join(), Consume()])
+
+
 def group_questions() -> SearchStrategy[PollGroup | AskCommitted]:
     return sampled_from([PollGroup(), AskCommitted()])
 
@@ -267,7 +271,10 @@ def disturbances() -> SearchStrategy[Disturb]:
     anywhere = (CutOffFromControllers, Isolate, Kill, PausePastFencing, PausedZombie, Stop)
     disks = (CutTailAbove, CutTailBelow, RemoveEpochCheckpoint)
     unclean = (UncleanElection, UncleanElectionByConfig)
+    stale = _standing(CutOffFromControllers, PARTITIONS, role=sampled_from(["leader"]))
     return one_of(
+        # More of those that are the hardest to be right about: a leader that goes on without knowing of its successor.
+        *[stale] * 4,
         *(_standing(kind, PARTITIONS, role=_HIT) for kind in anywhere),
         # Those write something to damage, without a key.
         *(_standing(kind, UNCOMPACTED, role=_HIT) for kind in disks),

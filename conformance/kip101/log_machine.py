@@ -45,6 +45,7 @@ from strategies.log_steps import (
     epoch_questions,
     fetches,
     fills,
+    first_consumers,
     group_questions,
     offset_questions,
     produces,
@@ -98,6 +99,12 @@ class LogMachine(KafkaMachine):
         self.do(step)
 
     # --- consumers
+
+    @initialize(step=first_consumers())
+    def begin_to_consume(self, step: Consume | Join) -> None:
+        self.model.consumers = True
+        self.do(step)
+        self.do(PollGroup())
 
     @rule(step=consumer_steps())
     def consume_or_rebalance(self, step: ConsumerStep) -> None:
