@@ -53,7 +53,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Sa
     others = [other for other in state.replicas if other != id]
     partition.until(lambda: partition.in_sync(others[0], *others), f"an ISR without {id}")
     partition.start(id)
-    partition.until(lambda: partition.in_sync(others[0], *state.replicas), f"{id} in the ISR again")
+    yield partition.joins(lambda: partition.in_sync(others[0], *state.replicas), f"{id} in the ISR again")
     yield from rebuilt(partition, id, written)
     at_rest(partition)
 
@@ -97,7 +97,7 @@ def tail_is_cut_at_the_high_watermark(
     yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
     new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
     bench.start(names[0], "stop")
-    partition.until(lambda: partition.in_sync(successor, former, successor), "both in sync")
+    yield partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
     yield from learned_anew(partition, former, successor, [*committed, *new])
     at_rest(partition)
 
@@ -132,7 +132,7 @@ def wiped_replica_learns_the_epochs(partition: Crashing, trimmed: bool, unwritte
     partition.disk(id).lose()
     partition.until(lambda: partition.led(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}")
     partition.start(id)
-    partition.until(lambda: partition.in_sync(state.leader, *state.replicas), f"{id} in the ISR again")
+    yield partition.joins(lambda: partition.in_sync(state.leader, *state.replicas), f"{id} in the ISR again")
     yield from equivalent(partition, id, state.leader, start, written)
     at_rest(partition)
 

@@ -99,7 +99,7 @@ def orphan_is_cut(partition: Crashing) -> Generator[Said, None, None]:
     [other] = partition.acknowledged(b"m3", by=second)
     yield premise(other.offset == orphan.offset and other.epoch > before.leader_epoch, f"{other} in place of {orphan}")
     partition.start(first)
-    partition.until(lambda: partition.in_sync(second, first, second), "both in sync")
+    yield partition.joins(lambda: partition.in_sync(second, first, second), "both in sync")
     yield from without_orphan(partition, first, second, [kept, other], orphan)
     at_rest(partition)
 

@@ -8,10 +8,12 @@ from typing import NamedTuple, TypeVar
 from conformance.bench import Bench
 from conformance.checks import PremiseSaid, Rig, premise
 from conformance.damaging import Disk
+from conformance.judges.surroundings import CONVERGES_WITHIN
 from conformance.judges.told import FUTURE_REPLICA
 from conformance.rigs.behind import watermark_and_end
 from conformance.rigs.epoch_file import entries_of, read_epochs
 from conformance.rigs.log import NOT_YET, Boundary, Partition, PartitionData, new_partition
+from conformance.rigs.rest import at_rest
 from conformance.topologies import LAGGING, QUICK_CLUSTER
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
@@ -136,6 +138,13 @@ class Crashing(Partition):
 
     def until(self, probe: Callable[[], T | None], what: str) -> T:
         return self.bench.eventually(probe, f"{what}, of {self.directory}")
+
+    def joins(self, probe: Callable[[], object], what: str) -> PremiseSaid:
+        """Premise: a replica that came back is in sync in time; if not, the judges are shown what it holds instead."""
+        met = self.bench.settles(lambda: bool(probe()), f"{what}, of {self.directory}", CONVERGES_WITHIN)
+        if not met:
+            at_rest(self)
+        return premise(met, what)
 
     def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
         return self.until(lambda: self.led(id, above=above, isr=isr), f"broker {id} as the leader above epoch {above}")
