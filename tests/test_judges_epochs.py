@@ -379,3 +379,23 @@ class TestFences:
         assert held(epochs.fetches_at_the_epoch_are_served, told) == ["consumer", "follower"]
         assert held(epochs.epoch_lookups_are_fenced_by_epoch, told) == ["equal"]
         assert held(epochs.offset_lookups_are_fenced_by_epoch, told) == ["served"]
+
+
+class TestNewerEpochs:
+    judge = epochs.fetches_at_an_unknown_epoch_are_refused
+
+    def test_an_epoch_that_never_was_is_served(self) -> None:
+        told = LogHistory().settled(1, 0).fetch(1, A, epoch=1, hw=1).settled(1, 0).at_rest()
+        assert broken(self.judge, told) == ["consumer"]
+        assert labels(self.judge, told) == {"fence-leak"}
+
+    def test_it_is_refused(self) -> None:
+        told = LogHistory().settled(1, 0).refused(2, 1, Error.UNKNOWN_LEADER_EPOCH).settled(1, 0).at_rest()
+        assert held(self.judge, told) == ["follower"]
+
+    def test_an_epoch_that_was_heard_of_later_may_have_been_there(self) -> None:
+        told = LogHistory().settled(1, 0).fetch(2, A, epoch=1, hw=1).settled(2, 1).at_rest()
+        assert broken(self.judge, told) == []
+
+    def test_without_rest_nobody_knows_what_the_newest_was(self) -> None:
+        assert broken(self.judge, LogHistory().settled(1, 0).fetch(1, A, epoch=1, hw=1)) == []

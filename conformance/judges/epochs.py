@@ -8,7 +8,7 @@ from itertools import pairwise
 from conformance.judges.judge import Finding, log_judge
 from conformance.judges.knowledge import Knowledge, Served
 from conformance.judges.story import PartitionStory
-from conformance.judges.surroundings import CRASHES, Span
+from conformance.judges.surroundings import CRASHES, NEVER, Span
 from conformance.judges.told import (
     CONSUMER,
     FENCED_LEADER_EPOCH,
@@ -275,6 +275,21 @@ def offset_lookups_are_fenced_by_epoch(story: PartitionStory) -> Iterator[Findin
 def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Finding]:
     """A fetch is refused for an epoch that the broker has passed."""
     yield from _leaked(story, "fetch")
+
+
+@log_judge("KIP320-FETCH-03")
+def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[Finding]:
+    """A fetch is refused for an epoch that nobody had reached by the time at which all agree."""
+    if story.cluster.rest < 0:
+        return
+    newest = story.newest_epoch_before(NEVER)
+    answers: list[Served | Refusal] = [one for one in Knowledge.of(story).served if one.op == "fetch"]
+    answers += [one for one in story.refusals if one.op == "fetch" and one.error == UNKNOWN_LEADER_EPOCH]
+    for one in answers:
+        if newest < one.cur and one.event < story.cluster.rest and one.replica_id == CONSUMER:
+            shown = f"{one.node} answered a fetch at epoch {one.cur}, and {newest} is the newest that ever was"
+            case = "consumer" if story.leaders.get(newest) == one.node else "follower"
+            yield Finding(isinstance(one, Refusal), case, (one.event,), shown, "fence-leak")
 
 
 def _case(story: PartitionStory, op: str, told: Served | Refusal) -> str:

@@ -24,6 +24,7 @@ LOG_JUDGES: tuple[Judge, ...] = (
     epochs.stale_leaders_cannot_commit,
     epochs.fetches_at_the_epoch_are_served,
     epochs.fetches_at_an_older_epoch_are_fenced,
+    epochs.fetches_at_an_unknown_epoch_are_refused,
     epochs.epoch_lookups_are_fenced_by_epoch,
     epochs.offset_lookups_are_fenced_by_epoch,
     offsets.watermark_is_monotone_on_a_leader,
