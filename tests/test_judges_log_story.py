@@ -40,6 +40,7 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     told.epoch_end(2, 0, (0, 2), 3).step("rewind", (2, 0), told=(0, 2)).committed(2, 2, 0)
     told.fetch(2, after, last, epoch=3, hw=5, start=3, offset=2).step("deliver", (5, 2), (3, 1, "d"), (4, 2, "e"))
     told.settled(2, 3).fetch(1, BOTH, after, last, epoch=3, hw=5).refused(1, 2, Error.FENCED_LEADER_EPOCH)
+    told.refused(2, 4, Error.UNKNOWN_LEADER_EPOCH)
     told.all_healed().at_rest().settled(2, 3)
     for broker, start in ((1, 0), (2, 3), (3, 3)):
         batches = (BOTH, after, last) if start == 0 else (after, last)

@@ -305,3 +305,12 @@ class TestDivergence:
     def test_another_life_or_epoch_of_the_answerer_is_another_log(self) -> None:
         told = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3).restart(2).settled(2, 3)
         assert held(self.judge, told.fetch(2, epoch=3, hw=3, offset=3, last=1, diverging=(1, 2))) == []
+
+
+def test_an_unclean_election_takes_the_other_replicas_down_too() -> None:
+    """The one that is elected may have come back with a log start from before a trim, and a map from after it."""
+    told = LogHistory().settled(1, 0).trim(1, 1)
+    told.hit("unclean-election", 1, by="kill", own_topic=False).heal("unclean-election", 1).settled(2, 2)
+    told.all_healed().at_rest().settled(2, 2).whole(2, A, B, epoch=2, hw=2)
+    told = vector(told, (-2, 1), NONE, (0, 2), (0, 2), (2, 2), NONE, broker=2)
+    assert broken(offsets.ends_equal_the_model, told) == []

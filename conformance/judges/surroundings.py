@@ -168,5 +168,6 @@ class Cluster:
         self.faults.append(fault)
         self._note_span(fault)
         if fault.fault not in RUNS_ON:
-            for node in fault.nodes:
+            # For an unclean election the others are killed or frozen too, and come back.
+            for node in self.broker_names if fault.fault in UNCLEAN else fault.nodes:
                 self._starts.setdefault(node, []).append(fault.event)
