@@ -154,9 +154,10 @@ class LogExecutor:
     def _confront_leader(self, on: PartitionName) -> None:
         """Does it commit, and does its high watermark wait, with as many in the ISR as there are? Whose epochs does it serve?"""
         leader, epoch = self._in_role(on, "leader"), self._epoch(on, 0)
-        self._write(on, leader, acks=-1)
-        self._write(on, leader, acks=1)
-        for _ in range(2):
+        for acks in (-1, 1, -1):
+            self._write(on, leader, acks)
+            self._state(on)
+        for _ in range(3):
             self._noted(on, read_whole(self.partitions[on], leader, epoch))
         for other in (max(0, epoch - 1), epoch + 1):
             self._fetch(on, leader, self._log_start(on, leader), other)
@@ -167,11 +168,11 @@ class LogExecutor:
         deposed, state = self._in_role(on, "deposed"), self._state(on)
         if deposed.node == self.bench.name_of(state.leader):
             raise Absent(f"nobody that led {on} before can be asked")
-        epochs = (state.leader_epoch, max(0, state.leader_epoch - 1))
-        self._fetch(on, deposed, self._log_start(on, deposed), epochs[1])
-        for acks in (-1, 1, -1):
+        old = max(0, state.leader_epoch - 1)
+        for acks in (1, -1, -1, -1):
+            self._fetch(on, deposed, self._log_start(on, deposed), old)
             self._write(on, deposed, acks, within_ms=STALE_WITHIN_MS)
-        for epoch in epochs:
+        for epoch in (old, state.leader_epoch):
             self._fetch(on, deposed, self._log_start(on, deposed), epoch)
 
     # --- raw fetchers
