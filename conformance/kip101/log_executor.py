@@ -348,7 +348,7 @@ class LogExecutor:
     def rest(self) -> None:
         """Heal, let the replicas agree, and read everything. That they never agree is for the judges to say (KIP101-INV-18)."""
         unhealed = self._unhealed or self._heals(lambda: self.run(Heal()))
-        self._silent = set(self.bench.silent())
+        self._look_around()
         with suppress(WireError, ConsumerTrouble, Absent):
             self.run(AskCommitted())
         if unhealed is None:
