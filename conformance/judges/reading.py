@@ -148,13 +148,19 @@ class _Reader:
         )
         self._partition(request["topic"], request["partition"]).writes.append(write)
 
-    def _fetch(self, call: Call, answer: Answer) -> None:
+    def _granted(self, call: Call, answer: Answer, position: str) -> PartitionStory | None:
+        """The partition of an answer without an error; a refusal, with the position that was asked for, is noted here."""
         if answer.outcome != "ok":
-            return
+            return None
+        partition = self._partition(call.request["topic"], call.request["partition"])
+        if answer.value["error_code"] == NONE:
+            return partition
+        partition.refusals.append(_refusal(call, answer, call.request[position]))
+        return None
+
+    def _fetch(self, call: Call, answer: Answer) -> None:
         request, value = call.request, answer.value
-        partition = self._partition(request["topic"], request["partition"])
-        if value["error_code"] != NONE:
-            partition.refusals.append(_refusal(call, answer, request["fetch_offset"]))
+        if (partition := self._granted(call, answer, "fetch_offset")) is None:
             return
         diverging = value["diverging_epoch"]
         read = LogRead(
@@ -216,12 +222,8 @@ class _Reader:
         return found
 
     def _list_offsets(self, call: Call, answer: Answer) -> None:
-        if answer.outcome != "ok":
-            return
         request, value = call.request, answer.value
-        partition = self._partition(request["topic"], request["partition"])
-        if value["error_code"] != NONE:
-            partition.refusals.append(_refusal(call, answer, request["timestamp"]))
+        if (partition := self._granted(call, answer, "timestamp")) is None:
             return
         partition.listed.append(
             Listed(
@@ -238,12 +240,8 @@ class _Reader:
         )
 
     def _end_of_epoch(self, call: Call, answer: Answer) -> None:
-        if answer.outcome != "ok":
-            return
         request, value = call.request, answer.value
-        partition = self._partition(request["topic"], request["partition"])
-        if value["error_code"] != NONE:
-            partition.refusals.append(_refusal(call, answer, request["leader_epoch"]))
+        if (partition := self._granted(call, answer, "leader_epoch")) is None:
             return
         partition.ends.append(
             End(
