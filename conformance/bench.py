@@ -94,6 +94,11 @@ class Bench:
         self._faults: list[Faults] = []
         self._broken: dict[str, str] = {}
 
+    @property
+    def stored(self) -> bool:
+        """Does every answer come from a tape?"""
+        return self._cluster is None
+
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
         """The members as an example's record names them."""
@@ -191,6 +196,16 @@ class Bench:
 
     def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
         """Whether it comes true in time: for what a requirement says, where not coming true is a finding and no trouble."""
+        if self.stored:
+            # The tries are on the tape as well, and their answers have to be taken from it.
+            found = self.tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
+            for _ in range(found.tries):
+                probe()
+            return found.met
+        found = self._settled(probe, what, within)
+        return self.tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
+
+    def _settled(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         tries = 0
 
         def tried() -> bool:
@@ -198,21 +213,11 @@ class Bench:
             tries += 1
             return probe()
 
-        def settled() -> Settled:
-            try:
-                eventually(tried, within=within, what=what)
-            except Overdue:
-                return Settled(tries, False)
-            return Settled(tries, True)
-
-        if self._cluster is not None:
-            found = settled()
-            return self.tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
-        # The tries themselves are on the tape as well, and their answers have to be taken from it.
-        stored = self.tape.call("kit", "settles", {"what": what}, Settled, settled)
-        for _ in range(stored.tries):
-            probe()
-        return stored.met
+        try:
+            self.eventually(tried, what, within)
+        except Overdue:
+            return Settled(tries, False)
+        return Settled(tries, True)
 
     # --- faults
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from conformance.bench import WITHIN, Bench, Done, File, Moment, Settled
+from conformance.bench import WITHIN, Bench, Done, File, Moment
 from fixtures.cluster.topology import Topology
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas
@@ -126,19 +126,9 @@ class MiniBench(Bench):
                 raise Overdue(f"{what}: not within {within:g} s. {'; '.join(self.cluster.lacking())}")
             self.cluster.tick()
 
-    def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
-        tries = 0
-
-        def tried() -> bool:
-            nonlocal tries
-            tries += 1
-            return probe()
-
-        try:
-            met = self.eventually(tried, what, within)
-        except Overdue:
-            met = False
-        return self.tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(tries, met)).met
+    @property
+    def stored(self) -> bool:
+        return False
 
     # --- consumers
 
