@@ -83,7 +83,8 @@ class PremiseCount(msgspec.Struct, frozen=True, kw_only=True):
 class ExampleLine(ShardLine, frozen=True, kw_only=True, tag="example"):
     """One example that ended: for which rows it yielded observations, and what it brought.
 
-    `steps` counts a machine's steps by kind; `premises` are named without the values that were read back for them.
+    `steps` counts a machine's steps by kind, `left_out` those that did nothing for want of a role or a fault; `premises` are
+    named without the values that were read back for them.
     """
 
     example: str
@@ -91,6 +92,7 @@ class ExampleLine(ShardLine, frozen=True, kw_only=True, tag="example"):
     outcome: Literal["judged", "premise lost", "error"]
     rows: list[str] = []
     steps: dict[str, int] = {}
+    left_out: dict[str, int] = {}
     faults: dict[str, FaultCount] = {}
     premises: dict[str, PremiseCount] = {}
     seconds: float = 0.0

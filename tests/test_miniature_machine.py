@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.kip101.log_executor import LogExecutor
 from conformance.kip101.log_machine import LOG_MACHINE, OPENING
+from conformance.running.check_run import steps_of
+from conformance.running.taken import STEP_NOTE, note_of, taken
 from history.observations import Observation
+from strategies.log_steps import Produce, Recall
+from tests.miniature.bench import MiniBench
 from tests.miniature.bugs import BUGS
+from tests.miniature.cluster import MiniCluster
 from tests.miniature.machine import MiniExample, hunt, play, shortened
 from tests.miniature.schedules import LEGAL, SCHEDULES
 from tests.miniature.scripted import SCRIPTS
@@ -70,3 +76,15 @@ def test_a_bug_is_found_among_drawn_schedules_and_shrunk(name: str) -> None:
     assert found.row in {one.requirement for one in shortest.violations}
     assert len(shortest.steps) <= 6
     assert said(play(LOG_MACHINE, shortest.steps)) == []
+
+
+def test_a_step_that_nobody_could_be_asked_for_is_told_as_left_out() -> None:
+    """Nothing was read yet that one could come back for."""
+    bench = MiniBench(MiniCluster())
+    executor = LogExecutor(bench)
+    for step in (Recall(on="strict-0"), Produce(on="strict-0")):
+        bench.tape.note(STEP_NOTE, note_of(step))
+        executor.step(step)
+    history = bench.tape.history
+    assert [(step.kind, step.left_out) for step in taken(history)] == [("recall", True), ("produce", False)]
+    assert (steps_of(history), steps_of(history, left_out=True)) == ({"produce": 1}, {"recall": 1})

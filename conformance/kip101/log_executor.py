@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial, singledispatchmethod
 
 from conformance.bench import Bench
+from conformance.machines import LEFT_OUT_NOTE
 from conformance.rigs.log import Partition, PartitionData
 from conformance.rigs.rest import at_rest, read_whole
 from fixtures.consumers import Consumer, ConsumerTrouble
@@ -98,9 +99,14 @@ class LogExecutor:
 
         Where something did not heal nothing more is done: whether that is trouble of the kit or of Kafka shows at rest.
         """
-        if self._unhealed is None:
-            with suppress(WireError, Unavailable, Absent, ConsumerTrouble):
+        if self._unhealed is not None:
+            return
+        # What got no answer is on the tape under its call.
+        with suppress(WireError, ConsumerTrouble):
+            try:
                 self._unhealed = self._heals(lambda: self.run(step))
+            except (Unavailable, Absent) as reason:
+                self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
 
     def _heals(self, act: Callable[[], None]) -> Unhealed | None:
         try:
@@ -118,7 +124,8 @@ class LogExecutor:
     @run.register
     def _(self, step: Fill) -> None:
         for name in self.partitions:
-            self.step(Produce(on=name, records=step.records, acks=step.acks, to=step.to))
+            with suppress(WireError, Absent):
+                self.run(Produce(on=name, records=step.records, acks=step.acks, to=step.to))
 
     @run.register
     def _(self, step: Produce) -> None:

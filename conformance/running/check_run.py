@@ -126,6 +126,7 @@ class CheckRun:
             outcome=end.outcome if end else "error",
             rows=rows,
             steps=steps_of(history),
+            left_out=steps_of(history, left_out=True),
             faults=faults_of(history),
             premises=premises_of(history),
             seconds=round(seconds, 3),
@@ -143,9 +144,9 @@ def faults_of(history: History) -> dict[str, FaultCount]:
     return {fault: FaultCount(**count) for fault, count in sorted(counts.items())}
 
 
-def steps_of(history: History) -> dict[str, int]:
-    """How often each kind of step was taken; nothing for a probe."""
-    return dict(sorted(Counter(step.kind for step in taken(history)).items()))
+def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
+    """How often each kind of step was taken, or could not be; nothing for a probe."""
+    return dict(sorted(Counter(step.kind for step in taken(history) if step.left_out == left_out).items()))
 
 
 def premises_of(history: History) -> dict[str, PremiseCount]:

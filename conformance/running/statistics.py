@@ -39,6 +39,10 @@ class Reached:
     def steps(self) -> Counter[str]:
         return _sum(example.steps for example in self.examples)
 
+    @property
+    def left_out(self) -> Counter[str]:
+        return _sum(example.left_out for example in self.examples)
+
     def faults(self, phase: str) -> Counter[str]:
         return _sum(_counts(example.faults, phase) for example in self.examples)
 
@@ -96,6 +100,7 @@ def machine_lines(check: MachineCheck, label: str, one: Reached) -> list[str]:
     )
     parts = [
         ("steps", _counted(one.steps), [kind for kind in check.kinds if not one.steps[kind]]),
+        ("left out", _counted(one.left_out), []),
         ("faults", _faults(one), [name for name in check.faults if not one.faults("witnessed")[name]]),
         ("premises", _premises(one), []),
         ("cases", _cases(one), _never_observed(check, one)),

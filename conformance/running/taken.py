@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from conformance.machines import LEFT_OUT_NOTE
 from history.events import Answer, AnyEvent, Call, Fault, History, Note
 
 STEP_NOTE = "step"
@@ -25,6 +26,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     begin: int
     end: int
     t: float
+    left_out: bool = False
+    """Whether it did nothing, as its executor said."""
 
     @property
     def on(self) -> Any:
@@ -46,7 +49,15 @@ def taken(history: History) -> list[Taken]:
     notes = [e for e in history.events if isinstance(e, Note) and e.text in (STEP_NOTE, REST_NOTE)]
     ends = [*(note.n for note in notes), len(history.events)][1:]
     return [
-        Taken(number=number, kind=note.data["kind"], step=note.data["step"], begin=note.n, end=end, t=note.t)
+        Taken(
+            number=number,
+            kind=note.data["kind"],
+            step=note.data["step"],
+            begin=note.n,
+            end=end,
+            t=note.t,
+            left_out=any(isinstance(e, Note) and e.text == LEFT_OUT_NOTE for e in history.events[note.n : end]),
+        )
         for number, (note, end) in enumerate(zip(notes, ends, strict=True))
         if note.text == STEP_NOTE
     ]
