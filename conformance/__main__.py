@@ -6,22 +6,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
+from conformance.running.legs import Plan, Runner, code_of, legs_for, log_of, planned, tail
+from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, EXIT_WRONG_USE
 from conformance.running.storm import Storm, drawn_plans, succeeded, summary
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, UnknownVersion
 from fixtures.faults.show import Stages, as_expected, chosen, kinds, show, table
 from fixtures.images import newest, obtain, select
+from fixtures.leases import workers
 from fixtures.runs import Run, forget, sweep
-
-CONFIGURATION = Path(__file__).parent.parent / "pyproject.toml"
-PARTS_OF_A_RUN = ("shards", "histories", "evidence", "matrix", "rejudged")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,18 +59,51 @@ def clean(kept: Sequence[str]) -> int:
 
 
 def matrix(options: Sequence[str]) -> int:
-    """Checks, merge, page. `options` go to pytest; --kafka-version may be repeated."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--kafka-version", action="append", default=[])
-    parser.add_argument("--conformance-out", type=Path, default=Path("out"))
-    known, _ = parser.parse_known_args(options)
-    setup(known.kafka_version)
-    _put_aside(known.conformance_out)
-    code = _pytest(options)
-    if not any((known.conformance_out / "shards").glob("*.jsonl")):
-        return code or EXIT_TROUBLE
-    merged = _merge(known.conformance_out)
-    return code or merged
+    """Checks on each column, merge, page; the same command goes on with a run that was interrupted.
+
+    Options that are not its own go to pytest.
+    """
+    asked, rest = _matrix_parser().parse_known_args(options)
+    asked.kafka_version = (
+        asked.kafka_version or os.environ.get("KAFKA_CONFORMANCE_KAFKA_VERSION", "").replace(",", " ").split()
+    )
+    own = asked.kafka_image or asked.kafka_home
+    versions = select(asked.kafka_version) if asked.kafka_version or not own else ()
+    setup(asked.kafka_version if versions else [])
+    out: Path = asked.conformance_out
+    given = [*rest, "--conformance-out", str(out)]
+    plan = planned(out, legs_for(versions, asked.kafka_image, asked.kafka_home), given, add=asked.add, say=_say)
+    began = time.monotonic()
+    Runner(out, plan, at_once=asked.columns_at_once, workers=max(1, workers() // asked.columns_at_once)).run(_wait)
+    _say(f"checks: {time.monotonic() - began:.0f} s")
+    return _concluded(out, plan)
+
+
+def _matrix_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./kit matrix", description=matrix.__doc__, add_help=False)
+    parser.add_argument("--kafka-version", action="append", default=[], metavar="V")
+    parser.add_argument("--kafka-image", default=os.environ.get("KAFKA_CONFORMANCE_KAFKA_IMAGE", ""), metavar="IMAGE")
+    parser.add_argument("--kafka-home", default=os.environ.get("KAFKA_CONFORMANCE_KAFKA_HOME", ""), metavar="DIR|TGZ")
+    parser.add_argument("--conformance-out", type=Path, default=Path("out"), metavar="DIR")
+    parser.add_argument("--columns-at-once", type=int, default=2, metavar="N", help="columns side by side; default: 2")
+    parser.add_argument("--add", action="store_true", help="keep the columns that are there, run those that are not")
+    return parser
+
+
+def _wait(runner: Runner) -> None:
+    runner.wait(1.0)
+
+
+def _concluded(out: Path, plan: Plan) -> int:
+    """Merge what there is, and tell of each leg that ended in wrong use or without a word."""
+    for leg in plan.legs:
+        if leg.code not in (EXIT_SATISFIED, EXIT_VIOLATED):
+            _say(
+                f"{leg.name} ended with {leg.code}; the end of {log_of(out, leg)}:\n"
+                + "\n".join(tail(log_of(out, leg)))
+            )
+    merged = _merge(out) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
+    return code_of([leg.code for leg in plan.legs]) or merged
 
 
 def faults(options: Sequence[str]) -> int:
@@ -122,32 +155,12 @@ def storm(options: Sequence[str]) -> int:
     return 0 if succeeded(raged) else EXIT_TROUBLE
 
 
-def _pytest(options: Sequence[str]) -> int:
-    began = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-c", str(CONFIGURATION), "-v", "-n", "auto", *options]
-    code = subprocess.run(command, check=False).returncode
-    _say(f"checks: {time.monotonic() - began:.0f} s")
-    # pytest's own codes for wrong use and for nothing collected.
-    return EXIT_WRONG_USE if code in (4, 5) else code
-
-
 def _merge(out: Path) -> int:
     began = time.monotonic()
     command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
     code = subprocess.run(command, check=False).returncode
     _say(f"merge: {time.monotonic() - began:.0f} s")
     return code
-
-
-def _put_aside(out: Path) -> None:
-    """An earlier run's parts go to `earlier/`, so that a matrix shows one run; nothing that was recorded is lost."""
-    present = [out / name for name in PARTS_OF_A_RUN if (out / name).exists()]
-    if present:
-        earlier = out / "earlier" / time.strftime("%Y%m%d-%H%M%S")
-        earlier.mkdir(parents=True)
-        for part in present:
-            part.rename(earlier / part.name)
-        _say(f"the earlier run in {out} is now in {earlier}")
 
 
 COMMANDS = {"matrix": matrix, "setup": setup, "sweep": clean, "faults": faults, "storm": storm}

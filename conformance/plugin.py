@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.catalogue import shipped
+from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck, every_check
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
@@ -93,26 +94,37 @@ class CheckFile(pytest.File):
         for check in every_check().values():
             if check.module == module and wanted.selects(check):
                 for label in wanted.labels:
-                    name = f"{check.id.rpartition('.')[2]}[{label}]"
-                    yield CheckItem.from_parent(self, name=name, check=check, label=label)
+                    for part in range(1, wanted.parts(check) + 1):
+                        yield CheckItem.from_parent(
+                            self, name=item_name(check, label, part), check=check, label=label, part=part
+                        )
+
+
+def item_name(check: AnyCheck, label: str, part: int) -> str:
+    return f"{check.id.rpartition('.')[2]}[{label}{f' part {part}' if part > 1 else ''}]"
 
 
 class CheckItem(pytest.Item):
-    """One check on one column."""
+    """One check, or a part of a machine, on one column."""
 
-    def __init__(self, *, check: AnyCheck, label: str, **kwargs: Any) -> None:
+    def __init__(self, *, check: AnyCheck, label: str, part: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.check = check
         self.label = label
+        self.part = part
 
     @property
-    def order(self) -> tuple[str, ...]:
-        """Checks of one cluster stand together, since changing it costs a boot; what time cuts off is of low priority."""
+    def order(self) -> tuple[Any, ...]:
+        """Checks of one cluster stand together, since changing it costs a boot; what time cuts off is of low priority.
+
+        Machines come last: they take whatever time there is.
+        """
         priority = min(shipped()[row].priority for row in self.check.rows)
-        return self.label, self.check.topology.name, priority, self.check.id
+        last = isinstance(self.check, MachineCheck)
+        return last, self.part, self.label, self.check.topology.name, priority, self.check.id
 
     def runtest(self) -> None:
-        run = self.config.stash[SESSION].run_check(self.check, self.label)
+        run = self.config.stash[SESSION].run_check(self.check, self.label, self.part)
         self.user_properties.append(("requirements", " ".join(self.check.rows)))
         if run.violations:
             raise violation_of(run.violations)

@@ -19,7 +19,7 @@ from conformance.rejudge import rejudge
 from conformance.running import machine_run
 from conformance.running.evidence import schedule_of
 from conformance.running.example import SUSPICION_NOTE
-from conformance.running.machine_run import DRAWN_EXAMPLES, MachineRun
+from conformance.running.machine_run import DRAWN_EXAMPLES, PARTS, MachineRun
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.taken import REST_NOTE, about, showing, taken
 from fixtures.errors import KitError
@@ -306,7 +306,7 @@ def test_when_time_is_up_the_check_says_what_was_left_out(play: Play, monkeypatc
     _, shard, histories = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick")
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.examples, len(histories)) == ("cut-off", 1, 1)
-    assert line.detail == f"time was up after 0 of {DRAWN_EXAMPLES['quick']} drawn examples"
+    assert line.detail == f"time was up after 0 of {-(-DRAWN_EXAMPLES['quick'] // PARTS['quick'])} drawn examples"
 
 
 def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ import conformance.plugin
 from conformance.catalogue import shipped
 from conformance.judges.tally import Cell, Matrix
 from conformance.judges.verdicts import Verdict
+from conformance.machines import MachineCheck
 from conformance.registry import checks_by_row, every_check
 from conformance.running.baseline import Baseline, BaselineCell
 from conformance.running.evidence import Schedule
+from conformance.running.machine_run import PARTS
 from conformance.running.session import exit_code
 from fixtures.images import newest
 from history.shards import Column
@@ -91,14 +93,17 @@ def test_nothing_happens_to_tests_of_something_else(kit: Kit) -> None:
 def test_checks_are_listed_without_an_engine(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     listed = kit.listed("--conformance-profile", "nightly")
-    assert sorted(listed) == sorted((id, newest()) for id in KNOWN)
+    machines = {id for id, check in KNOWN.items() if isinstance(check, MachineCheck)}
+    parts = [(id, f"{newest()} part {part}") for id in machines for part in range(2, PARTS["nightly"] + 1)]
+    assert sorted(listed) == sorted([*((id, newest()) for id in KNOWN), *parts])
 
 
 def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
+    """Machines take what time is left, so they come last."""
     listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
     labels = {label for _, label in listed}
     assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
-    order = [(label, KNOWN[check].topology.name) for check, label in listed]
+    order = [(isinstance(KNOWN[check], MachineCheck), label, KNOWN[check].topology.name) for check, label in listed]
     assert order == sorted(order)
 
 

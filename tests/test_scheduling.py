@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, lists, sampled_from
 
+from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck, every_check
 from conformance.running.scheduling import cluster_of, units
 
@@ -33,5 +34,8 @@ def test_units_hold_one_cluster_each_and_at_most_a_share(names: list[str], worke
 
 @pytest.mark.parametrize("check", every_check().values(), ids=lambda check: check.id)
 def test_every_check_s_cluster_is_found_by_its_node_id(check: AnyCheck) -> None:
+    own = " machine" if isinstance(check, MachineCheck) else ""
     folder, _, name = check.id.removeprefix("conformance.").rpartition(".")
-    assert cluster_of(f"conformance/{folder.replace('.', '/')}.py::{name}[4.3.1]") == f"4.3.1 {check.topology.name}"
+    assert (
+        cluster_of(f"conformance/{folder.replace('.', '/')}.py::{name}[4.3.1]") == f"4.3.1 {check.topology.name}{own}"
+    )

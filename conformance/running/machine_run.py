@@ -25,6 +25,9 @@ from fixtures.errors import KitError
 from history.observations import Observation
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
+"""Examples of a machine on one column, shared by its parts."""
+PARTS = {"smoke": 1, "quick": 3, "nightly": 3}
+"""A machine is run in parts, each by a worker and on a cluster of its own, since one worker alone would not use the time."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 SHRINK_SECONDS = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
 """For all that a machine finds on one column together."""
@@ -38,32 +41,34 @@ class MachineRun(CheckRun):
     still looked for.
     """
 
-    def __init__(self, check: MachineCheck, lab: Lab, label: str) -> None:
+    def __init__(self, check: MachineCheck, lab: Lab, label: str, part: int = 1) -> None:
         super().__init__(check.id, check.rows, check.topology, lab, label)
         self.check = check
+        self.part = part
         self.found: dict[str, str] = {}
         self.shrink_seconds = SHRINK_SECONDS[lab.settings.profile]
         self.following_up = False
         self.concluded: set[str] = set()
         self._profile = lab.settings.profile
+        self._wanted = -(-DRAWN_EXAMPLES[self._profile] // PARTS[self._profile])
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._drawn = 0
         self._ends = time.monotonic() + lab.time_left()
 
     def run_examples(self) -> None:
-        self._follow_up(self.play(self.check.opening))
+        if self.part == 1:
+            self._follow_up(self.play(self.check.opening))
         while self._wants_more() and (found := self._draw()) is not None:
             self._follow_up(found)
         self._say_what_time_left_out()
 
     def _say_what_time_left_out(self) -> None:
-        wanted = DRAWN_EXAMPLES[self._profile]
-        if self._drawn < wanted and time.monotonic() >= self._ends:
+        if self._drawn < self._wanted and time.monotonic() >= self._ends:
             self.cut_off = True
-            self.remarks.append(f"time was up after {self._drawn} of {wanted} drawn examples")
+            self.remarks.append(f"time was up after {self._drawn} of {self._wanted} drawn examples")
 
     def _wants_more(self) -> bool:
-        return self._drawn < DRAWN_EXAMPLES[self._profile] and time.monotonic() < self._ends and not self.gave_up
+        return self._drawn < self._wanted and time.monotonic() < self._ends and not self.gave_up
 
     @property
     def gave_up(self) -> bool:
@@ -81,7 +86,7 @@ class MachineRun(CheckRun):
         return drawing.found
 
     def _seeded(self, drawing: _Drawing) -> Any:
-        number = zlib.crc32(f"{self.check.id} {self.lab.settings.seed} {self._drawn or ''}".encode())
+        number = zlib.crc32(f"{self.check.id} {self.lab.settings.seed} {self.part} {self._drawn or ''}".encode())
 
         @seed(number)
         def factory() -> Any:
@@ -93,7 +98,7 @@ class MachineRun(CheckRun):
         # What was kept from earlier runs is tried once; in a later round it is known.
         reused = [] if self.found else [Phase.reuse]
         return settings(
-            max_examples=DRAWN_EXAMPLES[self._profile] - self._drawn,
+            max_examples=self._wanted - self._drawn,
             stateful_step_count=STEPS[self._profile],
             phases=[Phase.explicit, *reused, Phase.generate],
             database=database_of(self.lab, self.standing().column.label),

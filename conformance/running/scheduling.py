@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from xdist.scheduler import LoadScopeScheduling
 
+from conformance.machines import MachineCheck
 from conformance.registry import every_check
 
 if TYPE_CHECKING:
@@ -16,10 +17,14 @@ if TYPE_CHECKING:
 
 
 class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
-    """Units of work are the checks of one column and topology; large ones are split where workers would else be idle."""
+    """Units of work are the checks of one column and topology; large ones are split where workers would else be idle.
+
+    They begin in the order in which they were collected: machines come last and share what time is left.
+    """
 
     def __init__(self, config: pytest.Config, log: object) -> None:
         super().__init__(config, log)
+        config.option.loadscopereorder = False
         self._units: dict[str, str] = {}
 
     def _split_scope(self, nodeid: str) -> str:
@@ -44,9 +49,13 @@ def units(nodeids: Sequence[str], workers: int, cluster: Callable[[str], str]) -
 
 
 def cluster_of(nodeid: str) -> str:
-    """Column and topology of a check: `…/kip320/fencing.py::older_epoch[4.3.1]` is `4.3.1 cluster`."""
+    """Column and topology of a check: `…/kip320/fencing.py::older_epoch[4.3.1]` is `4.3.1 cluster`.
+
+    Each part of a machine is a unit of its own, since it runs for minutes.
+    """
     path, _, name = nodeid.rpartition("::")
     check, _, label = name.removesuffix("]").partition("[")
     module = PurePath(path)
     id = f"{module.parent.name}.{module.stem}.{check}"
-    return f"{label} {every_check()[id].topology.name}"
+    own = " machine" if isinstance(every_check()[id], MachineCheck) else ""
+    return f"{label} {every_check()[id].topology.name}{own}"

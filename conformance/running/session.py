@@ -16,7 +16,7 @@ from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence import Schedule
 from conformance.running.lab import Lab
-from conformance.running.machine_run import MachineRun
+from conformance.running.machine_run import PARTS, MachineRun
 from conformance.running.probes import ProbeRun
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.settings import Settings, read
@@ -60,7 +60,7 @@ class ConformanceSession:
         images = [obtain(version, progress=_say) for version in versions]
         images += [from_image(settings.image, progress=_say)] if settings.image else []
         images += [from_home(Path(settings.home), progress=_say)] if settings.home else []
-        run = Run.begin()
+        run = Run.begin(settings.run)
         settings = msgspec.structs.replace(settings, run=run.id)
         return cls(settings, run, {_label(image.label, settings): image for image in images}, "master")
 
@@ -96,17 +96,21 @@ class ConformanceSession:
             self._lab = Lab(self.settings, self.run, self.worker, self.images)
         return self._lab
 
-    def run_check(self, check: AnyCheck, label: str) -> CheckRun:
-        run = self._run_of(check, label)
+    def parts(self, check: AnyCheck) -> int:
+        return _parts(self.settings, self._replay, check)
+
+    def run_check(self, check: AnyCheck, label: str, part: int = 1) -> CheckRun:
+        """Run a check, or one of a machine's parts, on one column."""
+        run = self._run_of(check, label, part)
         self.lab.timed(run.run)
         return run
 
-    def _run_of(self, check: AnyCheck, label: str) -> CheckRun:
+    def _run_of(self, check: AnyCheck, label: str, part: int) -> CheckRun:
         if self._replay is not None:
             return ReplayRun(check, self._replay, self.lab, label)
-        return (
-            MachineRun(check, self.lab, label) if isinstance(check, MachineCheck) else ProbeRun(check, self.lab, label)
-        )
+        if isinstance(check, MachineCheck):
+            return MachineRun(check, self.lab, label, part)
+        return ProbeRun(check, self.lab, label)
 
     # --- the end
 
@@ -141,6 +145,9 @@ class Listing:
 
     def selects(self, check: AnyCheck) -> bool:
         return _selects(self._settings, self._replay, check)
+
+    def parts(self, check: AnyCheck) -> int:
+        return _parts(self._settings, self._replay, check)
 
 
 def exit_code(exitstatus: int, matrix: Matrix, known: Baseline) -> int:
@@ -180,6 +187,11 @@ def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bo
         return check.id == replay.check
     wanted = {row.id for row in shipped().matching(settings.requirements)}
     return bool(wanted & set(check.rows)) and (bool(settings.requirements) or in_profile(check, settings.profile))
+
+
+def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck) -> int:
+    """In how many parts a check is run; a schedule is replayed by one worker."""
+    return PARTS[settings.profile] if isinstance(check, MachineCheck) and replay is None else 1
 
 
 def _versions(settings: Settings) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -63,6 +64,11 @@ OPTIONS = (
     Option("--replay", "run one recorded schedule (schedule.json of an evidence folder)", metavar="FILE"),
     Option("--keep-cluster", "on a violation leave the cluster up", "store_true"),
     Option("--baseline", "a matrix.json whose violations are known", metavar="MATRIX"),
+    Option(
+        "--conformance-run",
+        "the id of this run, for a job that has to know it; default: made of the time",
+        metavar="ID",
+    ),
     Option("--conformance-seed", "the seed of all drawn inputs", metavar="N"),
 )
 
@@ -91,6 +97,7 @@ def read(config: pytest.Config) -> Settings:
         keep_cluster=str(value["keep_cluster"] or "").lower() in ("true", "1", "yes", "on"),
         baseline=value["baseline"] or "",
         seed=_seed(value["conformance_seed"]),
+        run=_run(value["conformance_run"]),
     )
 
 
@@ -120,6 +127,12 @@ def _seed(value: str | None) -> int:
     if not value.isdecimal():
         raise ValueError(f"--conformance-seed {value!r}: write the number that a run's header shows, e.g. 1234")
     return int(value)
+
+
+def _run(value: str | None) -> str:
+    if value and not re.fullmatch(r"\d{6}-\d{6}-[0-9a-f]+", value):
+        raise ValueError(f"--conformance-run {value!r}: a run's id is yymmdd-HHMMSS-xxxx, e.g. 261121-233000-4f1c")
+    return value or ""
 
 
 def _feature(text: str) -> tuple[str, str]:
