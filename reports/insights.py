@@ -1,0 +1,118 @@
+"""What people ask of matrices beside the verdicts: since when, how often, how long, what changed.
+
+Each is a row of a table that a function of `reports.tables` makes in Spark; none of them grows with the number of
+observations, so they are collected for the site, the terminal and Markdown. Columns are named by their labels, runs by
+their ids, run dates as `2026-11-21` (UTC).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from conformance.judges.verdicts import Verdict
+
+ChangeKind = Literal["added", "removed", "changed", "unchanged"]
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One row in two columns, or in one column at two runs: `before` and `after` are verdicts, empty where there is no cell.
+
+    `worse` says that it broke: it is violated or flaky, and was not.
+    """
+
+    requirement: str
+    kind: ChangeKind
+    before: Verdict | Literal[""]
+    after: Verdict | Literal[""]
+    worse: bool = False
+
+
+class Firsts(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a row breaks and where it is mended, over the released versions in their order.
+
+    `bad` are the versions that violate it, `good` those that satisfy it; all others tell nothing. `first_bad` is the oldest bad
+    one and `last_good` the newest good one before it ("" if none: bad since the oldest column that tells); `first_good` is the
+    first good one after the newest bad one ("" if it is still bad).
+    """
+
+    requirement: str
+    bad: list[str]
+    good: list[str]
+    first_bad: str
+    last_good: str
+    first_good: str
+
+
+class Wavering(msgspec.Struct, frozen=True, kw_only=True):
+    """Identical tries of a check on one column that were answered in more than one way, or broke a row only at times."""
+
+    requirement: str
+    kafka_version: str
+    check: str
+    case: str
+    inputs: str
+    tries: int
+    violated: int
+    answers: dict[str, int]
+
+
+class FaultReach(msgspec.Struct, frozen=True, kw_only=True):
+    injected: int
+    witnessed: int
+    healed: int
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a cell was reached: examples by how they ended, cases of all applicable ones, and witnessed faults."""
+
+    requirement: str
+    kafka_version: str
+    examples: int
+    cases_reached: int
+    cases: int
+    faults: dict[str, FaultReach]
+
+
+class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a premise of a check was met on a column; one that never was is a hole."""
+
+    kafka_version: str
+    check: str
+    premise: str
+    met: int
+    unmet: int
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """Time that a check took on a column, over all workers; `outcomes` counts how it ended."""
+
+    kafka_version: str
+    check: str
+    examples: int
+    seconds: float
+    outcomes: dict[str, int]
+
+
+class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell as one archived run saw it."""
+
+    requirement: str
+    kafka_version: str
+    run_date: str
+    run: str
+    verdict: Verdict
+    observations: int
+    violations: int
+
+
+class Insights(msgspec.Struct, kw_only=True):
+    """All of them, each in a fixed order. `trend` is empty where no archive was given."""
+
+    firsts: list[Firsts] = []
+    wavering: list[Wavering] = []
+    coverage: list[Coverage] = []
+    premises: list[PremiseReach] = []
+    spent: list[Spent] = []
+    trend: list[TrendPoint] = []
