@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis.strategies import integers
 
 from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.quorum import FAR, QUORUM, EpochStart, Quorum, Tried
+from conformance.rigs.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA
@@ -107,6 +107,8 @@ def divergence_is_told(quorum: Quorum, case: str, by: int, between: int, older: 
     log = quorum.epochs()
     offset, epoch = _diverged(log, case, by, between)
     yield premise(epoch < log[-1].epoch, f"an epoch before {log[-1].epoch}")
+    known = epoch in [line.epoch for line in log]
+    yield premise(known == (case == "past-epoch-end"), "the log has the epoch only where the case says so")
     tried = fetched(quorum, quorum.one("leader"), offset, last_fetched_epoch=epoch, older=older)
     yield premise(quorum.epochs() == log, "no new epoch in the log")
     yield held_if(diverges(tried.answer, diverging(log, -1, epoch)), tried.answer)
@@ -118,7 +120,8 @@ def _diverged(log: list[EpochStart], case: str, by: int, between: int) -> tuple[
     if case == "epoch-below-first":
         return by, first.epoch - 1
     if case == "epoch-unknown":
-        return by, first.epoch + 1 + between % max(1, second.epoch - first.epoch - 1)
+        skipped = skipped_epochs(log)
+        return by, skipped[between % len(skipped)] if skipped else log[-1].epoch
     return second.start + by, first.epoch
 
 

@@ -199,11 +199,17 @@ def cluster_id_of(bench: Bench) -> str:
     return next(line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id="))
 
 
+def skipped_epochs(log: list[EpochStart]) -> list[int]:
+    """Epochs between the first and the last of a log in which nothing was written: those of elections that nobody won."""
+    known = {line.epoch for line in log}
+    return [epoch for epoch in range(log[0].epoch, log[-1].epoch) if epoch not in known]
+
+
 def prepare_quorum(bench: Bench) -> QuorumData:
     """A settled quorum with a few epochs behind it, some of which left no record in the log."""
     quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
     before = quorum.settled()
-    if before.leader_epoch <= OLD_EPOCHS:
+    if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
         _raise_epoch(quorum, before)
     bench.eventually(lambda: _serves(quorum), "the quorum's leader having a high watermark that brokers can ask for")
     return QuorumData(quorum.cluster_id)
