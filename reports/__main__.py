@@ -13,8 +13,8 @@ from conformance.catalogue import CatalogueError, shipped
 from conformance.catalogue.deviations import load_deviations
 from reports import markdown, page, terminal
 from reports.errors import ReportError
-from reports.matrix import Matrix, encode
-from reports.merge import merge
+from reports.matrix import encode
+from reports.merge import Merged, merge
 from reports.read import SHARDS, no_folder, no_shards
 from reports.session import session
 
@@ -25,12 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0: merged; 2: wrong use, or shards that contradict each other; 3: Spark does not start here."""
     asked = _parser().parse_args(arguments)
     try:
-        matrix = _merged(asked.shards, asked.out, asked.master)
-        index = _write(matrix, Path(asked.out), asked.shards)
+        merged = _merged(asked)
+        index = _write(merged, Path(asked.out), asked.shards)
     except (ReportError, CatalogueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, ReportError) else ReportError.exit_code
-    terminal.show(matrix, sys.stdout)
+    terminal.show(merged.matrix, sys.stdout)
     print(index)
     return 0
 
@@ -42,17 +42,29 @@ def _parser() -> argparse.ArgumentParser:
         "--out", metavar="DIR", required=True, help="where matrix.json, matrix.md, index.html and parquet/ go"
     )
     parser.add_argument(
+        "--archive",
+        metavar="DIR",
+        default="",
+        help="add the shards to this archive of runs, or its Hadoop URI, and show trends over them",
+    )
+    parser.add_argument(
         "--master", default="local[*]", help="Spark's master (default: local[*]; spark-submit has its own)"
     )
     return parser
 
 
-def _merged(shards: str, out: str, master: str) -> Matrix:
+def _merged(asked: argparse.Namespace) -> Merged:
     catalogue = shipped()
-    _make(Path(out))
+    _make(Path(asked.out))
     deviations = load_deviations(catalogue)
-    with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:
-        return merge(spark, shards, catalogue, deviations, parquet=Path(out, "parquet").absolute().as_uri())
+    parquet = Path(asked.out, "parquet").absolute().as_uri()
+    with session(asked.master, small=_bytes(asked.shards) < _SMALL_BYTES) as spark:
+        return merge(spark, asked.shards, catalogue, deviations, parquet, archive=_uri(asked.archive))
+
+
+def _uri(folder: str) -> str:
+    """A local folder as a URI, so that no default file system of a cluster takes it for its own; nothing for nothing."""
+    return folder if not folder or "://" in folder else Path(folder).absolute().as_uri()
 
 
 def _make(out: Path) -> None:
@@ -75,8 +87,9 @@ def _bytes(shards: str) -> float:
     return sum(file.stat().st_size for file in files)
 
 
-def _write(matrix: Matrix, out: Path, shards: str) -> Path:
+def _write(merged: Merged, out: Path, shards: str) -> Path:
     """Writes what the driver renders; evidence is linked relative to the page."""
+    matrix = merged.matrix
     run = os.path.relpath(Path(shards).absolute().parent, out.absolute()) if Path(shards).is_dir() else ".."
     (out / "matrix.json").write_bytes(encode(matrix))
     (out / "matrix.md").write_text(markdown.markdown(matrix), encoding="utf-8")

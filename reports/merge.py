@@ -15,6 +15,7 @@ from conformance.catalogue import Catalogue
 from conformance.catalogue.deviations import Deviation
 from history.shards import FaultCount
 from reports import read, tally, validate
+from reports.insights import Insights
 from reports.intake import Intake, ShardSummary, take_in
 from reports.matrix import Matrix, Pooled, build
 
@@ -24,11 +25,24 @@ MATRIX_COLUMNS = (
 )
 
 
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """What a merge gives: the verdicts, and what else people ask of them."""
+
+    matrix: Matrix
+    insights: Insights
+
+
 def merge(
-    spark: SparkSession, folder: str, catalogue: Catalogue, deviations: Sequence[Deviation], parquet: str = ""
-) -> Matrix:
+    spark: SparkSession,
+    folder: str,
+    catalogue: Catalogue,
+    deviations: Sequence[Deviation],
+    parquet: str = "",
+    archive: str = "",
+) -> Merged:
     """The matrix of all shards below `folder`; its tables also go to `parquet`, if that is given.
 
+    With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend is that of all its runs.
     Raises ReportError for a folder without shards, shards that nobody can read, and a column with two images.
     """
     texts = read.read_text(spark, folder)
@@ -42,7 +56,7 @@ def merge(
             _write_matrix(spark, matrix, parquet)
     finally:
         lines.unpersist()
-    return matrix
+    return Merged(matrix=matrix, insights=Insights())
 
 
 def _as_json(name: str, table: DataFrame) -> DataFrame:

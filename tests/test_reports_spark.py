@@ -73,7 +73,7 @@ def _write(folder: Path, shards: dict[str, tuple[bytes, ...]]) -> Path:
 
 
 def _merge(spark: SparkSession, folder: Path) -> Matrix:
-    return merge(spark, str(folder), shipped(), load_deviations(shipped()))
+    return merge(spark, str(folder), shipped(), load_deviations(shipped())).matrix
 
 
 def _cell(matrix: Matrix, row: str, version: str = "4.3.1") -> Cell:
