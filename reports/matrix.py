@@ -84,7 +84,7 @@ class Cell(msgspec.Struct, kw_only=True):
 
 
 class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader without the catalogue needs to know of a row."""
+    """What a reader without the catalogue needs to know of a row; `checks` are those that any column's shards name."""
 
     requirement: str
     title: str
@@ -93,6 +93,7 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
     level: str
     priority: str
     kind: str
+    checks: list[str]
 
 
 class ColumnReport(msgspec.Struct, kw_only=True):
@@ -144,7 +145,7 @@ def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequ
         kafka_versions=[column.kafka_version for column in intake.columns],
         cells=cells,
         columns=[_column_report(column, intake, cells) for column in intake.columns],
-        requirements=[_row_facts(row) for row in catalogue],
+        requirements=[_row_facts(row, intake) for row in catalogue],
         quarantine=intake.quarantine,
         unknown_rows=_unknown(pooled, catalogue),
         stale_deviations=stale,
@@ -266,9 +267,12 @@ def _stale(cell: Cell, intake: Intake, deviations: Sequence[Deviation]) -> list[
     ]
 
 
-def _row_facts(row: Requirement) -> RowFacts:
-    facts = {name: getattr(row, name) for name in RowFacts.__struct_fields__ if name != "requirement"}
-    return RowFacts(requirement=row.id, **facts)
+def _row_facts(row: Requirement, intake: Intake) -> RowFacts:
+    checks = {check for column in intake.columns for check in column.checks.get(row.id, ())}
+    return RowFacts(
+        requirement=row.id, title=row.title, kip=row.kip, section=row.section, level=row.level, priority=row.priority,
+        kind=row.kind, checks=sorted(checks),
+    )  # fmt: skip
 
 
 def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[Cell]) -> ColumnReport:
