@@ -17,9 +17,6 @@ from fixtures.cluster import Topology
 from history.events import History
 from history.observations import Observation
 
-LEFT_OUT_NOTE = "left out"
-"""The note with which an executor says that a step did nothing, since nobody played its role or its fault could not be had."""
-
 
 class Executor(Protocol):
     """Runs the steps of one example on fresh topics, groups and ids."""

@@ -13,8 +13,6 @@ import pytest
 from conformance.running import stored
 from conformance.running.evidence import Replays, Schedule, conclude, write_evidence
 from conformance.running.report import MOST_LINES, in_words
-from conformance.running.taken import STEP_NOTE, places
-from conformance.running.telling import LONGEST, Telling, leader_of
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
@@ -22,6 +20,8 @@ from fixtures.wire.transcript import Entry
 from history.events import Answer, Call, End, History, Note, Premise
 from history.observations import Observation
 from history.shards import Column
+from history.taken import STEP_NOTE, places
+from history.telling import LONGEST, Telling, leader_of
 from tests.histories import TOPIC, LogHistory, stamped
 
 COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka:4.3.1", image_id="sha256:1")

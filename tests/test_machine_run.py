@@ -21,11 +21,11 @@ from conformance.running.evidence import schedule_of
 from conformance.running.example import SUSPICION_NOTE
 from conformance.running.machine_run import DRAWN_EXAMPLES, PARTS, MachineRun
 from conformance.running.replay import ReplayRun, read_schedule
-from conformance.running.taken import REST_NOTE, about, showing, taken
 from fixtures.errors import KitError
 from fixtures.runs import Run
 from history.events import Answer, Call, History, Note
 from history.shards import CheckLine, ExampleLine, ObservationLine, PremiseCount, ReplayLine, Shard
+from history.taken import REST_NOTE, about, showing, taken
 from tests.fake_cluster import TOPOLOGY
 from tests.fake_faults import Recorded
 from tests.fake_lab import COLUMN, FakeLab, Play, of

@@ -7,8 +7,8 @@ import pytest
 from conformance.kip101.log_executor import LogExecutor
 from conformance.kip101.log_machine import LOG_MACHINE, OPENING
 from conformance.running.check_run import steps_of
-from conformance.running.taken import STEP_NOTE, note_of, taken
 from history.observations import Observation
+from history.taken import STEP_NOTE, note_of, taken
 from strategies.log_steps import Produce, Recall
 from tests.miniature.bench import MiniBench
 from tests.miniature.bugs import BUGS

@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial, singledispatchmethod
 
 from conformance.bench import Bench
-from conformance.machines import LEFT_OUT_NOTE
 from conformance.rigs.log import Partition, PartitionData
 from conformance.rigs.rest import at_rest, read_whole
 from fixtures.consumers import Consumer, ConsumerTrouble
@@ -25,6 +24,7 @@ from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
 from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.records import NewBatch, NewRecord
 from fixtures.wire.topics import NewTopic
+from history.taken import LEFT_OUT_NOTE
 from strategies.log_steps import (
     AskCommitted,
     AskEpoch,

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import msgspec
 
 from conformance.running.lab import REPLACED_NOTE, Lab, Standing
-from conformance.running.taken import taken
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import Column, FaultCount, PremiseCount
+from history.taken import taken
 
 MOST_ERRORS = 3
 

@@ -12,10 +12,10 @@ import msgspec
 
 from conformance.running.report import report, said_again
 from conformance.running.stored import read_out
-from conformance.running.taken import places, taken
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
+from history.taken import places, taken
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster

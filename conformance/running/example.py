@@ -13,10 +13,10 @@ from conformance.catalogue import Facts
 from conformance.evaluate import applicable
 from conformance.machines import Executor, MachineCheck
 from conformance.running.lab import Lab, Standing, with_reason
-from conformance.running.taken import REST_NOTE, STEP_NOTE, note_of
 from fixtures.errors import KitError
 from history.events import End, History
 from history.observations import Observation
+from history.taken import REST_NOTE, STEP_NOTE, note_of
 
 SUSPICION_NOTE = "suspicion"
 """The note after the step at which a judge saw a violation; no further step was taken then."""

@@ -17,8 +17,8 @@ import msgspec
 from conformance.running.evidence import Replays, conclude
 from conformance.running.example import Played
 from conformance.running.shrink import Shown, Shrinker
-from conformance.running.taken import about, showing, taken
 from history.observations import Observation
+from history.taken import about, showing, taken
 
 if TYPE_CHECKING:
     from conformance.running.machine_run import MachineRun

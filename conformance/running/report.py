@@ -9,11 +9,11 @@ import msgspec
 
 from conformance.catalogue import shipped
 from conformance.machines import MACHINES
-from conformance.running.taken import REST_NOTE, Taken, places, taken
-from conformance.running.telling import Telling, leader_of
 from history.events import History, Note
 from history.observations import Observation
 from history.shards import Column
+from history.taken import REST_NOTE, Taken, places, taken
+from history.telling import Telling, leader_of
 
 MOST_LINES = 40
 """Of one step, or before what shows the violation where there are no steps."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from conformance.running.taken import places_of
-from fixtures.wire import Error
+from history.codes import Error
 from history.events import Answer, AnyEvent, Call, Fault, History, Note, Premise
+from history.taken import places_of
 
 LONGEST = 400
 KIT = "kit"
@@ -19,6 +19,31 @@ UNTOLD = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop"
 """Calls whose fault is an event of its own, when they succeed."""
 
 Plain = dict[str, Any]
+
+_ERRORS = ("error_code", "top_level_error")
+_APIS = frozenset({
+    "add_offsets_to_txn", "add_partitions_to_txn", "alter_partition", "alter_partition_reassignments", "begin_quorum_epoch",
+    "consumer_group_heartbeat", "create_topics", "describe_producers", "describe_quorum", "describe_transaction",
+    "elect_leaders", "end_quorum_epoch", "end_txn", "fetch_snapshot", "find_coordinator", "init_producer_id", "metadata",
+    "offset_commit", "offset_fetch", "txn_offset_commit", "vote", "write_txn_markers",
+})  # fmt: skip
+"""Calls that are Kafka's own requests, which readers know by another spelling."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """An event in words. Of an answer, `asked` is what its call asked the node for, and `text` what came of it."""
+
+    event: AnyEvent
+    text: str
+    node: str = ""
+    asked: str = ""
+    shown: bool = False
+    """Whether it is one of those that show the violation."""
+
+    @property
+    def line(self) -> str:
+        told = f"{self.node:9} {self.asked} -> {self.text}" if self.node else self.text
+        return f"{'->' if self.shown else '  '} {self.event.t:9.3f} s  {_cut(told)}"
 
 
 class Telling:
@@ -33,40 +58,38 @@ class Telling:
 
     def lines(self, begin: int = 0, end: int | None = None) -> list[str]:
         """Those of the partitions, or of all where none were named; an arrow marks what shows the violation."""
-        return [line for event in self._events[begin:end] if (line := self._line(event))]
+        return [told.line for told in self.told(begin, end)]
 
-    def _line(self, event: AnyEvent) -> str:
-        mark = "->" if self._is_shown(event) else "  "
-        told = self._told(event, always=mark != "  ")
-        return f"{mark} {event.t:9.3f} s  {_cut(told)}" if told else ""
+    def told(self, begin: int = 0, end: int | None = None) -> list[Told]:
+        return [told for event in self._events[begin:end] if (told := self._told(event)) is not None]
 
-    def _is_shown(self, event: AnyEvent) -> bool:
-        return event.n in self._shown
-
-    def _told(self, event: AnyEvent, always: bool) -> str:
+    def _told(self, event: AnyEvent) -> Told | None:
+        shown = event.n in self._shown
+        text = ""
         match event:
             case Answer():
-                return self._answered(self._events[event.call], event, always)
+                return self._answered(self._events[event.call], event, shown)
             case Fault():
-                return _fault(event)
+                text = _fault(event)
             case Premise():
-                return f"{event.what}: {'yes' if event.met else 'NO'}"
+                text = f"{event.what}: {'yes' if event.met else 'NO'}"
             case Note() if event.text in ("suspicion", "the cluster was replaced"):
-                return f"{event.text}: {' '.join(map(str, event.data.values()))}"
-        return ""
+                text = f"{event.text}: {' '.join(map(str, event.data.values()))}"
+        return Told(event=event, text=text, shown=shown) if text else None
 
-    def _answered(self, call: AnyEvent, answer: Answer, always: bool) -> str:
+    def _answered(self, call: AnyEvent, answer: Answer, shown: bool) -> Told | None:
         if not isinstance(call, Call) or call.node == KIT or not self._concerns(call, answer):
-            return ""
+            return None
         if call.op in UNTOLD and answer.outcome == "ok":
-            return ""
+            return None
         if call.op == "metadata" and answer.outcome == "ok":
-            return self._seen(call, answer, always)
-        asked = f"{call.node:9} {_asked(call)}"
-        text = f"{asked} -> {_outcome(call, answer)}"
-        repeated = self._last.get((call.node, call.op)) == text
-        self._last[call.node, call.op] = text
-        return "" if repeated and not always else text
+            asked, text = "Metadata", self._seen(call, answer, shown)
+        else:
+            asked, text = _asked(call), _outcome(call, answer)
+            repeated = self._last.get((call.node, call.op)) == f"{asked} {text}"
+            self._last[call.node, call.op] = f"{asked} {text}"
+            text = "" if repeated and not shown else text
+        return Told(event=answer, node=call.node, asked=asked, text=text, shown=shown) if text else None
 
     def _concerns(self, call: Call, answer: Answer) -> bool:
         named = places_of(call) or places_of(answer)
@@ -82,7 +105,7 @@ class Telling:
             if always or self._last.get((call.node, name)) != text:
                 told.append(f"{name} {text}")
             self._last[call.node, name] = text
-        return f"{call.node:9} Metadata -> {'; '.join(told)}" if told else ""
+        return "; ".join(told)
 
     def _state(self, partition: Plain) -> str:
         leader = self._names.get(partition["leader_id"], "nobody")
@@ -115,7 +138,7 @@ def _is_metadata(value: Any) -> bool:
 def _fault(event: Fault) -> str:
     phases = {"inject": "FAULT", "witness": "FAULT SHOWN", "heal": "FAULT HEALED"}
     detail = {name: value for name, value in event.detail.items() if name not in ("fault", "role", "partition")}
-    told = f" {_json(detail)}" if detail else ""
+    told = f": {_words(detail)}" if detail else ""
     return f"{phases[event.phase]}: {event.fault} of the {event.role}, {event.node}{told}"
 
 
@@ -124,7 +147,13 @@ def _fault(event: Fault) -> str:
 
 def _asked(call: Call) -> str:
     ask = _ASKED.get(call.op)
-    return ask(call.request) if ask is not None else f"{call.op} {_json(_without_nothing(call.request))}"
+    return (
+        ask(call.request) if ask is not None else f"{_api(call.op)} {_words(_without_nothing(call.request))}".rstrip()
+    )
+
+
+def _api(op: str) -> str:
+    return "".join(word.capitalize() for word in op.split("_")) if op in _APIS else op
 
 
 def _outcome(call: Call, answer: Answer) -> str:
@@ -133,7 +162,7 @@ def _outcome(call: Call, answer: Answer) -> str:
         return f"{answer.kind}: {answer.error.splitlines()[0] if answer.error else ''}{unknown}"
     tell = _OUTCOMES.get(call.op)
     if tell is None or not isinstance(answer.value, dict):
-        return _json(_without_nothing(answer.value))
+        return _words(_without_nothing(answer.value)) or "done"
     error = answer.value.get("error_code", 0)
     return _name_of(error) + _hint(answer.value) if error else tell(answer.value)
 
@@ -146,7 +175,7 @@ def _epochs(request: Plain) -> str:
 
 def _by(request: Plain) -> str:
     replica = request.get("replica_id", -1)
-    return {-1: "consumer", -3: "future replica (whole log)", None: "consumer"}.get(replica, f"replica {replica}")
+    return _READERS.get(replica, f"replica {replica}")
 
 
 def _place(request: Plain) -> str:
@@ -182,6 +211,13 @@ def _text(value: str | None) -> str:
         return value[:40]
     return repr(decoded) if decoded.isprintable() else value[:40]
 
+
+_READERS: dict[int | None, str] = {
+    None: "consumer",
+    -1: "consumer",
+    -2: "debugging consumer",
+    -3: "future replica (whole log)",
+}
 
 _ASKED: dict[str, Callable[[Plain], str]] = {
     "fetch": lambda r: f"Fetch {_place(r)} from {r['fetch_offset']}{_epochs(r)} as {_by(r)}",
@@ -230,12 +266,29 @@ def _without_nothing(value: Any) -> Any:
     if isinstance(value, dict):
         nothing: tuple[Any, ...] = (None, "", [], {}, -1)
         kept = {k: _without_nothing(v) for k, v in value.items() if k not in ("throttle_time_ms", "version")}
-        return {k: v for k, v in kept.items() if v not in nothing and not (k.endswith("error_code") and v == 0)}
+        return {k: v for k, v in kept.items() if v not in nothing and not (k.endswith(_ERRORS) and v == 0)}
     return [_without_nothing(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def _words(value: Any) -> str:
+    """Plain data as one reads it: `producer id 7, partitions [(topic a, partition 0)]`."""
+    if isinstance(value, dict):
+        return ", ".join(_field(str(name), item) for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_inner(item) for item in value)}]"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _field(name: str, value: Any) -> str:
+    if name.endswith(_ERRORS) and isinstance(value, int):
+        return _name_of(value)
+    if name == "value" and isinstance(value, str):
+        return f"value {_text(value)}"
+    return f"{name.replace('_', ' ')} {_inner(value)}"
+
+
+def _inner(value: Any) -> str:
+    return f"({_words(value)})" if isinstance(value, dict) else _words(value)
 
 
 def _cut(text: str) -> str:

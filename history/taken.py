@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
-from conformance.machines import LEFT_OUT_NOTE
 from history.events import Answer, AnyEvent, Call, Fault, History, Note
 
 STEP_NOTE = "step"
 """The note with which a step begins; its data are the step's kind and the step itself."""
 REST_NOTE = "rest"
 """The note with which the end of a machine's example begins."""
+LEFT_OUT_NOTE = "left out"
+"""The note with which an executor says that a step did nothing, since nobody played its role or its fault could not be had."""
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,8 +124,3 @@ def _named(value: Any) -> Iterator[str]:
         case list() | tuple():
             for item in value:
                 yield from _named(item)
-
-
-__all__ = [
-    "REST_NOTE", "STEP_NOTE", "Taken", "about", "kind_of", "note_of", "on_of", "places", "places_of", "showing", "taken"
-]  # fmt: skip
