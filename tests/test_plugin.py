@@ -159,6 +159,8 @@ WRONG = [
     (["--baseline", "/nonexistent/matrix.json"], "--baseline /nonexistent/matrix.json", "matrix.json of an earlier run"),
     (["--conformance-profile", "slow"], "--conformance-profile 'slow'", "smoke, quick, nightly"),
     (["--conformance-seed", "seven"], "--conformance-seed 'seven'", "e.g. 1234"),
+    (["--conformance-minutes", "0"], "--conformance-minutes '0'", "e.g. 16"),
+    (["--conformance-run", "mine"], "--conformance-run 'mine'", "yymmdd-HHMMSS-xxxx"),
 ]  # fmt: skip
 
 

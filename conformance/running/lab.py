@@ -14,7 +14,7 @@ from conformance.bench import Bench
 from conformance.catalogue import shipped
 from conformance.checks import Rig
 from conformance.registry import checks_by_row
-from conformance.running.settings import BUDGET, Settings
+from conformance.running.settings import Settings
 from conformance.running.shard_writer import ShardWriter
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.errors import KitError
@@ -125,8 +125,7 @@ class Lab:
         if self._standing is not None and self._standing[1].cluster not in self.kept:
             cluster = self._standing[1].cluster
             self.kept.append(cluster)
-            self.run.keep()
-            print(f"\n{cluster} is kept: {cluster.addresses()}. To remove it: ./kit sweep {self.run.id}", flush=True)
+            self.run.keep(f"{cluster} is kept: {cluster.addresses()}. To remove it: ./kit sweep {self.run.id}")
 
     def drop_cluster(self) -> None:
         if self._standing is not None:
@@ -214,7 +213,7 @@ class Lab:
 
     def time_left(self) -> float:
         """Seconds. Columns share the cores and so their time: what one does not need is the others'."""
-        return BUDGET[self.settings.profile] * len(self.images) - self._spent
+        return self.settings.budget * len(self.images) - self._spent
 
     def timed(self, do: Callable[[], None]) -> None:
         began = time.monotonic()

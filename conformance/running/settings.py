@@ -25,6 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     home: str = ""
     features: dict[str, str] = {}
     profile: Profile = "smoke"
+    minutes: float = 0.0
     requirements: list[str] = []
     out: str = "out"
     replay: str = ""
@@ -32,6 +33,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str = ""
     seed: int = 0
     run: str = ""
+
+    @property
+    def budget(self) -> float:
+        """Seconds for each column: what the user gave, else the profile's."""
+        return 60 * self.minutes or BUDGET[self.profile]
 
     @property
     def out_dir(self) -> Path:
@@ -59,6 +65,7 @@ OPTIONS = (
     Option("--kafka-home", "a built or unpacked Kafka of your own", metavar="DIR|TGZ"),
     Option("--feature", "a feature level to format with, NAME=LEVEL; repeatable", "append", "NAME=LEVEL"),
     Option("--conformance-profile", "how much time to take", metavar="smoke|quick|nightly"),
+    Option("--conformance-minutes", "how long a column may take; default: by profile, 2, 12 or 60", metavar="M"),
     Option("--requirement", "rows to run, as a glob over their ids; repeatable", "append", "GLOB"),
     Option("--conformance-out", "where shards, histories and evidence go", metavar="DIR"),
     Option("--replay", "run one recorded schedule (schedule.json of an evidence folder)", metavar="FILE"),
@@ -91,6 +98,7 @@ def read(config: pytest.Config) -> Settings:
         home=value["kafka_home"] or "",
         features=dict(_feature(text) for text in _list(value["feature"])),
         profile=_profile(value["conformance_profile"]),
+        minutes=_minutes(value["conformance_minutes"]),
         requirements=_list(value["requirement"]),
         out=value["conformance_out"] or "out",
         replay=value["replay"] or "",
@@ -119,6 +127,17 @@ def _profile(value: str | None) -> Profile:
     if profile not in BUDGET:
         raise ValueError(f"--conformance-profile {profile!r}: there are {', '.join(BUDGET)}")
     return profile  # type: ignore[return-value]
+
+
+def _minutes(value: str | None) -> float:
+    """0 where nothing was given."""
+    try:
+        minutes = float(value or 0)
+    except ValueError:
+        minutes = -1
+    if not 0 <= minutes < 10_000 or (value and not minutes):
+        raise ValueError(f"--conformance-minutes {value!r}: write how many minutes a column may take, e.g. 16")
+    return minutes
 
 
 def _seed(value: str | None) -> int:
