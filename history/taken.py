@@ -16,6 +16,8 @@ REST_NOTE = "rest"
 """The note with which the end of a machine's example begins."""
 LEFT_OUT_NOTE = "left out"
 """The note with which an executor says that a step did nothing, since nobody played its role or its fault could not be had."""
+TAGS = ("do", "fault")
+"""The fields that tell the kind of a step, and of a fault in it."""
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +86,19 @@ def on_of(history: History, steps: Sequence[Taken], place: str) -> Any:
             found[step.on] += sum(place in places_of(event) for event in events)
     best = found.most_common(1)
     return best[0][0] if best and best[0][1] else None
+
+
+def in_words(step: dict[str, Any]) -> str:
+    """`produce, on strict-0, records 3`: the kind of a step and its parameters."""
+    tag = next((tag for tag in TAGS if isinstance(step.get(tag), str)), "")
+    told = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in step.items() if name != tag]
+    return ", ".join([*([step[tag]] if tag else []), *told])
+
+
+def _value(value: Any) -> str:
+    return (
+        f"({in_words(value)})" if isinstance(value, dict) and value else msgspec.json.encode(value).decode().strip('"')
+    )
 
 
 # --- partitions

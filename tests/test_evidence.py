@@ -12,7 +12,7 @@ import pytest
 
 from conformance.running import stored
 from conformance.running.evidence import Replays, Schedule, conclude, write_evidence
-from conformance.running.report import MOST_LINES, in_words
+from conformance.running.report import MOST_LINES
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
@@ -20,7 +20,7 @@ from fixtures.wire.transcript import Entry
 from history.events import Answer, Call, End, History, Note, Premise
 from history.observations import Observation
 from history.shards import Column
-from history.taken import STEP_NOTE, places
+from history.taken import STEP_NOTE, in_words, places
 from history.telling import LONGEST, Telling, leader_of
 from tests.histories import TOPIC, LogHistory, stamped
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-import msgspec
 
 from conformance.catalogue import shipped
 from conformance.machines import MACHINES
 from history.events import History, Note
 from history.observations import Observation
 from history.shards import Column
-from history.taken import REST_NOTE, Taken, places, taken
+from history.taken import REST_NOTE, Taken, in_words, places, taken
 from history.telling import Telling, leader_of
 
 MOST_LINES = 40
 """Of one step, or before what shows the violation where there are no steps."""
-TAGS = ("do", "fault")
-"""The fields that tell the kind of a step, and of a fault in it."""
 SEEN_AGAIN = "Seen again: "
 """How the line begins that says what replays showed; it is known only after the report is written."""
 
@@ -113,19 +108,6 @@ def _block(lines: Sequence[str]) -> list[str]:
     kept = lines[max(0, end - MOST_LINES) : end]
     left_out = len(lines) - len(kept)
     return ["```", *kept, *([f"({left_out} more lines: see history.jsonl)"] if left_out else []), "```", ""]
-
-
-def in_words(step: dict[str, Any]) -> str:
-    """`produce, on strict-0, records 3`: the kind of a step and its parameters."""
-    tag = next((tag for tag in TAGS if isinstance(step.get(tag), str)), "")
-    told = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in step.items() if name != tag]
-    return ", ".join([*([step[tag]] if tag else []), *told])
-
-
-def _value(value: Any) -> str:
-    return (
-        f"({in_words(value)})" if isinstance(value, dict) and value else msgspec.json.encode(value).decode().strip('"')
-    )
 
 
 def described(check: str) -> dict[str, str]:
