@@ -1,213 +1,187 @@
-"""A run over many columns: a pytest of its own for each (a leg), some side by side; an interrupted run goes on later.
-
-The plan, `DIR/plan.json`, says which legs there are and which have ended. A leg that was interrupted is run again from its
-beginning: what it had recorded goes to `earlier/` with all that it brought, since half a column would look like a whole one.
-"""
+"""A run over many columns: a pytest of its own for each (a leg), some side by side, each ending written down at once."""
 
 from __future__ import annotations
 
 import os
-import secrets
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 import msgspec
 
+from conformance.running.plan import PLAN, Leg, Plan, write_plan
+from conformance.running.settings import OPTIONS
 from fixtures.runs import new_id
 
-PARTS_OF_A_RUN = ("shards", "histories", "evidence", "matrix", "rejudged", "logs", "plan.json")
-ENDED = (0, 1, 2, 3)
-"""Codes of a leg that came to its end; 130 and those of a process that was killed are of one that did not."""
+PYTEST = (sys.executable, "-m", "pytest", "-c", str(Path(__file__).parents[2] / "pyproject.toml"), "-v")
+ENDS_WITHIN = 120.0
+"""Seconds that a leg has to take its clusters down after an interruption."""
 
-_COLUMN_VARIABLES = ("KAFKA_CONFORMANCE_KAFKA_VERSION", "KAFKA_CONFORMANCE_KAFKA_IMAGE", "KAFKA_CONFORMANCE_KAFKA_HOME")
-
-Say = Callable[[str], None]
-
-
-class Leg(msgspec.Struct, kw_only=True):
-    """One column's pytest: what names the column, the id of its run, and how it ended, if it did."""
-
-    name: str
-    column: list[str]
-    run: str = ""
-    code: int | None = None
-    seconds: float = 0.0
-
-    @property
-    def ended(self) -> bool:
-        return self.code in ENDED
+_OWN = ("--kafka-version", "--kafka-image", "--kafka-home", "--conformance-run", "--conformance-out", "--baseline")
+"""Options that say which leg it is, or are the whole run's affair."""
 
 
-class Plan(msgspec.Struct, kw_only=True):
-    """The legs of a run, the options that they share, and the seed of all their drawn inputs."""
+class Interrupted(KeyboardInterrupt):
+    """A signal that ends a run: Ctrl-C, or what a job's runner or a closing terminal sends. `code` is the exit code for it."""
 
-    options: list[str]
-    seed: int
-    legs: list[Leg]
-
-    @property
-    def left(self) -> list[Leg]:
-        return [leg for leg in self.legs if not leg.ended]
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.code = 128 + number
 
 
-def legs_for(versions: Sequence[str], image: str, home: str) -> list[Leg]:
-    """A leg for each released version, and one for the user's own image and Kafka."""
-    legs = [Leg(name=version, column=["--kafka-version", version]) for version in versions]
-    legs += [Leg(name=image, column=["--kafka-image", image])] if image else []
-    legs += [Leg(name=home, column=["--kafka-home", home])] if home else []
-    return legs
-
-
-def planned(out: Path, legs: Sequence[Leg], options: Sequence[str], *, add: bool, say: Say) -> Plan:
-    """The plan to work on: the interrupted one of the same options, or a new one.
-
-    A new one puts what is in `out` aside. With `add` the columns that are there stay, and only those are run that are not.
-    """
-    known = read_plan(out)
-    if known is not None and (add or (known.left and known.options == list(options))):
-        plan = _gone_on_with(known, legs, options)
-        say(f"{out}: {len(plan.legs) - len(plan.left)} columns are there, {len(plan.left)} are to be run")
-    else:
-        put_aside(out, [out / name for name in PARTS_OF_A_RUN], say)
-        plan = Plan(options=list(options), seed=secrets.randbits(32), legs=list(legs))
-    for leg in plan.left:
-        put_aside(out, _recorded_by(out, leg.run), say)
-    write_plan(out, plan)
-    return plan
-
-
-def _gone_on_with(known: Plan, legs: Sequence[Leg], options: Sequence[str]) -> Plan:
-    names = {leg.name for leg in known.legs}
-    return Plan(
-        options=list(options), seed=known.seed, legs=[*known.legs, *(leg for leg in legs if leg.name not in names)]
-    )
-
-
-def read_plan(out: Path) -> Plan | None:
-    path = out / "plan.json"
-    return msgspec.json.decode(path.read_bytes(), type=Plan) if path.exists() else None
-
-
-def write_plan(out: Path, plan: Plan) -> None:
-    """Whole or not at all: it is read again after whatever ended this process."""
-    out.mkdir(parents=True, exist_ok=True)
-    draft = out / "plan.json.draft"
-    draft.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
-    draft.rename(out / "plan.json")
-
-
-def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:
-    """Move what an earlier run left to `earlier/`, in its order; nothing that was recorded is lost."""
-    present = [part for part in parts if part.exists()]
-    if not present:
-        return
-    earlier = out / "earlier" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    for part in present:
-        target = earlier / part.relative_to(out)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.rename(target)
-    say(f"what an earlier run left in {out} is now in {earlier}")
-
-
-def _recorded_by(out: Path, run: str) -> list[Path]:
-    """Everything in `out` that carries a run's id."""
-    if not run:
-        return []
-    return [
-        *out.glob(f"shards/{run}-*"),
-        *out.glob(f"histories/{run}"),
-        *out.glob(f"evidence/*/{run}-*"),
-        *out.glob(f"logs/{run}.*"),
-    ]
+class RunningLeg(msgspec.Struct, frozen=True):
+    leg: Leg
+    process: subprocess.Popen[bytes]
+    began: float
 
 
 class Runner:
-    """Runs the legs of a plan, `at_once` of them side by side, and writes down how each ended."""
+    """Runs the legs of a plan, `at_once` of them side by side, and writes down in `file` how each ended."""
 
-    def __init__(self, out: Path, plan: Plan, *, at_once: int, workers: int) -> None:
+    def __init__(
+        self,
+        out: Path,
+        plan: Plan,
+        *,
+        at_once: int,
+        workers: int,
+        file: str = PLAN,
+        command: Sequence[str] = PYTEST,
+        ends_within: float = ENDS_WITHIN,
+    ) -> None:
         self.out = out
         self.plan = plan
         self._at_once = at_once
         self._workers = workers
-        self._running: dict[str, tuple[Leg, subprocess.Popen[bytes], float]] = {}
+        self._file = file
+        self._command = command
+        self._ends_within = ends_within
+        self._running: dict[str, RunningLeg] = {}
 
-    @property
-    def running(self) -> list[Leg]:
-        return [leg for leg, _, _ in self._running.values()]
+    def elapsed(self, leg: Leg) -> float:
+        """Seconds that a leg has been running, or ran."""
+        running = self._running.get(leg.name)
+        return time.monotonic() - running.began if running else leg.seconds
+
+    def is_running(self, leg: Leg) -> bool:
+        return leg.name in self._running
 
     def run(self, watch: Callable[[Runner], None]) -> None:
-        """Until all legs have ended; `watch` is called again and again, and paces it.
+        """Until all legs have ended; `watch` is called after each second, and when a leg has ended.
 
-        Ctrl-C reaches the legs as well, which end by themselves; they are waited for.
+        Raises Interrupted when a signal ended it; no leg runs any more then, and each has had the time to clear up.
         """
         waiting = list(self.plan.left)
-        try:
-            while waiting or self._running:
-                while waiting and len(self._running) < self._at_once:
-                    self._start(waiting.pop(0))
-                watch(self)
-                self._note_ended()
-        except KeyboardInterrupt:
-            for _, process, _ in self._running.values():
-                process.wait()
-            self._note_ended()
-            raise
+        with _signals():
+            try:
+                while waiting or self._running:
+                    while waiting and len(self._running) < self._at_once:
+                        self._start(waiting.pop(0))
+                    self._wait(1.0)
+                    self._note_ended()
+                    watch(self)
+            except KeyboardInterrupt:
+                self._end_all()
+                raise
+            finally:
+                self._kill_all()
 
-    def wait(self, seconds: float) -> None:
+    def _wait(self, seconds: float) -> None:
         """Until a running leg has ended, at most so long."""
-        for _, process, _ in list(self._running.values())[:1]:
+        for running in list(self._running.values())[:1]:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(seconds)
+                running.process.wait(seconds)
 
     def _start(self, leg: Leg) -> None:
         leg.run, leg.code = new_id(), None
-        write_plan(self.out, self.plan)
-        log = self.out / "logs" / f"{leg.run}.log"
+        write_plan(self.out, self.plan, self._file)
+        log = log_of(self.out, leg)
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as file:
             process = subprocess.Popen(
-                self._command(leg),
+                self.command(leg),
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env=_without_columns(),
+                env=_environment(),
                 stdin=subprocess.DEVNULL,
+                # A terminal's Ctrl-C must not reach it twice: the second would end its clearing up.
+                start_new_session=True,
             )
-        self._running[leg.name] = (leg, process, time.monotonic())
+        self._running[leg.name] = RunningLeg(leg, process, time.monotonic())
 
-    def _command(self, leg: Leg) -> list[str]:
-        given = self.plan.options
-        seed = [] if "--conformance-seed" in given else ["--conformance-seed", str(self.plan.seed)]
-        workers = [] if {"-n", "--numprocesses"} & set(given) else ["-n", str(self._workers)]
-        configuration = str(Path(__file__).parents[2] / "pyproject.toml")
-        own = ["--conformance-run", leg.run, *leg.column]
-        return [sys.executable, "-m", "pytest", "-c", configuration, "-v", *workers, *seed, *given, *own]
+    def command(self, leg: Leg) -> list[str]:
+        """What is given last goes first for pytest: the user's seed and workers before the run's own."""
+        seed = (
+            [] if os.environ.get("KAFKA_CONFORMANCE_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
+        )
+        own = ["--conformance-out", str(self.out), "--conformance-run", leg.run, *leg.options, *leg.column]
+        return [*self._command, "-n", str(self._workers), *seed, *self.plan.options, *own]
 
     def _note_ended(self) -> None:
-        for name, (leg, process, began) in list(self._running.items()):
-            if (code := process.poll()) is not None:
-                del self._running[name]
-                leg.code, leg.seconds = code, round(time.monotonic() - began, 1)
-                write_plan(self.out, self.plan)
+        for running in list(self._running.values()):
+            if (code := running.process.poll()) is not None:
+                del self._running[running.leg.name]
+                running.leg.code = code
+                running.leg.seconds = round(time.monotonic() - running.began, 1)
+                write_plan(self.out, self.plan, self._file)
+
+    def _end_all(self) -> None:
+        """Ask every leg to end, as Ctrl-C would, and give them time for it; a second signal cuts that short."""
+        ends = time.monotonic() + self._ends_within
+        for running in self._running.values():
+            running.process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            for running in self._running.values():
+                running.process.wait(max(0.0, ends - time.monotonic()))
+        self._note_ended()
+
+    def _kill_all(self) -> None:
+        """Whatever this process ends with, no leg outlives it; what it left on the engine is swept by the next run."""
+        for running in self._running.values():
+            with suppress(ProcessLookupError):
+                os.killpg(running.process.pid, signal.SIGKILL)
+            running.process.wait()
+        self._note_ended()
 
 
-def _without_columns() -> dict[str, str]:
-    """The environment without what would add columns to a leg."""
-    return {name: value for name, value in os.environ.items() if name not in _COLUMN_VARIABLES}
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Whatever ends a run from outside is raised where it runs, as Ctrl-C is."""
+
+    def interrupted(number: int, frame: FrameType | None) -> NoReturn:
+        raise Interrupted(number)
+
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {kind: signal.signal(kind, interrupted) for kind in kinds}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
-def code_of(codes: Sequence[int | None]) -> int:
-    """One code for all legs: the first of interrupted, wrong use, violated, trouble that any of them ended with, else 0."""
-    return next((code for code in (130, 2, 1, 3) if code in codes), 0 if set(codes) == {0} else 3)
+def given_by_environment() -> dict[str, str]:
+    """Options of the checks that variables give, by variable."""
+    shared = [option.variable for option in OPTIONS if option.flag not in _OWN]
+    return {variable: os.environ[variable] for variable in shared if os.environ.get(variable)}
+
+
+def _environment() -> dict[str, str]:
+    """The environment without what would add columns to a leg, or is the whole run's affair."""
+    own = {option.variable for option in OPTIONS if option.flag in _OWN}
+    return {name: value for name, value in os.environ.items() if name not in own}
 
 
 def log_of(out: Path, leg: Leg) -> Path:
     return out / "logs" / f"{leg.run}.log"
 
 
-def tail(path: Path, lines: int = 20) -> Iterator[str]:
+def tail(path: Path, lines: int = 20) -> list[str]:
     """The last lines of a leg's log: what to tell of one that ended badly."""
-    return iter(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else iter(())
+    return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []

@@ -24,7 +24,7 @@ from conformance.running.statistics import lines, reached
 from fixtures.engine import ensure
 from fixtures.errors import KitError
 from fixtures.images import Image, from_home, from_image, newest, obtain, select
-from fixtures.runs import Run, sweep
+from fixtures.runs import Run, kept_of, sweep
 from history.shards import read_shards
 
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -130,8 +130,7 @@ class ConformanceSession:
 
     def summary(self) -> list[str]:
         """What the terminal shows last: what machines and schedules reached, the verdicts, and what was kept on the engine."""
-        kept = [f"kept for you to look at; to remove it: ./kit sweep {self.run.id}"] if self.run.kept else []
-        return self._reached + (self._matrix.lines() if self._matrix else []) + kept
+        return self._reached + (self._matrix.lines() if self._matrix else []) + kept_of(self.run.id)
 
 
 class Listing:
