@@ -1,0 +1,232 @@
+"""The evidence folder of a violation, as `conformance.running.evidence` writes it: read back, whatever became of it.
+
+Everything in it was said by brokers or may be torn: what can't be read is named in `lacking`, and nothing here raises for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from history.events import AnyEvent, End, Example, History, Line
+
+EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
+"""Paths of folders that a page is made for; a shard's paths are what somebody wrote into it."""
+TEXT_BYTES = 4_096
+"""Files of a disk up to this size are shown when they are text."""
+LOG_BYTES = 16 * 2**20
+"""Of a node's log only its end is read."""
+
+_SEEN_AGAIN = "Seen again: "
+_STAMP = re.compile(r"->\s+(\d+\.\d{3}) s  ")
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """One line of the transcript. `decoded` is the frame's body as JSON."""
+
+    time_ns: int
+    node: str
+    direction: str
+    api: str
+    version: int
+    correlation_id: int
+    raw: str
+    decoded: msgspec.Raw
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the folder: its path in it, its size, and its text where it is short text."""
+
+    path: str
+    size: int
+    text: str = ""
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the report says: how a row was broken, replays, disks in words, what could not be collected."""
+
+    title: str = ""
+    case: str = ""
+    inputs: str = ""
+    detail: str = ""
+    seen_again: str = ""
+    disk: str = ""
+    shown_at: list[str] = []
+    lacking: list[str] = []
+
+
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. `image` and `image_id` are the column's."""
+
+    path: str
+    history: History
+    said: Said
+    replay: str
+    image: str
+    image_id: str
+    frames: list[Frame]
+    logs: dict[str, list[str]]
+    disk: list[Stored]
+    files: list[Stored]
+    lacking: list[str]
+
+
+def readable(run: Path, path: str) -> bool:
+    """Whether there is a folder at `path`, and whether it lies below `run`."""
+    folder = run / path
+    return bool(EVIDENCE.fullmatch(path)) and folder.is_dir() and folder.resolve().is_relative_to(run.resolve())
+
+
+def read_folder(run: Path, path: str) -> Folder:
+    """The folder at `path` below `run`, which is `readable`."""
+    return _Reader(run / path, path).read()
+
+
+class _Reader:
+    def __init__(self, folder: Path, path: str) -> None:
+        self._folder = folder
+        self._path = path
+        self._lacking: list[str] = []
+
+    def read(self) -> Folder:
+        column = self._column()
+        said = said_in(self._text("report.md"))
+        files = sorted(self._files(), key=lambda file: file.path)
+        return Folder(
+            path=self._path,
+            history=self._history(),
+            said=said,
+            replay=self._text("replay.txt").strip(),
+            image=str(column.get("image", "")),
+            image_id=str(column.get("image_id", "")),
+            frames=list(self._frames()),
+            logs={file.path[5:-4]: self._log(file.path) for file in files if file.path.startswith("logs/")},
+            disk=[file for file in files if file.path.startswith("disk/")],
+            files=files,
+            lacking=[*said.lacking, *self._lacking],
+        )
+
+    def _files(self) -> Iterator[Stored]:
+        for path in self._folder.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                name, size = path.relative_to(self._folder).as_posix(), path.stat().st_size
+                short = name.startswith("disk/") and size <= TEXT_BYTES
+                yield Stored(path=name, size=size, text=_as_text(path.read_bytes()) if short else "")
+
+    def _bytes(self, name: str) -> bytes:
+        try:
+            return (self._folder / name).read_bytes()
+        except OSError as error:
+            self._lacking.append(f"{name}: {error.strerror}")
+            return b""
+
+    def _text(self, name: str) -> str:
+        return self._bytes(name).decode(errors="replace")
+
+    def _log(self, name: str) -> list[str]:
+        data = self._bytes(name)
+        if len(data) > LOG_BYTES:
+            self._lacking.append(f"{name}: only its last {LOG_BYTES >> 20} MB are shown from")
+        return data[-LOG_BYTES:].decode(errors="replace").splitlines()
+
+    def _column(self) -> dict[str, Any]:
+        try:
+            return dict(msgspec.json.decode(self._bytes("schedule.json"))["column"])
+        except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+            self._lacking.append("schedule.json: it can't be read, so the image is not known")
+            return {}
+
+    def _history(self) -> History:
+        """Up to the first line that is torn: what comes after it can't be numbered."""
+        example, end = Example(example=self._path.rpartition("/")[2], check="", column=""), None
+        events: list[AnyEvent] = []
+        for line in self._lines("history.jsonl", msgspec.json.Decoder(Line)):
+            match line:
+                case Example():
+                    example = line
+                case End():
+                    end = line
+                case _ if line.n == len(events):
+                    events.append(line)
+                case _:
+                    self._lacking.append(f"history.jsonl: event {len(events)} and those behind it")
+                    break
+        return History(example=example, events=_answerable(events), end=end)
+
+    def _frames(self) -> Iterator[Frame]:
+        yield from self._lines("transcript.jsonl", msgspec.json.Decoder(Frame))
+
+    def _lines(self, name: str, decoder: msgspec.json.Decoder[Any]) -> Iterator[Any]:
+        for number, raw in enumerate(self._bytes(name).splitlines()):
+            try:
+                yield decoder.decode(raw)
+            except msgspec.DecodeError:
+                self._lacking.append(f"{name}: line {number + 1} and those behind it are torn")
+                return
+
+
+def _answerable(events: list[AnyEvent]) -> list[AnyEvent]:
+    """Without answers to calls that are not there."""
+    sound = next((e.n for e in events if not 0 <= getattr(e, "call", 0) <= e.n), len(events))
+    return events[:sound]
+
+
+def _as_text(data: bytes) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text if all(char.isprintable() or char in "\n\t" for char in text) else ""
+
+
+# --- the report
+
+
+def said_in(report: str) -> Said:
+    """What `conformance.running.report` put into report.md."""
+    head, seen, disk = (
+        report.partition("\n## ")[0],
+        _section(report, "What was seen"),
+        _section(report, "What is on disk"),
+    )
+    lines = head.splitlines()
+    inputs = re.search(r"^Inputs: `(.*)`$", seen, re.MULTILINE)
+    case = re.search(r"\bCase: (.*?)\. Check: ", head)
+    lost = report.partition("\nNot collected:\n")[2]
+    return Said(
+        title=lines[0].removeprefix("# ") if lines else "",
+        case=case[1] if case else "",
+        inputs=inputs[1] if inputs else "",
+        detail=_fenced(seen),
+        seen_again=next((line.removeprefix(_SEEN_AGAIN) for line in lines if line.startswith(_SEEN_AGAIN)), ""),
+        disk=_fenced(disk),
+        shown_at=_STAMP.findall(seen.partition("Shown by:")[2]),
+        lacking=[line.removeprefix("- ") for line in lost.splitlines() if line.startswith("- ")],
+    )
+
+
+def _section(report: str, name: str) -> str:
+    return report.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+
+
+def _fenced(section: str) -> str:
+    return section.partition("```\n")[2].partition("\n```")[0]
+
+
+def shown_events(history: History, said: Said) -> list[int]:
+    """The events that show the violation, by the times at which the report lists them."""
+    wanted = set(said.shown_at)
+    return [e.n for e in history.events if e.n and f"{e.t:.3f}" in wanted and not _is_call(e)]
+
+
+def _is_call(event: AnyEvent) -> bool:
+    return event.__struct_config__.tag == "call"
+
+
+def names_short(text: str, example: str) -> str:
+    """Topics, groups and ids without the example's name, which they all carry."""
+    return text.replace(f"-{example}", "")

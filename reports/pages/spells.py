@@ -1,0 +1,79 @@
+"""What spans a time line: faults from inject to heal, and who led when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from history.events import Answer, Fault, History
+
+
+class Led(msgspec.Struct, frozen=True, kw_only=True):
+    """From this event on, a node was known to lead at an epoch; nobody is ""."""
+
+    event: int
+    node: str
+    epoch: int
+
+
+class Spell(msgspec.Struct, kw_only=True):
+    """The phases of one fault, in their order. Without an inject it began before the example, without a heal it outlived it."""
+
+    node: str
+    role: str
+    fault: str
+    phases: list[Fault]
+
+    @property
+    def begun(self) -> bool:
+        return self.phases[0].phase == "inject"
+
+    @property
+    def healed(self) -> bool:
+        return self.phases[-1].phase == "heal"
+
+    @property
+    def name(self) -> str:
+        return self.fault if self.role == self.node else f"{self.fault} ({self.role})"
+
+    def takes(self, event: Fault) -> bool:
+        """Whether it is the next phase of this fault; its role may have another name by then, or another node play it."""
+        return not self.healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
+
+
+def spells(events: Sequence[Fault]) -> list[Spell]:
+    """Phases that belong together."""
+    found: list[Spell] = []
+    for event in events:
+        waiting = [] if event.phase == "inject" else [spell for spell in found if spell.takes(event)]
+        spell = next((spell for spell in waiting if spell.node == event.node), waiting[0] if waiting else None)
+        if spell is None:
+            spell = Spell(node=event.node, role=event.role, fault=event.fault, phases=[])
+            found.append(spell)
+        spell.phases.append(event)
+    return found
+
+
+def leaders(history: History, place: str) -> list[Led]:
+    """Changes of leadership as answers told them, each with the first event that tells it; epochs only rise."""
+    names = {int(member["id"]): str(member["name"]) for member in history.example.members}
+    known: list[Led] = []
+    for event in history.events:
+        if isinstance(event, Answer) and event.outcome == "ok" and isinstance(event.value, dict):
+            for leader, epoch in _said(event.value, place):
+                node = names.get(leader, "")
+                if not known or epoch > known[-1].epoch or (epoch == known[-1].epoch and node and not known[-1].node):
+                    known.append(Led(event=event.n, node=node, epoch=epoch))
+    return known
+
+
+def _said(value: dict[str, Any], place: str) -> Iterator[tuple[int, int]]:
+    if "brokers" in value:
+        for topic in value.get("topics", ()):
+            for partition in topic["partitions"]:
+                if f"{topic['name']}-{partition['partition_index']}" == place:
+                    yield partition["leader_id"], partition["leader_epoch"]
+    elif "current_voters" in value and place in ("", f"{value.get('topic')}-{value.get('partition')}"):
+        yield value["leader_id"], value["leader_epoch"]
