@@ -15,6 +15,7 @@ from conformance.running.legs import PYTEST, Interrupted, Runner, given_by_envir
 from conformance.running.outcome import code_of
 from conformance.running.plan import Leg, Plan, legs_for, new_plan, planned, read_plan
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
+from conformance.running.watching import watching
 from fixtures.errors import WrongUse
 from fixtures.images import select
 from fixtures.leases import workers
@@ -44,16 +45,13 @@ def matrix(
     runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), command=command)
     began = time.monotonic()
     try:
-        runner.run(_ignore)
+        with watching(_say) as watch:
+            runner.run(watch)
     except KeyboardInterrupt as interrupted:
         _say(f"interrupted; {len(plan.left)} of {len(plan.legs)} columns are left. The same command goes on with them.")
         return interrupted.code if isinstance(interrupted, Interrupted) else EXIT_INTERRUPTED
     _say(f"checks: {time.monotonic() - began:.0f} s")
     return _concluded(out, plan, asked.archive, merge or merge_with_spark)
-
-
-def _ignore(runner: Runner) -> None:
-    pass
 
 
 def _parser() -> argparse.ArgumentParser:

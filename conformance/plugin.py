@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from conformance.registry import AnyCheck, every_check
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
+from conformance.running.watching import RunShown, again_and_again
 from fixtures.errors import KitError
 from fixtures.leases import workers
 
@@ -141,6 +143,29 @@ class CheckItem(pytest.Item):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if items and all(isinstance(item, CheckItem) for item in items):
         items.sort(key=lambda item: item.order if isinstance(item, CheckItem) else ())
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Also in a worker, which collects what all workers together run."""
+    if SESSION in session.config.stash:
+        labels = Counter(item.label for item in session.items if isinstance(item, CheckItem))
+        session.config.stash[SESSION].expects(labels)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """While checks run, the controller tells now and then how far they are; not with -q."""
+    config = session.config
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if SESSION not in config.stash or hasattr(config, "workerinput") or config.option.verbose < 0 or terminal is None:
+        return (yield)
+
+    def say(line: str) -> None:
+        terminal.ensure_newline()
+        terminal.write_line(line)
+
+    with again_and_again(RunShown(*config.stash[SESSION].place, say).show):
+        return (yield)
 
 
 @pytest.hookimpl(trylast=True)

@@ -53,11 +53,15 @@ def _parser() -> argparse.ArgumentParser:
 def _shard(asked: argparse.Namespace, run: str, label: str, words: list[str]) -> None:
     version = label if re.fullmatch(r"[\d.]+", label) else "4.3.1"
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", label)
-    shard = ShardBuilder(f"{run}-gw0-{slug}", version, label=label, run=run, checks=all_checks(), seed=asked.conformance_seed)
+    shard = ShardBuilder(
+        f"{run}-gw0-{slug}", version, label=label, run=run, checks=all_checks(), seed=asked.conformance_seed
+    )
     if "satisfied" in words:
         shard.satisfy(shipped()[ROW])
     if "violated" in words:
-        shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated", evidence=f"evidence/{OTHER}/{run}-1").end_check(OTHER)
+        shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated", evidence=f"evidence/{OTHER}/{run}-1").end_check(
+            OTHER
+        )
         (asked.conformance_out / "evidence" / OTHER / f"{run}-1").mkdir(parents=True)
     if "error" in words:
         shard.end_check(ROW, outcome="error", detail="no cluster")

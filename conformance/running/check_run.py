@@ -98,6 +98,7 @@ class CheckRun:
             )
             if observation.result == "violated":
                 self.violations.append(observation)
+        self.lab.progress.observed(self.label, observations)
         self._line(standing, history, sorted({o.requirement for o in observations}), seconds, detail)
         if self.violations and self.lab.settings.keep_cluster:
             self.lab.keep()

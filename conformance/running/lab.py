@@ -14,6 +14,7 @@ from conformance.bench import Bench
 from conformance.catalogue import shipped
 from conformance.checks import Rig
 from conformance.registry import checks_by_row
+from conformance.running.progress import Progress
 from conformance.running.settings import Settings
 from conformance.running.shard_writer import ShardWriter
 from fixtures.cluster import KRaftCluster, Topology
@@ -58,6 +59,7 @@ class Lab:
         self._failed: dict[tuple[str, str], str] = {}
         self._writer = HistoryWriter(settings.out_dir / self.history_path)
         self._shards: dict[str, ShardWriter] = {}
+        self.progress = Progress(settings.out_dir / "progress", run.id, worker)
         self._spent = 0.0
         self._examples = 0
 
@@ -153,7 +155,8 @@ class Lab:
             members=msgspec.to_builtins(standing.cluster.topology.members()),
             **fields,
         )
-        return LiveTape(self._writer, example)
+        self.progress.example_begins()
+        return LiveTape(self._writer, example, self.progress.fault)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
         cluster = standing.cluster

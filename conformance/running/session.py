@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ class ConformanceSession:
         self._lab: Lab | None = None
         self._matrix: Matrix | None = None
         self._reached: list[str] = []
+        self._expected: dict[str, int] = {}
 
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
@@ -78,6 +80,11 @@ class ConformanceSession:
     # --- what is asked for
 
     @property
+    def place(self) -> tuple[Path, str]:
+        """Where what this run brings goes, and the run's id in the names of it."""
+        return self.settings.out_dir, self.run.id
+
+    @property
     def labels(self) -> list[str]:
         return list(self.images)
 
@@ -94,15 +101,22 @@ class ConformanceSession:
     def lab(self) -> Lab:
         if self._lab is None:
             self._lab = Lab(self.settings, self.run, self.worker, self.images)
+            self._lab.progress.expects(self._expected)
         return self._lab
 
     def parts(self, check: AnyCheck) -> int:
         return _parts(self.settings, self._replay, check)
 
+    def expects(self, checks: Mapping[str, int]) -> None:
+        """How many items were collected for each column."""
+        self._expected = dict(checks)
+
     def run_check(self, check: AnyCheck, label: str, part: int = 1) -> CheckRun:
         """Run a check, or one of a machine's parts, on one column."""
         run = self._run_of(check, label, part)
+        self.lab.progress.begins(label, check.id)
         self.lab.timed(run.run)
+        self.lab.progress.ends()
         return run
 
     def _run_of(self, check: AnyCheck, label: str, part: int) -> CheckRun:

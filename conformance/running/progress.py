@@ -1,0 +1,140 @@
+"""What each worker is doing, for whoever watches: one small file a worker, replaced as a whole whenever it changes.
+
+It is beside the shards and never part of them: nothing is judged by it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from history.events import Phase
+from history.observations import Observation
+
+
+class SoFar(msgspec.Struct, kw_only=True):
+    """What there is of one column. `done` checks are of the `of` that all workers have together; `violated` is by row."""
+
+    done: int = 0
+    of: int = 0
+    observations: int = 0
+    violated: dict[str, int] = {}
+
+
+class Doing(msgspec.Struct, kw_only=True):
+    """One worker: what it is at, since when (seconds since the epoch), and what it has brought to each column."""
+
+    run: str
+    worker: str
+    label: str = ""
+    check: str = ""
+    faults: list[str] = []
+    since: float = 0.0
+    columns: dict[str, SoFar] = {}
+
+
+class Progress:
+    """Written by a worker. What is shown of a run is not worth ending it: after a file that cannot be written, none is."""
+
+    def __init__(self, folder: Path, run: str, worker: str) -> None:
+        self.doing = Doing(run=run, worker=worker)
+        self._path = folder / f"{run}-{worker}.json"
+        self._draft = self._path.with_suffix(".draft")
+        self._open: Counter[str] = Counter()
+        self._gave_up = False
+        self._lock = threading.RLock()  # a tape may be used from several threads
+
+    def expects(self, checks: Mapping[str, int]) -> None:
+        """How many checks all workers together will run, by column."""
+        for label, count in checks.items():
+            self._column(label).of = count
+        self._write()
+
+    def begins(self, label: str, check: str) -> None:
+        self.doing.label, self.doing.check, self.doing.since = label, check, time.time()
+        self._write()
+
+    def example_begins(self) -> None:
+        """Whatever faults are open were the last one's."""
+        if self._open:
+            self._open.clear()
+            self._write()
+
+    def fault(self, fault: str, phase: Phase) -> None:
+        with self._lock:
+            if phase == "inject":
+                self._open[fault] += 1
+            elif phase == "heal":
+                self._open -= Counter([fault])
+            self._write()
+
+    def observed(self, label: str, observations: Sequence[Observation]) -> None:
+        column = self._column(label)
+        column.observations += len(observations)
+        for observation in observations:
+            if observation.result == "violated":
+                column.violated[observation.requirement] = column.violated.get(observation.requirement, 0) + 1
+        self._write()
+
+    def ends(self) -> None:
+        """The check that it was at has ended."""
+        self._column(self.doing.label).done += 1
+        self.doing.check = ""
+        self._open.clear()
+        self._write()
+
+    def _column(self, label: str) -> SoFar:
+        return self.doing.columns.setdefault(label, SoFar())
+
+    def _write(self) -> None:
+        if self._gave_up:
+            return
+        with self._lock:
+            self.doing.faults = sorted(self._open)
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._draft.write_bytes(msgspec.json.encode(self.doing))
+                os.replace(self._draft, self._path)
+            except OSError as error:
+                self._gave_up = True
+                print(f"progress is not shown any more: {error}", flush=True)
+
+
+class ColumnProgress(msgspec.Struct, kw_only=True):
+    """All workers of one column: the sums, and those that are at it now."""
+
+    label: str
+    so_far: SoFar
+    now: list[Doing]
+
+
+def read_progress(out: Path, run: str) -> list[ColumnProgress]:
+    """The columns of one run, in the order of their names; nothing before its first worker has begun."""
+    workers = [
+        msgspec.json.decode(path.read_bytes(), type=Doing) for path in sorted((out / "progress").glob(f"{run}-*.json"))
+    ]
+    labels = sorted({label for doing in workers for label in doing.columns})
+    return [_column(label, workers) for label in labels]
+
+
+def _column(label: str, workers: Sequence[Doing]) -> ColumnProgress:
+    parts = [doing.columns[label] for doing in workers if label in doing.columns]
+    violated: Counter[str] = Counter()
+    for part in parts:
+        violated.update(part.violated)
+    return ColumnProgress(
+        label=label,
+        so_far=SoFar(
+            done=sum(part.done for part in parts),
+            of=max(part.of for part in parts),
+            observations=sum(part.observations for part in parts),
+            violated=dict(sorted(violated.items())),
+        ),
+        now=[doing for doing in workers if doing.label == label and doing.check],
+    )
