@@ -7,7 +7,8 @@ their ids, run dates as `2026-11-21` (UTC).
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,7 +20,7 @@ ChangeKind = Literal["added", "removed", "changed", "unchanged"]
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One row in two columns, or in one column at two runs: `before` and `after` are verdicts, empty where there is no cell.
 
-    `worse` says that it broke: it is violated or flaky, and was not.
+    `worse` says that it broke: it is violated and was not, or flaky and was neither.
     """
 
     requirement: str
@@ -65,11 +66,12 @@ class FaultReach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a cell was reached: examples by how they ended, cases of all applicable ones, and witnessed faults."""
+    """How far a cell was reached: its examples and how they ended, cases seen of all applicable ones, and faults."""
 
     requirement: str
     kafka_version: str
     examples: int
+    outcomes: dict[str, int] = {}
     cases_reached: int
     cases: int
     faults: dict[str, FaultReach]
@@ -116,3 +118,37 @@ class Insights(msgspec.Struct, kw_only=True):
     premises: list[PremiseReach] = []
     spent: list[Spent] = []
     trend: list[TrendPoint] = []
+
+
+TABLES: dict[str, type[msgspec.Struct]] = {
+    "firsts": Firsts,
+    "wavering": Wavering,
+    "coverage": Coverage,
+    "premises": PremiseReach,
+    "spent": Spent,
+    "trend": TrendPoint,
+}
+
+
+def assemble(found: Mapping[str, Sequence[Mapping[str, Any]]], columns: Sequence[str]) -> Insights:
+    """From the rows of each table, in any order; they are put in the order of `columns`."""
+    places = {label: place for place, label in enumerate(columns)}
+
+    def order(row: msgspec.Struct) -> tuple[Any, ...]:
+        texts = [getattr(row, name) for name in _ORDER if name in row.__struct_fields__]
+        return (places.get(getattr(row, "kafka_version", ""), len(places)), *texts)
+
+    tables = {
+        name: sorted(msgspec.convert(found.get(name, []), list[struct]), key=order)  # type: ignore[valid-type]
+        for name, struct in TABLES.items()
+    }
+    return Insights(**tables)
+
+
+def encode(insights: Insights) -> bytes:
+    """`insights.json`: the same insights give the same bytes."""
+    return msgspec.json.format(msgspec.json.encode(insights, order="deterministic"), indent=1) + b"\n"
+
+
+_ORDER = ("requirement", "run_date", "run", "check", "case", "inputs", "premise")
+"""Within a column, in this order as far as a table has it."""

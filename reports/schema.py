@@ -39,7 +39,7 @@ _SCALARS: dict[type[inspect.Type], DataType] = {
 
 
 def spark_type(kind: inspect.Type) -> DataType:
-    """The Spark type of a msgspec type; literals are texts."""
+    """The Spark type of a msgspec type; literals are texts, and a union of types that Spark does not tell apart is that type."""
     match kind:
         case inspect.ListType():
             return ArrayType(spark_type(kind.item_type))
@@ -47,13 +47,16 @@ def spark_type(kind: inspect.Type) -> DataType:
             return MapType(spark_type(kind.key_type), spark_type(kind.value_type))
         case inspect.StructType():
             return StructType([StructField(field.encode_name, spark_type(field.type)) for field in kind.fields])
+        case inspect.UnionType():
+            (single,) = {spark_type(part) for part in kind.types}
+            return single
     return _SCALARS[type(kind)]
 
 
 def line_schema() -> StructType:
     """All fields of all kinds of lines. One that differs between kinds (`rows`) stays the JSON text that it is."""
     fields: dict[str, Any] = {"type": StringType()}
-    for kind in map(_struct, LINES):
+    for kind in map(struct, LINES):
         for field in kind.fields:
             own = spark_type(field.type)
             fields[field.encode_name] = own if fields.get(field.encode_name, own) == own else StringType()
@@ -63,7 +66,7 @@ def line_schema() -> StructType:
 
 def is_whole() -> Column:
     """Has the line a known type, and all that its type requires?"""
-    known = reduce(or_, (_has_all(_struct(line)) for line in LINES))
+    known = reduce(or_, (_has_all(struct(line)) for line in LINES))
     return F.coalesce(F.col(UNREADABLE).isNull() & known, F.lit(False))
 
 
@@ -78,7 +81,8 @@ def _has_all(kind: inspect.StructType) -> Column:
     return reduce(and_, conditions)
 
 
-def _struct(line: type[msgspec.Struct]) -> inspect.StructType:
+def struct(line: type[msgspec.Struct]) -> inspect.StructType:
+    """What msgspec knows of a kind of line: its tag and its fields."""
     kind = inspect.type_info(line)
     assert isinstance(kind, inspect.StructType)
     return kind

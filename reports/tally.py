@@ -62,7 +62,7 @@ def violations(observations: DataFrame) -> DataFrame:
     said, shown = ("case", "label", "detail"), ("check", "example", "history", "events", "evidence")
     told = observations.where("result = 'violated'").groupBy(*CELL, *said)
     first = told.agg(F.min(F.struct(*shown)).alias("first"), F.count("*").alias("times"))
-    return _first(first.select(*CELL, *said, "first.*", "times"), SAMPLES, *said)
+    return first_of(first.select(*CELL, *said, "first.*", "times"), SAMPLES, *said)
 
 
 def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:
@@ -73,7 +73,7 @@ def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:
         observations.select(*CELL, F.lit(1).alias("rank"), F.col("history").alias("path")),
     ]
     named = found[0].unionAll(found[1]).unionAll(found[2]).where("path != ''").distinct()
-    return _first(named, PATHS, "rank", "path")
+    return first_of(named, PATHS, "rank", "path")
 
 
 def replays(lines: DataFrame, outdated: Outdated) -> DataFrame:
@@ -110,10 +110,15 @@ def checks(lines: DataFrame, observations: DataFrame, outdated: Outdated) -> Dat
     )  # fmt: skip
 
 
-def faults(lines: DataFrame, outdated: Outdated) -> DataFrame:
+def examples(lines: DataFrame, outdated: Outdated) -> DataFrame:
+    """Every example behind a cell: how it ended, and its faults."""
+    brought = lines.where("type = 'example'").select("kafka_version", _rows(), "outcome", "faults", "shard")
+    return _current(brought, outdated)
+
+
+def faults(examples: DataFrame) -> DataFrame:
     """Faults that the examples behind a cell brought: injected, witnessed, healed."""
-    brought = lines.where("type = 'example'").select("kafka_version", _rows(), "faults", "shard")
-    single = _current(brought, outdated).select(*CELL, F.explode("faults").alias("fault", "count"))
+    single = examples.select(*CELL, F.explode("faults").alias("fault", "count"))
     counts = [F.sum(F.coalesce(f"count.{name}", F.lit(0))).alias(name) for name in ("injected", "witnessed", "healed")]
     return single.groupBy(*CELL, "fault").agg(*counts)
 
@@ -127,6 +132,7 @@ def _current(table: DataFrame, outdated: Outdated) -> DataFrame:
     return table if outdated is None else table.join(F.broadcast(outdated), ["shard", "requirement"], "left_anti")
 
 
-def _first(table: DataFrame, count: int, *order: str) -> DataFrame:
+def first_of(table: DataFrame, count: int, *order: str | Column) -> DataFrame:
+    """The first `count` lines of each cell, with their `place`."""
     place = F.row_number().over(Window.partitionBy(*CELL).orderBy(*order))
     return table.withColumn("place", place).where(F.col("place") <= count)
