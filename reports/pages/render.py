@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import shlex
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -16,10 +17,11 @@ import jinja2
 from markupsafe import Markup
 
 from conformance.judges.verdicts import VERDICTS
-from reports.pages.words import anchor, in_words, spans
+from reports.pages.views import bar
+from reports.pages.words import anchor, in_words
 from reports.shown import GLYPHS, MEANINGS, TICKETS
 
-ASSETS = ("style.css", "matrix.js")
+ASSETS = ("style.css", "matrix.js", "evidence.css", "evidence.js")
 """Written to `assets/` beside `index.html`."""
 
 POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
@@ -80,8 +82,8 @@ def environment() -> jinja2.Environment:
         finalize=visible,
     )
     shared: dict[str, Any] = {
-        "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "spans": spans,
+        "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar,
     }  # fmt: skip
     made.globals.update(shared)
-    made.filters.update({"in_words": in_words, "anchor": anchor})
+    made.filters.update({"in_words": in_words, "anchor": anchor, "shell": shlex.quote})
     return made
