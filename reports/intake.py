@@ -69,6 +69,15 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
     incomplete: list[str] = []
 
     @property
+    def label(self) -> str:
+        return self.headers[0].column.label
+
+    @property
+    def run(self) -> str:
+        """The first run of the column; its only one where columns were taken in by run."""
+        return self.headers[0].run
+
+    @property
     def facts(self) -> Facts:
         return Facts(version=self.version, ranges=self.ranges)
 
@@ -82,8 +91,13 @@ class Intake(msgspec.Struct, kw_only=True):
     quarantine: Quarantine
 
 
-def take_in(summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False) -> Intake:
-    """Raises ReportError if one label stands for two images, or if no shard counts."""
+def take_in(
+    summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
+) -> Intake:
+    """With `by_run`, what each run saw of a column is a column of its own, called after both.
+
+    Raises ReportError if one label stands for two images, or if no shard counts.
+    """
     known = sorted(summaries, key=lambda summary: summary.shard)
     headers = {s.shard: header for s in known if (header := _header(s)) is not None and not _refusal(s, header)}
     quarantine = Quarantine(
@@ -93,14 +107,19 @@ def take_in(summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files
     )
     if not headers:
         raise ReportError(_nothing_left(quarantine))
-    marks = _marks(known, headers, quarantine)
-    columns = [_column(label, group, catalogue, marks) for label, group in _by_label(headers).items()]
+    named = {shard: _name(header, by_run) for shard, header in headers.items()}
+    marks = _marks(known, named, quarantine)
+    columns = [_column(name, group, catalogue, marks) for name, group in _by_name(headers, named).items()]
     return Intake(
         columns=sorted(columns, key=lambda column: (numbers(column.version), column.kafka_version)),
-        shards={shard: header.column.label for shard, header in headers.items()},
+        shards=named,
         outdated=[(shard, row) for shard, header in headers.items() for row in _changed_rows(header, catalogue)],
         quarantine=quarantine,
     )
+
+
+def _name(header: Header, by_run: bool) -> str:
+    return f"{header.column.label} in run {header.run}" if by_run else header.column.label
 
 
 def _header(summary: ShardSummary) -> Header | None:
@@ -141,12 +160,12 @@ def _nothing_left(quarantine: Quarantine) -> str:
     )
 
 
-def _marks(known: Sequence[ShardSummary], headers: dict[str, Header], quarantine: Quarantine) -> dict[str, list[str]]:
-    """What is missing, by label; under '' what may be missing from any column."""
+def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
+    """What is missing, by a column's name or by its label; under '' what may be missing from any column."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
-        if summary.shard in headers and summary.missing:
-            marks[headers[summary.shard].column.label].append(f"shard {summary.shard} {summary.missing}")
+        if summary.shard in named and summary.missing:
+            marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing}")
         if not summary.shard and summary.bad:
             marks[""].append(f"{summary.bad} unreadable lines tell no shard")
     for entry in quarantine.shards:
@@ -156,15 +175,16 @@ def _marks(known: Sequence[ShardSummary], headers: dict[str, Header], quarantine
     return marks
 
 
-def _by_label(headers: dict[str, Header]) -> dict[str, list[Header]]:
+def _by_name(headers: dict[str, Header], named: dict[str, str]) -> dict[str, list[Header]]:
     groups: dict[str, list[Header]] = defaultdict(list)
-    for header in headers.values():
-        groups[header.column.label].append(header)
+    for shard, header in headers.items():
+        groups[named[shard]].append(header)
     return groups
 
 
-def _column(label: str, headers: list[Header], catalogue: Catalogue, marks: dict[str, list[str]]) -> ColumnFacts:
-    _refuse_two_images(label, headers)
+def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dict[str, list[str]]) -> ColumnFacts:
+    first = headers[0].column
+    _refuse_two_images(first.label, headers)
     levels: dict[str, set[int]] = defaultdict(set)
     checks: dict[str, set[str]] = defaultdict(set)
     for header in headers:
@@ -172,9 +192,9 @@ def _column(label: str, headers: list[Header], catalogue: Catalogue, marks: dict
             levels[name].add(level)
         for row, names in header.checks.items():
             checks[row].update(names)
-    first = headers[0].column
+    told = [mark for key in dict.fromkeys((called, first.label, "")) for mark in marks.get(key, [])]
     return ColumnFacts(
-        kafka_version=label,
+        kafka_version=called,
         version=first.version,
         image=first.image,
         image_id=first.image_id,
@@ -183,7 +203,7 @@ def _column(label: str, headers: list[Header], catalogue: Catalogue, marks: dict
         checks=checks,
         changed=_changed_everywhere(headers, catalogue),
         headers=headers,
-        incomplete=marks.get(label, []) + marks.get("", []),
+        incomplete=told,
     )
 
 

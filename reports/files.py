@@ -1,0 +1,65 @@
+"""Files of any Hadoop file system, through the file systems that Spark itself was configured with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from reports.errors import ReportError
+
+
+class Folder:
+    """A folder by its URI or path. Names below it are relative, with `/`."""
+
+    def __init__(self, spark: SparkSession, uri: str) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        try:
+            given = self._jvm.org.apache.hadoop.fs.Path(uri)
+            self._files: Any = given.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+            self._root: Any = self._files.makeQualified(given)
+        except Py4JJavaError as error:
+            raise ReportError(
+                f"{uri!r} can't be opened ({_said(error)}). Give a folder, or the URI of one on a file system that Spark "
+                "is configured for, such as file:///archive or hdfs://host/archive."
+            ) from error
+
+    def uri(self, name: str) -> str:
+        return str(self._path(name).toString())
+
+    def exists(self, name: str) -> bool:
+        return bool(self._files.exists(self._path(name)))
+
+    def files(self, name: str) -> Iterator[str]:
+        """All files below, relative to this folder, in no order; none if it is not there."""
+        if not self.exists(name):
+            return
+        found = self._files.listFiles(self._path(name), True)
+        start = len(str(self._root.toUri().getPath()).rstrip("/")) + 1
+        while found.hasNext():
+            yield str(found.next().getPath().toUri().getPath())[start:]
+
+    def move(self, source: str, target: str) -> bool:
+        """Moves a file at once; False if there is one already at `target`, which then stays."""
+        to = self._path(target)
+        self._files.mkdirs(to.getParent())
+        return not self._files.exists(to) and bool(self._files.rename(self._path(source), to))
+
+    def write(self, name: str, content: bytes) -> None:
+        out = self._files.create(self._path(name), True)
+        try:
+            out.write(content)
+        finally:
+            out.close()
+
+    def remove(self, name: str) -> None:
+        self._files.delete(self._path(name), True)
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
+
+
+def _said(error: Py4JJavaError) -> str:
+    return str(error.java_exception)
