@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.errors import UnknownVersion
-from fixtures.images import newest, newest_patches, released, select
+from fixtures.images import newest, newest_patches, patches, released, select
 
 EVERY_MINOR = (
     "3.3.2",
@@ -27,6 +27,7 @@ EVERY_MINOR = (
     [
         ([], ("4.4.0",)),
         (["all"], EVERY_MINOR),
+        (["released"], released()),
         (["3.7.0"], ("3.7.0",)),
         (["3.7"], ("3.7.2",)),
         (["3.9..4.1"], ("3.9.2", "4.0.2", "4.1.2")),
@@ -38,6 +39,22 @@ EVERY_MINOR = (
 )
 def test_what_a_user_means(wanted: list[str], meant: tuple[str, ...]) -> None:
     assert select(wanted) == meant
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ([], released()),
+        (["all"], released()),
+        (["released"], released()),
+        (["3.7"], ("3.7.0", "3.7.1", "3.7.2")),
+        (["3.7.1..3.9.0"], ("3.7.1", "3.7.2", "3.8.0", "3.8.1", "3.9.0")),
+        (["3.7..3.8"], ("3.7.0", "3.7.1", "3.7.2", "3.8.0", "3.8.1")),
+        (["4.4.0", "4.3.."], ("4.3.0", "4.3.1", "4.4.0")),
+    ],
+)
+def test_every_patch_of_what_a_user_names(wanted: list[str], meant: tuple[str, ...]) -> None:
+    assert patches(wanted) == meant
 
 
 @pytest.mark.parametrize(
