@@ -39,10 +39,16 @@ def replica(*batches: tuple[int, int, str], entries: tuple[tuple[int, int], ...]
 
 
 def test_an_entry_that_the_leader_never_had_is_a_ghost() -> None:
-    assert kept_entries(epochs((0, 0)), epochs((0, 0), (5, 3)))
-    assert not kept_entries(epochs((0, 0), (3, 3)), epochs((0, 0), (5, 3)))
-    assert not kept_entries(epochs((0, 0), (5, 2)), epochs((0, 0), (5, 3)))
-    assert not kept_entries(File(None), epochs((0, 0)))
+    assert kept_entries(epochs((0, 0)), epochs((0, 0), (5, 3)), 5)
+    assert not kept_entries(epochs((0, 0), (3, 3)), epochs((0, 0), (5, 3)), 5)
+    assert not kept_entries(epochs((0, 0), (5, 2)), epochs((0, 0), (5, 3)), 5)
+    assert not kept_entries(File(None), epochs((0, 0)), 5)
+
+
+def test_an_entry_of_whoever_came_to_lead_since_is_no_ghost() -> None:
+    """A busy machine may move the lead between the reading of two files."""
+    assert kept_entries(epochs((0, 0), (1, 3), (12, 6)), epochs((0, 0), (1, 3)), 11)
+    assert not kept_entries(epochs((0, 0), (7, 3), (12, 6)), epochs((0, 0), (1, 3)), 11)
 
 
 def test_no_entry_may_begin_below_the_log_start() -> None:

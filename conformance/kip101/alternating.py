@@ -50,19 +50,20 @@ def holding(partition: Partition) -> dict[int, Stamped]:
     return {id: stamped(read) for id, read in reads.items()}
 
 
-def kept_entries(file: File, leader: File) -> bool:
-    """Are all its entries the leader's too?"""
+def kept_entries(file: File, leader: File, epoch: int) -> bool:
+    """Are all its entries the leader's too? Those after `epoch` are of whoever came to lead since, and say nothing."""
     mine, theirs = entries_of(file), entries_of(leader)
-    return mine is not None and theirs is not None and set(mine) <= set(theirs)
+    return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
 
-def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int) -> Iterator[Said]:
-    """CACHE-04: what is left in the files of those who cut their tails."""
+def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Iterator[Said]:
+    """CACHE-04: what is left in the files of those who cut their tails when `leader` was elected at `epoch`."""
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
-        file = read_epochs(partition, id, lambda file: kept_entries(file, leading))
-        detail = f"{id} holds {entries_of(file)}, the leader {leader} {entries_of(leading)}"
-        yield held_if(kept_entries(file, leading), file, leading, row="KIP101-CACHE-04", case="records", detail=detail)
+        file = read_epochs(partition, id, lambda file: kept_entries(file, leading, epoch))
+        detail = f"{id} holds {entries_of(file)}, the leader {leader} at epoch {epoch} {entries_of(leading)}"
+        kept = kept_entries(file, leading, epoch)
+        yield held_if(kept, file, leading, row="KIP101-CACHE-04", case="records", detail=detail)
 
 
 def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
@@ -109,7 +110,7 @@ def alternating_tails(
     held = holding(partition)
     same = met and set(held.values()) == {stamped(winner.read)}
     yield held_if(same, winner.read, row="KIP101-TRUNC-03", case="alternating", detail=f"{met}: {held}")
-    yield from entries_are_the_leaders(partition, set(newest), third)
+    yield from entries_are_the_leaders(partition, set(newest), third, winner.epoch)
 
 
 # --- epochs without a record
