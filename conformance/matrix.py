@@ -10,16 +10,30 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from conformance.running.again import legs_again, seen_again, violated_in
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.legs import PYTEST, Interrupted, Runner, given_by_environment, log_of, tail
 from conformance.running.outcome import code_of
-from conformance.running.plan import Leg, Plan, legs_for, new_plan, planned, read_plan
+from conformance.running.plan import (
+    BISECT,
+    PLAN,
+    RERUN,
+    Leg,
+    Plan,
+    legs_for,
+    new_plan,
+    planned,
+    put_aside_unended,
+    read_plan,
+    refuse_running,
+)
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.watching import watching
 from fixtures.errors import WrongUse
 from fixtures.images import select
 from fixtures.leases import workers
 from fixtures.runs import kept_of
+from history.shards import read_shards
 
 Prepare = Callable[[Sequence[str]], object]
 """Has an engine and the images of some versions ready when it returns."""
@@ -36,22 +50,84 @@ def matrix(
     `./kit pytest --help`, group "Kafka conformance".
     """
     asked, rest = _parser().parse_known_args(options)
-    out: Path = asked.conformance_out
+    merge = merge or merge_with_spark
+    return (_rerun if asked.rerun_violated else _run)(asked, rest, prepare, command, merge)
+
+
+def _run(asked: argparse.Namespace, rest: Sequence[str], prepare: Prepare, command: Sequence[str], merge: Merge) -> int:
     legs = _legs(asked)
     _refuse_wrong(asked, rest, legs, command)
-    prepare([leg.name for leg in legs if leg.column[0] == "--kafka-version"])
+    prepare(versions_of(legs))
     plan = _planned(asked, legs, rest)
-    at_once = max(1, asked.columns_at_once)
-    runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), command=command)
-    began = time.monotonic()
     try:
-        with watching(_say) as watch:
-            runner.run(watch)
+        run_legs(asked.conformance_out, plan, at_once=asked.columns_at_once, command=command)
     except KeyboardInterrupt as interrupted:
         _say(f"interrupted; {len(plan.left)} of {len(plan.legs)} columns are left. The same command goes on with them.")
-        return interrupted.code if isinstance(interrupted, Interrupted) else EXIT_INTERRUPTED
+        return code_of_interruption(interrupted)
+    return _concluded(asked.conformance_out, plan, asked.archive, merge)
+
+
+def _rerun(
+    asked: argparse.Namespace, rest: Sequence[str], prepare: Prepare, command: Sequence[str], merge: Merge
+) -> int:
+    """Violated rows only, with another seed, into the same folder: what is there stays, and more is known."""
+    out: Path = asked.conformance_out
+    globs, rest = _requirements(rest)
+    violated = violated_in(out, globs, select(_versions(asked)) if _versions(asked) else ())
+    if not violated:
+        _say(f"no row that is meant is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
+        return EXIT_SATISFIED
+    _refuse_others(out)
+    plan = new_plan(legs_again(violated, list(read_shards(out / "shards")), read_plan(out)), rest)
+    known = read_baseline(_checked(Path(asked.baseline))) if asked.baseline else Baseline()
+    prepare(versions_of(plan.legs))
+    try:
+        run_legs(out, plan, at_once=asked.columns_at_once, command=command, file=RERUN)
+    except KeyboardInterrupt as interrupted:
+        _say("interrupted; what columns showed that came to their end stays")
+        return code_of_interruption(interrupted)
+    finally:
+        put_aside_unended(out, plan, _say)
+    _tell_bad_ends(out, plan)
+    merged = merge(out, asked.archive)
+    _say("\n".join(map(str, seen_again(violated, plan.legs, list(read_shards(out / "shards"))))))
+    return code_of(out, plan.legs, known) or merged
+
+
+def _requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Which of the violated rows are meant, and the other options."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--requirement", action="append", default=[])
+    asked, others = parser.parse_known_args(rest)
+    return asked.requirement, others
+
+
+def _refuse_others(out: Path) -> None:
+    """Also puts aside what a command that was killed left half done. Raises WrongUse while another one is at it."""
+    for file in (PLAN, RERUN, BISECT):
+        if (plan := read_plan(out, file)) is not None:
+            refuse_running(out, plan.legs)
+            if file != PLAN:
+                put_aside_unended(out, plan, _say)
+
+
+def run_legs(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
+    """Shown while it runs. Raises Interrupted."""
+    at_once = max(1, at_once)
+    runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), file=file, command=command)
+    began = time.monotonic()
+    with watching(_say) as watch:
+        runner.run(watch)
     _say(f"checks: {time.monotonic() - began:.0f} s")
-    return _concluded(out, plan, asked.archive, merge or merge_with_spark)
+
+
+def code_of_interruption(interrupted: KeyboardInterrupt) -> int:
+    return interrupted.code if isinstance(interrupted, Interrupted) else EXIT_INTERRUPTED
+
+
+def versions_of(legs: Sequence[Leg]) -> list[str]:
+    """The released versions that legs are about."""
+    return [leg.column[1] for leg in legs if leg.column[0] == "--kafka-version"]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,6 +156,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--columns-at-once", type=int, default=2, metavar="N", help="columns side by side; default: 2")
     parser.add_argument("--add", action="store_true", help="keep the columns that are there, run those that are not")
+    parser.add_argument(
+        "--rerun-violated",
+        action="store_true",
+        help="run only rows that are violated in DIR/matrix, on the columns where they are, with another seed",
+    )
     parser.add_argument("--archive", default="", metavar="DIR", help="add the run to this archive, and show trends")
     return parser
 
@@ -88,8 +169,12 @@ def _given(option: str) -> str:
     return os.environ.get(f"KAFKA_CONFORMANCE_{option}", "")
 
 
+def _versions(asked: argparse.Namespace) -> list[str]:
+    return asked.kafka_version or _given("KAFKA_VERSION").replace(",", " ").split()
+
+
 def _legs(asked: argparse.Namespace) -> list[Leg]:
-    wanted = asked.kafka_version or _given("KAFKA_VERSION").replace(",", " ").split()
+    wanted = _versions(asked)
     own = asked.kafka_image or asked.kafka_home
     return legs_for(select(wanted) if wanted or not own else (), asked.kafka_image, asked.kafka_home)
 
@@ -132,7 +217,14 @@ def _checked(baseline: Path) -> Path:
 
 
 def _concluded(out: Path, plan: Plan, archive: str, merge: Merge) -> int:
-    """Merge what there is, and tell of each leg that ended in trouble, in wrong use or without a word."""
+    """Merge what there is, whatever legs ended with."""
+    _tell_bad_ends(out, plan)
+    merged = merge(out, archive) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
+    return code_of(out, plan.legs, _known(out, plan)) or merged
+
+
+def _tell_bad_ends(out: Path, plan: Plan) -> None:
+    """Of legs that ended in trouble, in wrong use or without a word; and what was kept on the engine."""
     for leg in plan.legs:
         if leg.code not in (EXIT_SATISFIED, EXIT_VIOLATED):
             _say(
@@ -142,8 +234,6 @@ def _concluded(out: Path, plan: Plan, archive: str, merge: Merge) -> int:
             )
         for kept in kept_of(leg.run):
             _say(kept)
-    merged = merge(out, archive) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
-    return code_of(out, plan.legs, _known(out, plan)) or merged
 
 
 def _known(out: Path, plan: Plan) -> Baseline:

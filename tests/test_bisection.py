@@ -67,7 +67,7 @@ def test_all_versions_as_anchors_is_looking_at_every_version(drawn: tuple[list[s
 def test_one_change_is_found_in_as_many_rounds_as_halving_takes(count: int, first: int) -> None:
     versions = [f"v{number}" for number in range(count)]
     truth: Truth = {version: "good" if place < first else "bad" for place, version in enumerate(versions)}
-    told, rounds = searched(versions, [versions[0], versions[-1]], truth)
+    told, rounds = searched(versions, sorted({versions[0], versions[-1]}, key=versions.index), truth)
     assert rounds <= 2 + log2(len(versions))
     assert [c.first for c in changes(versions, told)] == versions[first:][:1]
     assert set(unseen(versions, told)) == set(versions) - told.keys()

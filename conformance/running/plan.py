@@ -112,9 +112,13 @@ def _gone_on_with(known: Plan, wanted: Plan) -> Plan:
 
 def begin(out: Path, plan: Plan, file: str, say: Say) -> None:
     """Put aside what legs recorded that did not end, and write the plan down."""
+    put_aside_unended(out, plan, say)
+    write_plan(out, plan, file)
+
+
+def put_aside_unended(out: Path, plan: Plan, say: Say) -> None:
     for leg in plan.left:
         put_aside(out, recorded_by(out, leg.run), say)
-    write_plan(out, plan, file)
 
 
 def refuse_running(out: Path, legs: Sequence[Leg]) -> None:
