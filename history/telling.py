@@ -139,7 +139,8 @@ def _fault(event: Fault) -> str:
     phases = {"inject": "FAULT", "witness": "FAULT SHOWN", "heal": "FAULT HEALED"}
     detail = {name: value for name, value in event.detail.items() if name not in ("fault", "role", "partition")}
     told = f": {_words(detail)}" if detail else ""
-    return f"{phases[event.phase]}: {event.fault} of the {event.role}, {event.node}{told}"
+    whose = event.node if event.role == event.node else f"the {event.role}, {event.node}"
+    return f"{phases[event.phase]}: {event.fault} of {whose}{told}"
 
 
 # --- requests and answers
@@ -227,7 +228,7 @@ _ASKED: dict[str, Callable[[Plain], str]] = {
         f"OffsetForLeaderEpoch {_place(r)} of epoch {r['leader_epoch']}{_epochs(r)} as {_by(r)}"
     ),
     "delete_records": lambda r: f"DeleteRecords {_place(r)} below {r['offset']}",
-    "replicas": lambda r: f"on disk of {', '.join(r['partitions'])}",
+    "replicas": lambda r: f"replicas on disk of {', '.join(r['partitions'])}",
 }
 
 _OUTCOMES: dict[str, Callable[[Plain], str]] = {

@@ -23,6 +23,8 @@ SECONDS = 5.0
 _STEP = 0.02
 """Seconds that pass at most between the kit's note of a call and its frame."""
 _SAMPLE = 60
+_BEHIND = 200
+"""How many frames later an answer may be, while other connections talk."""
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (\w+)")
 
 
@@ -104,9 +106,7 @@ def exchanges(history: History, frames: Sequence[Frame], shown: Sequence[int], b
 
 def _exchange(history: History, frames: Sequence[Frame], event: AnyEvent, began: float) -> Exchange | None:
     call = history.events[event.call] if isinstance(event, Answer) else None
-    if not isinstance(call, Call):
-        return None
-    own = [n for n, frame in enumerate(frames) if frame.node == call.node and call.t <= _t(frame, began) <= event.t]
+    own = _own(frames, call, call.t + began, event.t + began) if isinstance(call, Call) else []
     if not own:
         return None
     first, last = own[0], own[-1]
@@ -116,6 +116,23 @@ def _exchange(history: History, frames: Sequence[Frame], event: AnyEvent, began:
         own=[_view(frames[n], began, own=True) for n in own[:FRAMES]],
         after=[_view(frame, began) for frame in frames[last + 1 : last + 1 + FRAMES]],
     )
+
+
+def _own(frames: Sequence[Frame], call: Call, begin: float, end: float) -> list[int]:
+    """The places of the request that was sent for a call, and of what was received for it."""
+    sent = [
+        n
+        for n, frame in enumerate(frames)
+        if frame.direction == "sent" and frame.node == call.node and begin - _STEP <= frame.time_ns / 1e9 <= end + _STEP
+        if frame.api.lower().startswith(_key(call)[1])
+    ]
+    if not sent:
+        return []
+    request = min(sent, key=lambda n: abs(frames[n].time_ns / 1e9 - begin))
+    same = (call.node, frames[request].correlation_id, "received")
+    behind = range(request + 1, min(len(frames), request + _BEHIND))
+    answer = next((n for n in behind if (frames[n].node, frames[n].correlation_id, frames[n].direction) == same), None)
+    return [request] if answer is None else [request, answer]
 
 
 def _t(frame: Frame, began: float) -> float:

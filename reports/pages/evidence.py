@@ -20,6 +20,8 @@ from reports.pages.timeline import Shape, TimeLine, draw, shape_of
 
 OPEN, NEAR = 12, 40
 """Told events on each side of one that shows the violation: shown at once, and folded. Faults are always shown."""
+FEW = 4
+"""So many are not worth folding."""
 SHOWN = 12
 """Events that show a violation, of one that has very many."""
 LONGEST, LONGEST_RAW = 400, 1_500
@@ -119,7 +121,7 @@ def view(cell: Cell, row: Requirement, folder: Folder) -> View:
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
     found = [Found(case=one.case, label=one.label, detail=one.detail) for one in matching]
     events = _told_of(history, [n for one in matching for n in one.events] or shown_events(history, said))
-    about = places(history, events)
+    about = _about(history, events)
     told = Telling(history, about, events[:SHOWN]).told()
     steps = taken(history)
     rows = list(_rows(history, told, steps))
@@ -153,6 +155,19 @@ def _told_of(history: History, events: Sequence[int]) -> list[int]:
     return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})
 
 
+def _about(history: History, events: Sequence[int]) -> set[str]:
+    """The partitions that these events are about; Metadata names them all, so it counts only where nothing else does."""
+    metadata = {
+        n for n in events if isinstance(event := history.events[n], Answer) and _op(history, event) == "metadata"
+    }
+    return places(history, [n for n in events if n not in metadata]) or places(history, events)
+
+
+def _op(history: History, answer: Answer) -> str:
+    call = history.events[answer.call]
+    return call.op if isinstance(call, Call) else ""
+
+
 def _shrunk_to(seen_again: str) -> str:
     """The folder of the shorter schedule, where the report names one."""
     return seen_again.partition("a shorter schedule is in `")[2].partition("`")[0]
@@ -184,7 +199,7 @@ def _rows(history: History, told: Sequence[Told], steps: Sequence[Taken]) -> Ite
             node=one.node or (event.node if isinstance(event, Fault) else ""),
             asked=_cut(names_short(one.asked, example)),
             text=_cut(names_short(one.text, example)),
-            kind=shape or event.__struct_config__.tag,
+            kind=shape or str(event.__struct_config__.tag),
             word=WORDS[shape] if shape else "",
             number=number if one.shown else 0,
             step=next((step.number + 1 for step in steps if step.begin <= event.n < step.end), 0),
@@ -208,6 +223,7 @@ def _parts(rows: Sequence[Row]) -> Iterator[Part]:
 
     for kind, group in groupby(enumerate(rows), key=how):
         members = [row for _, row in group]
+        kind = "open" if kind == "folded" and len(members) <= FEW else kind
         yield Part(how=kind, rows=[] if kind == "left out" else members, count=len(members))
 
 

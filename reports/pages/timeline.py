@@ -18,7 +18,7 @@ from reports.pages.spells import Led, Spell, leaders, spells
 
 NEAR = 14
 """Told events on each side of one that shows the violation that are drawn; faults and new leaders always are."""
-COLUMN, GAP, MARK, BAR, LEADS, PAD = 28, 22, 30, 20, 16, 8
+COLUMN, GAP, MARK, BAR, LEADS, PAD = 28, 22, 30, 30, 16, 8
 TOP, BOTTOM = 44, 26
 _CHAR, _TIME = 6.4, 56
 KIT = "checks"
@@ -237,9 +237,9 @@ def _columns(moments: Sequence[_Moment]) -> float:
 
 
 def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[Led]) -> list[str]:
-    members = sorted((str(member["name"]) for member in history.example.members), key=lambda name: name != "broker")
     seen = {moment.node for moment in moments} | {lead.node for lead in leads}
-    known = [*sorted(n for n in members if "controller" not in n), *sorted(n for n in members if "controller" in n)]
+    members = [str(member["name"]) for member in history.example.members]
+    known = sorted(members, key=lambda name: ("controller" in name, name))
     others = sorted(seen - set(known) - {KIT, ""})
     return [name for name in [*known, *others, KIT] if name in seen]
 
@@ -320,8 +320,8 @@ def _stack(bars: Sequence[Bar]) -> dict[int, int]:
 
 
 def _label(bar: Bar) -> float:
-    """How wide a bar's name is, which stands behind its first mark."""
-    return 18 + len(bar.name) * _CHAR
+    """How wide a bar's name is, which stands above it."""
+    return 4 + len(bar.name) * _CHAR
 
 
 def _of(bars: Sequence[Bar], node: str) -> Iterator[tuple[int, Bar]]:
