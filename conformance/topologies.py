@@ -42,6 +42,19 @@ FROZEN_VOTER = Topology(
 When it leads it appends a no-op record every 50 ms, so that there is something to commit.
 """
 
+MIXED_QUORUM = Topology(
+    name="mixed-quorum",
+    controllers=3,
+    brokers=1,
+    scripted=(2, 3),
+    config={"controller.quorum.fetch.timeout.ms": "4000", "metadata.log.max.record.bytes.between.snapshots": "2000"},
+)
+"""Three real voters of five, and a broker that observes them; the kit plays the other two voters.
+
+All three are a majority. With one of them gone nobody is elected and nothing is committed but with the kit's help. The
+fetch time-out is also the time that a leader lives without a majority. Its metadata log has a snapshot soon.
+"""
+
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
 """The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
 

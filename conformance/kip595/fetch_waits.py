@@ -7,8 +7,9 @@ from collections.abc import Generator
 import msgspec
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip595.fetching import log_end
+from conformance.rigs.mixed import MIXED
 from conformance.rigs.quorum import FAR, QUORUM, Quorum, took
 from fixtures.wire.log import FetchedPartition
 from fixtures.wire.quorum import METADATA
@@ -28,14 +29,17 @@ class Waited(msgspec.Struct, frozen=True):
     arrived_ms: int
 
 
-def waited(quorum: Quorum, offset: int, max_wait_ms: int, *, high_watermark: int | None = None) -> Waited:
-    """Fetch from the leader, saying that the log before `offset` ends in its epoch."""
+def waited(
+    quorum: Quorum, offset: int, max_wait_ms: int, *, high_watermark: int | None = None, last: int | None = None
+) -> Waited:
+    """Fetch from the leader, saying that the log before `offset` ends in its epoch, or in that of `last`."""
     settled = quorum.settled()
     leader = quorum.client(quorum.bench.name_of(settled.leader_id))
     began = quorum.bench.now()
     answer = leader.fetch(
-        METADATA, 0, offset, current_leader_epoch=settled.leader_epoch, last_fetched_epoch=settled.leader_epoch,
-        cluster_id=quorum.cluster_id, max_wait_ms=max_wait_ms, high_watermark=high_watermark,
+        METADATA, 0, offset, current_leader_epoch=settled.leader_epoch,
+        last_fetched_epoch=settled.leader_epoch if last is None else last, cluster_id=quorum.cluster_id,
+        max_wait_ms=max_wait_ms, high_watermark=high_watermark,
     )  # fmt: skip
     ended = quorum.bench.now()
     return Waited(answer, took(began, ended), ended.unix_ms)
@@ -46,8 +50,20 @@ def divergence_is_told_at_once(quorum: Quorum, by: int, wait: int, expected: str
     """An answer with a diverging epoch is held for MaxWaitMs up to 3.5.1, and comes at once from 3.5.2."""
     seen = waited(quorum, log_end(quorum) + 1000 + by, wait)
     yield premise(seen.answer.diverging_epoch is not None, "a diverging epoch")
+    yield in_time(seen, wait, expected)
+
+
+@probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], offset=integers(1, FAR), wait=integers(1000, 1500))
+def snapshot_is_named_at_once(quorum: Quorum, offset: int, wait: int, expected: str) -> Generator[Said, None, None]:
+    """The same for an answer that names a snapshot: to a log that ends before the epochs of all snapshots."""
+    seen = waited(quorum, offset, wait, last=0)
+    yield premise(seen.answer.snapshot_id is not None, "a snapshot named")
+    yield in_time(seen, wait, expected)
+
+
+def in_time(seen: Waited, wait: int, expected: str) -> ObservationSaid:
     held = seen.milliseconds >= wait if expected == "AFTER_MAX_WAIT" else seen.milliseconds < wait
-    yield held_if(held, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
+    return held_if(held, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))

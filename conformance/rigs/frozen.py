@@ -10,7 +10,7 @@ from conformance.bench import Bench
 from conformance.checks import Rig
 from conformance.rigs.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of
 from conformance.topologies import FROZEN_VOTER
-from fixtures.cluster import Received
+from fixtures.cluster import Peers, Received
 from fixtures.cluster.config import peer_host, peer_port
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient
@@ -148,10 +148,10 @@ class Frozen:
         if asked.api == "Fetch":
             self.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=LeaderAndEpoch(-1, epoch_of(asked)))
         elif asked.api == "Vote":
-            self._answer_vote(asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
+            _answer_vote(self.peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
         else:
             said = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
-            self._answer_raft(asked, {"error_code": Error.NONE, **plain(said)}, said.leader_id)
+            _answer_raft(self.peers, asked, {"error_code": Error.NONE, **plain(said)}, said.leader_id)
 
     def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make it ask for votes, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
@@ -216,22 +216,11 @@ class Frozen:
 
     def grant(self, asked: Received) -> None:
         """Give it the vote, or the pre-vote, that it asks for."""
-        self._answer_vote(asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
+        grant(self.peers, asked)
 
     def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
         """Answer its Vote with a later epoch, and that epoch's leader if it has one."""
-        self._answer_vote(asked, current, error=Error.FENCED_LEADER_EPOCH)
-
-    def _answer_vote(
-        self, asked: Received, current: LeaderAndEpoch, *, granted: bool = False, error: Error = Error.NONE
-    ) -> None:
-        answer = {"error_code": error, "vote_granted": granted, **plain(current)}
-        self._answer_raft(asked, answer, current.leader_id)
-
-    def _answer_raft(self, asked: Received, answer: dict[str, Any], leader: int) -> None:
-        topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0, **answer}]}]
-        nodes = address(leader) if asked.version >= VOTER_KEYS_FROM else {}
-        self.peers.reply(asked, {"topics": topics, **nodes})
+        _answer_vote(self.peers, asked, current, error=Error.FENCED_LEADER_EPOCH)
 
     def serve(
         self,
@@ -258,6 +247,24 @@ class Frozen:
         nodes = address(current.leader_id) if fetch.version >= ENDPOINTS_FROM else {}
         self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
         self._open = None
+
+
+def grant(peers: Peers, asked: Received) -> None:
+    """Give the vote, or the pre-vote, that was asked of a peer."""
+    _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
+
+
+def _answer_vote(
+    peers: Peers, asked: Received, current: LeaderAndEpoch, *, granted: bool = False, error: Error = Error.NONE
+) -> None:
+    answer = {"error_code": error, "vote_granted": granted, **plain(current)}
+    _answer_raft(peers, asked, answer, current.leader_id)
+
+
+def _answer_raft(peers: Peers, asked: Received, answer: dict[str, Any], leader: int) -> None:
+    topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0, **answer}]}]
+    nodes = address(leader) if asked.version >= VOTER_KEYS_FROM else {}
+    peers.reply(asked, {"topics": topics, **nodes})
 
 
 def plain(leader: LeaderAndEpoch) -> dict[str, int]:

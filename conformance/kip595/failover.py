@@ -1,0 +1,62 @@
+"""Real voters that lose their leader, with the kit as the voters that they need then (KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import sampled_from
+
+from conformance.checks import Said, held_if, premise, probe
+from conformance.rigs.frozen import PEERS, LogEnd
+from conformance.rigs.mixed import MIXED, Mixed
+from conformance.rigs.replicas import frozen
+from fixtures.wire import Error
+from fixtures.wire.cluster import QuorumAnswer
+from fixtures.wire.log import CONSUMER, LeaderAndEpoch
+
+LATE = 25.0
+"""Seconds in which an observer surely gives its leader up: it waits for its request and its fetch time-out, together 6 s."""
+
+
+@probe(
+    "KIP595-HW-01", rig=MIXED, cases=["after-failover"], examples=2, smoke=False, voter=sampled_from(PEERS)
+)  # fmt: skip
+def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Generator[Said, None, None]:
+    """The successor of a killed leader has no high watermark until a majority has a record of its own epoch: two of five do."""
+    led = mixed.lose_leader(voter)
+    start = mixed.start_of(led)
+    fresh = mixed.bench.eventually(lambda: others_have(mixed, led, start), "the other voter with the epoch's start")
+    as_consumer = mixed.fetch_as(CONSUMER, led, start)
+    yield premise(as_consumer.error is Error.NONE, "a leader that answers")
+    yield held_if(fresh.high_watermark == as_consumer.high_watermark == -1, fresh, as_consumer)
+    before = mixed.fetch_as(voter, led, start)
+    yield premise(
+        before.error is Error.NONE and bool(before.batches), "a third voter that has the log before the epoch"
+    )
+    still = mixed.describe(led)
+    yield premise(still.error is Error.NONE, "it still leads")
+    yield held_if(still.high_watermark == before.high_watermark == -1, before, still)
+    past = mixed.fetch_as(voter, led, LogEnd(led.leader_epoch, start.offset + 1))
+    yield premise(past.error is Error.NONE and past.diverging_epoch is None, "a third voter with the first record")
+    after = mixed.describe(led)
+    yield premise(after.error is Error.NONE, "it leads until the end")
+    yield held_if(after.high_watermark >= start.offset + 1, past, after)
+
+
+def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswer | None:
+    """The leader's word, once it knows that the other real voter has the first record of its epoch."""
+    described = mixed.describe(led)
+    real = {mixed.bench.id_of(name) for name in mixed.controllers}
+    ends = [voter.log_end_offset for voter in described.current_voters if voter.replica_id in real]
+    return described if len(ends) == len(real) and min(ends) > start.offset else None
+
+
+@probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)
+def observer_asks_others_when_its_leader_is_silent(mixed: Mixed) -> Generator[Said, None, None]:
+    """A broker whose leader is frozen, and has no successor, fetches from other voters."""
+    led = mixed.settled()
+    followed = {one.replica_id: one.log_end_offset for one in mixed.describe(led).observers}
+    yield premise(mixed.bench.id_of(mixed.observer) in followed, f"the broker follows the leader: {followed}, {led}")
+    with frozen(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
+        asked = mixed.fetch_of_observer(since, LATE)
+    yield held_if(asked is not None, detail=f"{led} frozen at {since:.1f} s: {asked}")
