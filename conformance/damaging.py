@@ -23,10 +23,11 @@ from history.events import Phase
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """Where a log ended before and after the cut, read back from disk."""
+    """Where a log ended before and after the cut, read back from disk; and whether half a batch follows."""
 
     before: int
     after: int
+    torn: bool = False
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
@@ -75,18 +76,24 @@ class Disk:
 
     # --- damage, while the broker is down
 
-    def cut(self, offset: int) -> Cut:
-        """A power loss after a kill: the batch that begins at `offset`, and all after it, never reached the disk."""
+    def cut(self, offset: int, *, torn: bool = False) -> Cut:
+        """A power loss after a kill: the batch that begins at `offset`, and all after it, never reached the disk.
+
+        Where it is `torn`, half of that batch did.
+        """
 
         def done() -> Cut:
             node = self._down()
             before = read_replica(node, self._partition)
-            on_volume(node, *cut_tail(before, _batch_at(before, offset)))
-            return Cut(before.log_end, read_replica(node, self._partition).log_end)
+            on_volume(node, *cut_tail(before, _batch_at(before, offset), torn=torn))
+            after = read_replica(node, self._partition)
+            return Cut(before.log_end, after.log_end, bool(after.segments and after.segments[-1].torn))
 
         self._phase("cut-tail-above", "inject", {"offset": offset})
-        found = self._tape.call(self._name, "cut", {"partition": self._partition, "offset": offset}, Cut, done)
-        self._seen("cut-tail-above", found.after == offset, {"log end": [found.before, found.after]})
+        request = {"partition": self._partition, "offset": offset} | ({"torn": True} if torn else {})
+        found = self._tape.call(self._name, "cut", request, Cut, done)
+        seen = found.after == offset and found.torn == torn
+        self._seen("cut-tail-above", seen, {"log end": [found.before, found.after], "torn": found.torn})
         return found
 
     def lose_epochs(self) -> Changed:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 
 from hypothesis.strategies import booleans, integers, lists
 
 from conformance.catalogue import Facts, shipped
-from conformance.checks import Said, held_if, premise, probe
+from conformance.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip360.bumping import gives
-from conformance.kip360.sequences import REFUSED, appended, fill
+from conformance.kip360.sequences import REFUSED, Sent, appended, fill
 from conformance.kip360.transactions import BUMPS, ends_at, rolled_back
-from conformance.rigs.producers import STAGE, Producer, Stage, accepted
+from conformance.rigs.producers import STAGE, Log, Producer, Stage, accepted
 from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 
@@ -153,15 +154,37 @@ def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     sent = [fill(producer, log, sizes[n:])[-1] for n, producer in enumerate(producers)]
     yield None
     log.led()
+    yield as_the_log_says(log, dict(zip(producers, sent, strict=True)), "kill")
+
+
+def rebuilt_from_what_is_left(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-13: the same where a power loss took the last batches of some producers, and half of one is on disk."""
+    log = stage.log()
+    producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
+    first = {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
+    second = {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
+    kept = len(sizes) - min(sizes[0], len(sizes))
+    torn_at = second[producers[kept]].answer.base_offset
+    stage.while_down.append(partial(stage.disk(log).cut, torn_at, torn=True))
+    yield None
+    log.led()
+    end = log.end()
+    yield premise(end == torn_at, f"the log ends where a batch was torn, at {torn_at}: {end}")
+    left = first | {producer: second[producer] for producer in producers[:kept]}
+    yield as_the_log_says(log, left, "torn-tail")
+
+
+def as_the_log_says(log: Log, last: dict[Producer, Sent], case: str) -> ObservationSaid:
+    """Does the partition know the last batch of each producer that the log has, and recognise it when it comes again?"""
     batches, end = log.batches(), log.end()
-    told = [last_of(batches, producer) for producer in producers]
-    known = [log.producer(producer.producer_id) for producer in producers]
-    again = [producer.send(log, last.batch) for producer, last in zip(producers, sent, strict=True)]
+    told = [last_of(batches, producer) for producer in last]
+    known = [log.producer(producer.producer_id) for producer in last]
     same = [(state.producer_epoch, state.last_sequence) if state else None for state in known] == told
-    retries = zip(again, sent, strict=True)
-    recognised = all(appended(retry, last.answer.base_offset) for retry, last in retries) and log.end() == end
+    again = [producer.send(log, sent.batch) for producer, sent in last.items()]
+    retries = zip(again, last.values(), strict=True)
+    recognised = all(appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
     detail = f"the log says {told}, the partition {known}; {again}"
-    yield held_if(same and recognised, *again, row="KIP360-SEQ-13", case="kill", detail=detail)
+    return held_if(same and recognised, *again, row="KIP360-SEQ-13", case=case, detail=detail)
 
 
 def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
@@ -204,7 +227,7 @@ def killed_broker(
     stage: Stage, epoch: int, bumps: int, sizes: list[int], committed: bool
 ) -> Generator[Said, None, None]:
     """After a kill partitions know what their log says, and the coordinator's word and its time-outs stand."""
-    parts = [rebuilt_from_the_log(stage, epoch, sizes)]
+    parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_what_is_left(stage, epoch, sizes)]
     if stage.newest_dialect == "tv2":
         parts.append(repeated_end(stage, bumps, committed))
     parts.append(waiting_for_its_time_out(stage, sizes[0]))

@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 
 from conformance.bench import Bench
 from conformance.checks import Rig
+from conformance.damaging import Disk
 from conformance.rigs.log import new_topics
 from conformance.topologies import COMBINED
 from fixtures.errors import KitError
@@ -307,6 +308,8 @@ class Stage:
     def __init__(self, bench: Bench, data: Ready) -> None:
         self.bench = bench
         self.began = bench.now().unix_ms
+        self.while_down: list[Callable[[], object]] = []
+        """What the next restart does to the disk of the broker."""
         self._broker = data.broker
 
     @property
@@ -335,6 +338,8 @@ class Stage:
         """The broker as a new process on its data, after SIGTERM or SIGKILL; its coordinators have loaded again."""
         fault = "stop" if clean else "kill"
         (self.bench.stop if clean else self.bench.kill)(self._broker, role="broker")
+        while self.while_down:
+            self.while_down.pop()()
         self.bench.start(self._broker, fault)
         self.bench.eventually(self._coordinates, f"{self._broker} coordinating again")
 
@@ -345,6 +350,9 @@ class Stage:
         except (NotSent, ConnectionClosed, Unanswered):
             return False
         return found.error is Error.NONE and described.error is Error.TRANSACTIONAL_ID_NOT_FOUND
+
+    def disk(self, log: Log) -> Disk:
+        return self.bench.disk(self._broker, f"{log.name}-0")
 
     def log(self) -> Log:
         [log] = self.logs(1)
