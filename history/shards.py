@@ -6,6 +6,7 @@ a damaged one. A shard opens with a `Header` and closes with a `Footer`; a shard
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -132,15 +133,23 @@ AnyShardLine = Header | ObservationLine | ExampleLine | CheckLine | ReplayLine |
 # Type, shard and number come first in every line, so that a torn one still tells whose it was.
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(AnyShardLine)
+_BEGINNING = re.compile(rb'^\{"type":"[a-z]+","shard":"([^"\\]+)"')
+
+BOM = "\ufeff".encode()
+"""What some editors put before a text."""
 
 
 class Shard(msgspec.Struct, kw_only=True):
-    """A shard as read back; `torn` counts lines that are not whole, `complete` tells whether it has its footer."""
+    """A shard as read back; `torn` counts lines that are not whole, `complete` tells whether it has its footer.
+
+    `torn_of` are the shards that those lines tell, '' for one that tells none (or for a file that holds no line at all).
+    """
 
     path: str
     header: Header | None
     lines: list[AnyShardLine]
     torn: int
+    torn_of: set[str] = set()
 
     @property
     def complete(self) -> bool:
@@ -154,14 +163,22 @@ def encode_line(line: AnyShardLine) -> bytes:
 def read_shard(path: Path) -> Shard:
     """Read one shard file; a torn line is counted, never fatal."""
     lines: list[AnyShardLine] = []
-    torn = 0
+    torn: list[str] = []
     for raw in path.read_bytes().splitlines():
+        text = raw.strip(b" \t\r").removeprefix(BOM)
         try:
-            lines.append(_decoder.decode(raw))
-        except msgspec.DecodeError:
-            torn += 1
+            lines.append(_decoder.decode(text))
+        except (msgspec.DecodeError, RecursionError):
+            torn += [_told(text)] if text else []
     header = next((line for line in lines if isinstance(line, Header)), None)
-    return Shard(path=str(path), header=header, lines=lines, torn=torn)
+    told = set(torn) if lines or torn else {""}
+    return Shard(path=str(path), header=header, lines=lines, torn=len(torn), torn_of=told)
+
+
+def _told(torn: bytes) -> str:
+    """Whose line it was, as far as what is left of it tells."""
+    found = _BEGINNING.match(torn)
+    return found.group(1).decode(errors="replace") if found else ""
 
 
 def read_shards(folder: Path) -> Iterator[Shard]:

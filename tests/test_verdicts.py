@@ -14,7 +14,7 @@ from conformance.catalogue import Requirement, shipped
 from conformance.judges.tally import Cell, judge_shards
 from conformance.judges.verdicts import FLOORS, CaseTally, CellEvidence, Judgement, below_floor, judge_cell
 from conformance.registry import checks_by_row
-from history.shards import AnyShardLine, ObservationLine, Shard, read_shard
+from history.shards import AnyShardLine, Footer, ObservationLine, Shard, read_shard
 from tests.declared import facts_of
 from tests.sample_shards import ShardBuilder, write_lines
 
@@ -255,6 +255,35 @@ def test_nothing_is_satisfied_beside_a_gap(tmp_path: Path, missing: str) -> None
     others = [read_shard(write_lines(tmp_path / "b", beside))] if missing == "header of another shard" else []
     found = verdicts([read_shard(write_lines(tmp_path / "a", cut)), *others])
     assert (found[ROW.id], found[SCENARIO.id]) == ("inconclusive", "violated")
+
+
+def test_nothing_is_satisfied_beside_a_file_that_lost_all_that_it_held(tmp_path: Path) -> None:
+    good, *_ = read(tmp_path, ShardBuilder("s1", **FULL).satisfy(ROW).finish())
+    header = ShardBuilder("s2", **FULL).text()[0]
+    for left in (b"", header[:5], header[:30], header[:-9]):
+        beside = read_shard(write_lines(tmp_path / "cut.jsonl", [left]))
+        assert verdicts([good, beside])[ROW.id] == "inconclusive"
+        assert verdicts([good, beside], run="r1")[ROW.id] == "satisfied"
+    assert verdicts([good])[ROW.id] == "satisfied"
+
+
+def test_nothing_is_satisfied_in_a_shard_that_contradicts_its_footer() -> None:
+    lines = ShardBuilder("s1", **FULL).satisfy(ROW).lines
+    footer = Footer(shard="s1", n=len(lines), counts={"observation": 1})
+    again = msgspec.structs.replace(lines[-1], n=len(lines) + 1)
+    renumbered = [*lines[:5], *(msgspec.structs.replace(line, n=line.n - 1) for line in lines[6:])]
+    kept = sum(isinstance(line, ObservationLine) for line in lines)
+    ended = Footer(shard="s1", n=len(renumbered), counts={"observation": kept})
+    for broken in ([*lines, footer], [*lines[:-1], footer, again], [*renumbered, ended]):
+        assert verdicts([as_shard(broken)])[ROW.id] == "inconclusive"
+    whole = Footer(shard="s1", n=len(lines), counts={"observation": kept})
+    assert verdicts([as_shard([*lines, whole])])[ROW.id] == "satisfied"
+
+
+def test_two_headers_under_one_shard_make_it_unfit() -> None:
+    lines = sample().lines[:-1]
+    other = msgspec.structs.replace(lines[0], n=len(lines))
+    assert verdicts([as_shard([*lines, other])]) == {}
 
 
 def test_a_killed_worker_leaves_its_violations(tmp_path: Path) -> None:

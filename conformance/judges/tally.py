@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from pathlib import PurePath
 
 import msgspec
 
@@ -46,27 +47,39 @@ class _Gathered:
         self.by_number: dict[int, set[bytes]] = defaultdict(set)
         self.lines: list[AnyShardLine] = []
         self.header: Header | None = None
+        self.headers = 0
 
     def add(self, line: AnyShardLine) -> None:
+        if line.n < 0:
+            return
         text = msgspec.json.encode(line, order="sorted")
         if text not in self.by_number[line.n]:
             self.by_number[line.n].add(text)
             self.lines.append(line)
+            self.headers += isinstance(line, Header)
         if isinstance(line, Header):
             self.header = line
 
     @property
     def trusted(self) -> bool:
-        """Does it tell its column, and carries no number two different lines?"""
-        return self.header is not None and all(len(texts) == 1 for texts in self.by_number.values())
+        """Does it tell its column, and only one, and carries no number two different lines?"""
+        return self.headers == 1 and all(len(texts) == 1 for texts in self.by_number.values())
 
     @property
     def missing(self) -> str:
-        ends = [line.n for line in self.lines if isinstance(line, Footer)]
-        if not ends:
+        footer = min((line for line in self.lines if isinstance(line, Footer)), key=lambda line: line.n, default=None)
+        if footer is None:
             return f"shard {self.id} has no footer: its worker was cut short"
-        gaps = ends[0] + 1 - len(self.by_number)
-        return f"shard {self.id} lacks {gaps} of its lines" if gaps else ""
+        gaps = footer.n + 1 - len(self.by_number)
+        if max(self.by_number) != footer.n:
+            return f"shard {self.id} goes on after its footer"
+        if gaps:
+            return f"shard {self.id} lacks {gaps} of its lines"
+        return "" if self._counts(footer) else f"shard {self.id} has a footer that counts other lines"
+
+    def _counts(self, footer: Footer) -> bool:
+        found = Counter(type(line).__struct_config__.tag for line in self.lines)
+        return all(found[kind] == said for kind, said in footer.counts.items())
 
 
 class _Pool:
@@ -141,11 +154,14 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> Matrix:
     """All cells of the columns that the shards (of one run, if named) speak of.
 
     The same for any order, splitting and repeating of the lines. A shard without a header, or with two lines under one
-    number, does not count; nothing is satisfied beside it, nor in a column of which a line is known to be missing.
+    number, does not count; nothing is satisfied beside it, nor beside a torn line that tells no shard, nor in a column of
+    which a line is known to be missing.
     """
     pools: dict[str, _Pool] = defaultdict(_Pool)
-    lost: list[str] = []
-    for shard in _gather(shards):
+    pieces = list(shards)
+    strays = [piece for piece in pieces if "" in piece.torn_of and PurePath(piece.path).name.startswith(run)]
+    lost = ["a torn line tells no shard, or a file is empty"] if strays else []
+    for shard in _gather(pieces):
         if shard.header is None:
             lost += [f"shard {shard.id} has no readable header"] if shard.id.startswith(run) else []
         elif run in ("", shard.header.run):
@@ -159,6 +175,8 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> Matrix:
 def _gather(pieces: Iterable[Shard]) -> list[_Gathered]:
     shards: dict[str, _Gathered] = {}
     for piece in pieces:
+        for id in piece.torn_of - {""}:
+            shards.setdefault(id, _Gathered(id))
         for line in piece.lines:
             shards.setdefault(line.shard, _Gathered(line.shard)).add(line)
     return list(shards.values())
