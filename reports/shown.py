@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -36,6 +37,8 @@ MEANINGS: dict[Verdict, str] = {
 
 ALARMING: tuple[Verdict, ...] = ("violated", "flaky", "error", "inconclusive")
 """Verdicts that ask for a look, the worst first."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 TICKETS = "https://issues.apache.org/jira/browse/"
 
@@ -84,14 +87,25 @@ def cell_reason(cell: Cell) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def cell_text(cell: Cell) -> str:
-    """One line about a cell: its reason, its first violation, and whether that is known."""
+def cell_why(cell: Cell) -> str:
+    """One line about a cell: its reason and its first violation."""
     parts = [cell_reason(cell)]
     if cell.verdict == "violated" and cell.shown:
         first = cell.shown[0]
         parts.append(f"case {first.case}: {first.detail or first.label}")
-    parts += [f"known: {entry.ticket or 'no ticket'}" for entry in cell.known]
     return " ".join("; ".join(part for part in parts if part).split())
+
+
+def cell_text(cell: Cell) -> str:
+    """One line about a cell: why it is so, and whether that is known."""
+    return "; ".join(
+        part for part in [cell_why(cell), *(f"known: {e.ticket or 'no ticket'}" for e in cell.known)] if part
+    )
+
+
+def clean(text: str) -> str:
+    """For a terminal, which nothing that a broker said may steer."""
+    return _CONTROL.sub(" ", text)
 
 
 def problems(matrix: Matrix) -> list[str]:

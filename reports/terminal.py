@@ -1,8 +1,8 @@
-"""The matrix in a terminal: counts per KIP and column, then each cell that asks for a look."""
+"""The matrix in a terminal: counts per column, then each row that asks for a look."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from typing import TextIO
 
 from rich.box import SIMPLE_HEAD
@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.judges.verdicts import VERDICTS, Verdict
+from reports.findings import Finding, findings
 from reports.matrix import Matrix
-from reports.shown import GLYPHS, alarming, by_kip, cell_text, counts, problems
+from reports.shown import ALARMING, GLYPHS, clean, problems
 
 STYLES: dict[Verdict, str] = {
     "violated": "bold red",
@@ -26,10 +27,11 @@ STYLES: dict[Verdict, str] = {
     "inapplicable": "dim",
 }
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _WIDE = 200
 _ALIKE = 3
-"""More cells of a column than this that say the same thing share a line."""
+"""More rows than this that say the same thing of the same columns share a line."""
+_LINES: dict[Verdict, int] = {"violated": 100, "flaky": 30, "error": 30, "inconclusive": 10}
+"""Lines of a verdict; the page has them all."""
 
 
 def show(matrix: Matrix, file: TextIO) -> None:
@@ -37,36 +39,31 @@ def show(matrix: Matrix, file: TextIO) -> None:
     console = Console(file=file, highlight=False, width=None if file.isatty() else _WIDE, soft_wrap=True)
     console.print(_table(matrix))
     console.print(_legend(matrix))
-    for verdict, label, text, rows in _lines(matrix):
-        line = Text(f"{GLYPHS[verdict]} {verdict:<12} ", style=STYLES[verdict])
-        console.print(line.append(f"{label}  {rows}: {text}", style="default"))
+    for verdict in ALARMING:
+        lines = list(_lines(findings(matrix, [verdict])))
+        for text in lines[: _LINES[verdict]]:
+            line = Text(f"{GLYPHS[verdict]} {verdict:<12} ", style=STYLES[verdict])
+            console.print(line.append(text, style="default"))
+        if len(lines) > _LINES[verdict]:
+            console.print(Text(f"  and {len(lines) - _LINES[verdict]} more {verdict}, on the page", style="dim"))
     for problem in problems(matrix):
-        console.print(Text(f"note: {_clean(problem)}", style="yellow"))
+        console.print(Text(f"note: {clean(problem)}", style="yellow"))
 
 
 def _table(matrix: Matrix) -> Table:
     table = Table(title="Kafka conformance", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("Kafka")
-    table.add_column("rows of")
     used = _used(matrix)
     for verdict in used:
         table.add_column(GLYPHS[verdict], justify="right", style=STYLES[verdict], min_width=3)
     for column in matrix.columns:
-        label = column.kafka_version
-        name = f"{_clean(label)}{' (incomplete)' if column.incomplete else ''}"
-        for group in by_kip(matrix):
-            table.add_row(name, f"KIP-{group.kip}", *_counts(counts(group.cells, label), used))
-            name = ""
-        table.add_row("", "all", *_counts(counts(matrix.cells, label), used), end_section=True)
+        name = f"{clean(column.kafka_version)}{' (incomplete)' if column.incomplete else ''}"
+        table.add_row(name, *(str(column.verdicts.get(verdict, "")) for verdict in used))
     return table
 
 
 def _used(matrix: Matrix) -> list[Verdict]:
     return [verdict for verdict in VERDICTS if any(verdict in column.verdicts for column in matrix.columns)]
-
-
-def _counts(found: dict[Verdict, int], used: list[Verdict]) -> list[str]:
-    return [str(found.get(verdict, "")) for verdict in used]
 
 
 def _legend(matrix: Matrix) -> Text:
@@ -76,19 +73,11 @@ def _legend(matrix: Matrix) -> Text:
     return text.append("\n")
 
 
-def _lines(matrix: Matrix) -> list[tuple[Verdict, str, str, str]]:
-    """(verdict, column, why, rows) of all cells that ask for a look; cells that say the same share a line."""
-    alike: dict[tuple[Verdict, str, str], list[str]] = {}
-    for cell in alarming(matrix):
-        key = (cell.verdict, _clean(cell.kafka_version), _clean(cell_text(cell))[:_WIDE])
-        alike.setdefault(key, []).append(cell.requirement)
-    return [(*key, rows) for key, group in alike.items() for rows in _joined(group)]
-
-
-def _joined(rows: list[str]) -> list[str]:
-    return rows if len(rows) <= _ALIKE else [f"{rows[0]} and {len(rows) - 1} more"]
-
-
-def _clean(text: str) -> str:
-    """Nothing that a broker said may steer the terminal."""
-    return _CONTROL.sub(" ", text)
+def _lines(found: list[Finding]) -> Iterator[str]:
+    """Where, which row and why; rows that say the same of the same columns share a line."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in found:
+        alike.setdefault((clean(each.where), clean(each.text)[:_WIDE]), []).append(each.row.requirement)
+    for (where, text), rows in alike.items():
+        for names in rows if len(rows) <= _ALIKE else [f"{rows[0]} and {len(rows) - 1} more"]:
+            yield f"{where}  {names}: {text}"

@@ -119,25 +119,12 @@ def test_what_is_shown_is_deterministic(evil: Matrix) -> None:
     assert markdown(evil) == markdown(evil)
 
 
-def test_markdown_holds_one_line_per_row_and_no_markup_of_a_broker(evil: Matrix) -> None:
-    lines = markdown(evil).splitlines()
-    assert len([line for line in lines if line.startswith(f"| {ROW} |")]) == 1
-    (told,) = [line for line in lines if line.startswith(f"| {ROW}<br>")]
-    assert "<script>" not in told
-    assert told.replace("\\|", "").count("|") == 5
-
-
-def test_markdown_of_twelve_columns_fits_into_a_comment() -> None:
-    versions = [f"{major}.{minor}.1" for major in (3, 4) for minor in range(3, 9)]
-    assert len(markdown(matrix(Pooled(), *versions))) < 65536
-
-
 def test_the_terminal_gets_counts_and_cells_and_no_control_characters(evil: Matrix) -> None:
     out = io.StringIO()
     terminal.show(evil, out)
     assert "\x1b" not in out.getvalue()
     assert re.search(rf"✗ violated +4\.3\.1  {ROW}: \d+ observations break the row", out.getvalue())
-    assert re.search(r"KIP-320 +1", out.getvalue())
+    assert re.search(r"4\.3\.1 +1 ", out.getvalue())
 
 
 def test_the_bar_has_a_segment_for_each_verdict_side_by_side() -> None:

@@ -1,0 +1,60 @@
+"""`badges/*.json` for shields.io's endpoint: one per column, and one for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.judges.verdicts import Verdict
+from reports.matrix import ColumnReport, Matrix
+
+ALL = "all.json"
+_COLORS: dict[Verdict, str] = {"violated": "red", "error": "lightgrey", "flaky": "yellow", "inconclusive": "yellow"}
+"""The first that there is; else green if anything is satisfied."""
+
+
+def badges(matrix: Matrix) -> dict[str, dict[str, Any]]:
+    """Endpoint documents by file name."""
+    total: Counter[Verdict] = Counter()
+    for column in matrix.columns:
+        total.update(column.verdicts)
+    incomplete = any(column.incomplete for column in matrix.columns)
+    return {
+        ALL: _badge("Kafka conformance", total, incomplete),
+        **{file_of(column): _column(column) for column in matrix.columns},
+    }
+
+
+def file_of(column: ColumnReport) -> str:
+    """`4.3.1.json`; of a label that is no file's name, what can be kept of it and a part of its hash."""
+    label = column.kafka_version
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", label)
+    mark = (
+        ""
+        if plain == label and label not in ("all", ".", "..")
+        else f"-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+    )
+    return f"{plain}{mark}.json"
+
+
+def _column(column: ColumnReport) -> dict[str, Any]:
+    return _badge(f"Kafka {column.kafka_version}", column.verdicts, bool(column.incomplete))
+
+
+def _badge(label: str, verdicts: Mapping[Verdict, int], incomplete: bool) -> dict[str, Any]:
+    told = [
+        f"{verdicts[verdict]} {verdict}"
+        for verdict in ("violated", "flaky", "error", "inconclusive", "satisfied")
+        if verdicts.get(verdict)
+    ]
+    colors = [color for verdict, color in _COLORS.items() if verdicts.get(verdict)]
+    color = "yellow" if incomplete else "brightgreen" if verdicts.get("satisfied") else "lightgrey"
+    return {
+        "schemaVersion": 1,
+        "label": label,
+        "message": ", ".join([*told, *(["incomplete"] if incomplete else [])]) or "nothing judged",
+        "color": colors[0] if colors else color,
+    }

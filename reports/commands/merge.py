@@ -1,0 +1,99 @@
+"""Shards to everything that `--out` holds."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.catalogue import shipped
+from conformance.catalogue.deviations import load_deviations
+from reports import terminal
+from reports.errors import ReportError
+from reports.merge import Merged, merge
+from reports.pages.site import write_site
+from reports.read import SHARDS, no_folder, no_shards
+from reports.session import session
+from reports.stored import read_seen
+from reports.texts import write_texts
+
+_SMALL_BYTES = 64 * 2**20
+
+
+def run(arguments: Sequence[str]) -> int:
+    """0, or ReportError and CatalogueError."""
+    asked = _parser().parse_args(arguments)
+    baseline = read_seen(Path(asked.baseline)) if asked.baseline else None
+    merged = _merged(asked)
+    out = Path(asked.out)
+    write_texts(merged.matrix, merged.insights, out, baseline)
+    # Evidence lies beside the shards.
+    beside = Path(asked.shards).parent if Path(asked.shards).is_dir() else None
+    index = write_site(merged, shipped(), out, beside)
+    terminal.show(merged.matrix, sys.stdout)
+    print(index)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="reports",
+        description="Merge shards into the conformance matrix.",
+        epilog="reports diff and reports explain read what a merge wrote; each tells its own options with --help.",
+    )
+    parser.add_argument("--in", dest="shards", metavar="DIR", required=True, help="folder of shards, or its Hadoop URI")
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="where matrix.json, matrix.md, index.html and parquet/ go"
+    )
+    parser.add_argument(
+        "--archive",
+        metavar="DIR",
+        default="",
+        help="add the shards to this archive of runs, or its Hadoop URI, and show trends over them",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="MATRIX",
+        default="",
+        help="an earlier matrix.json: matrix.md and summary.md tell what changed",
+    )
+    parser.add_argument(
+        "--master", default="local[*]", help="Spark's master (default: local[*]; spark-submit has its own)"
+    )
+    return parser
+
+
+def _merged(asked: argparse.Namespace) -> Merged:
+    catalogue = shipped()
+    _make(Path(asked.out))
+    deviations = load_deviations(catalogue)
+    parquet = Path(asked.out, "parquet").absolute().as_uri()
+    with session(asked.master, small=_bytes(asked.shards) < _SMALL_BYTES) as spark:
+        return merge(spark, asked.shards, catalogue, deviations, parquet, archive=_uri(asked.archive))
+
+
+def _uri(folder: str) -> str:
+    """A local folder as a URI, so that no default file system of a cluster takes it for its own; nothing for nothing."""
+    return folder if not folder or "://" in folder else Path(folder).absolute().as_uri()
+
+
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{str(out)!r} can't be written to ({error}). Give another folder with --out.") from error
+
+
+def _bytes(shards: str) -> float:
+    """The size of a local folder's shards; infinite for another file system's. What is not there is said at once."""
+    if "://" in shards:
+        return math.inf
+    folder = Path(shards)
+    if not folder.exists():
+        raise no_folder(shards, "not found")
+    files = list(folder.rglob(SHARDS))
+    if not files:
+        raise no_shards(shards)
+    return sum(file.stat().st_size for file in files)

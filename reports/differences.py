@@ -1,0 +1,73 @@
+"""What changed between two matrices or two columns, grouped as people ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from reports.compare import better, compare
+from reports.errors import ReportError
+from reports.insights import Change
+from reports.stored import Seen, SeenCell, column_named
+
+Turn = Literal["worse", "better", "other"]
+TURNS: tuple[Turn, ...] = ("worse", "better", "other")
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A row that changed, and why it is what it is now."""
+
+    change: Change
+    reason: str
+
+    @property
+    def turn(self) -> Turn:
+        return "worse" if self.change.worse else "better" if better(self.change) else "other"
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Two columns side by side: the rows that changed, and how many did not."""
+
+    old: str
+    new: str
+    moved: list[Moved]
+    unchanged: int
+
+    def turned(self, turn: Turn) -> list[Moved]:
+        return [moved for moved in self.moved if moved.turn == turn]
+
+
+def between_columns(seen: Seen, old: str, new: str) -> Difference:
+    """Raises ReportError for a column that is not there."""
+    before, after = (seen.column(column_named(label, seen.kafka_versions)) for label in (old, new))
+    return _difference(old, new, before, after)
+
+
+def between_matrices(old: Seen, new: Seen) -> list[Difference]:
+    """Each column that both have; where they share none and each has one, these two. Raises ReportError otherwise."""
+    shared = [(label, label) for label in new.kafka_versions if label in old.kafka_versions]
+    if not shared and len(old.kafka_versions) == len(new.kafka_versions) == 1:
+        shared = [(old.kafka_versions[0], new.kafka_versions[0])]
+    if not shared:
+        raise ReportError(
+            f"The two matrices share no column: the old one has {', '.join(old.kafka_versions)}, the new one "
+            f"{', '.join(new.kafka_versions)}. Compare two columns of one matrix instead: report diff OLD NEW --matrix FILE."
+        )
+    return [_difference(before, after, old.column(before), new.column(after)) for before, after in shared]
+
+
+def _difference(old: str, new: str, before: Mapping[str, SeenCell], after: Mapping[str, SeenCell]) -> Difference:
+    changes = compare(*({row: cell.verdict for row, cell in side.items()} for side in (before, after)))
+    moved = [change for change in changes if change.kind != "unchanged"]
+    return Difference(
+        old=old,
+        new=new,
+        moved=[Moved(change=change, reason=_reason(after.get(change.requirement))) for change in moved],
+        unchanged=len(changes) - len(moved),
+    )
+
+
+def _reason(cell: SeenCell | None) -> str:
+    return cell.why if cell else ""

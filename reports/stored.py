@@ -1,0 +1,123 @@
+"""matrix.json and insights.json read back, without Spark."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from conformance.judges.verdicts import Verdict
+from reports.errors import ReportError
+from reports.insights import Insights
+from reports.matrix import SCHEMA, Matrix
+
+INSIGHTS = "insights.json"
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class SeenViolation(msgspec.Struct, frozen=True):
+    case: str = ""
+    detail: str = ""
+
+
+class SeenCell(msgspec.Struct, frozen=True):
+    requirement: str
+    kafka_version: str
+    verdict: Verdict
+    reason: str = ""
+    shown: list[SeenViolation] = []
+
+    @property
+    def why(self) -> str:
+        first = (
+            [f"case {self.shown[0].case}: {self.shown[0].detail}"] if self.verdict == "violated" and self.shown else []
+        )
+        return "; ".join(part for part in [self.reason, *first] if part)
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The part of a matrix that a comparison needs: also what a kit of another day wrote."""
+
+    schema: int
+    kafka_versions: list[str]
+    cells: list[SeenCell]
+
+    def column(self, label: str) -> dict[str, SeenCell]:
+        """Cells by row."""
+        return {cell.requirement: cell for cell in self.cells if cell.kafka_version == label}
+
+
+def seen(matrix: Matrix) -> Seen:
+    """A matrix as one that is compared."""
+    return msgspec.convert(matrix, Seen, from_attributes=True)
+
+
+def read_seen(path: Path) -> Seen:
+    """Raises ReportError for a file that is no matrix, or one of another schema."""
+    return _of_our_schema(_read(path, Seen), path)
+
+
+def read_matrix(path: Path) -> Matrix:
+    """All of it. Raises ReportError for a file that is no matrix, or one that another kit wrote in another shape."""
+    return _of_our_schema(_read(path, Matrix), path)
+
+
+def read_insights(matrix: Path) -> Insights:
+    """What was written beside a matrix.json; nothing, if nothing was."""
+    path = matrix.with_name(INSIGHTS)
+    return _read(path, Insights) if path.is_file() else Insights()
+
+
+def column_named(asked: str, known: Iterable[str]) -> str:
+    """Raises ReportError with the nearest labels."""
+    labels = list(known)
+    if asked not in labels:
+        raise ReportError(f"There is no column {asked!r} in this matrix. {_near(asked, labels)}")
+    return asked
+
+
+def rows_named(asked: str, known: Iterable[str]) -> list[str]:
+    """All rows that a glob names. Raises ReportError with the nearest ones if there are none."""
+    rows = list(known)
+    found = [row for row in rows if fnmatchcase(row, asked)]
+    if not found:
+        raise ReportError(f"No row of this matrix is named {asked!r}. {_near(asked.upper(), rows)}")
+    return found
+
+
+def _near(asked: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(asked, known, n=5, cutoff=0.5)
+    return (
+        f"Near it: {', '.join(near)}." if near else f"It has {', '.join(known[:12])}{' …' if len(known) > 12 else ''}."
+    )
+
+
+def _read(path: Path, kind: type[_Struct]) -> _Struct:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise ReportError(
+            f"{str(path)!r} can't be read ({error.strerror}). Give the matrix.json that a merge wrote: "
+            "./kit report --in out/shards --out out/matrix writes one."
+        ) from error
+    except msgspec.DecodeError as error:
+        raise ReportError(
+            f"{str(path)!r} is not what this kit writes ({error}). Give a matrix.json, or merge its shards anew: "
+            "./kit report --in out/shards --out out/matrix."
+        ) from error
+
+
+_Matrix = TypeVar("_Matrix", Seen, Matrix)
+
+
+def _of_our_schema(found: _Matrix, path: Path) -> _Matrix:
+    if found.schema != SCHEMA:
+        raise ReportError(
+            f"{str(path)!r} is of schema {found.schema}, this kit reads {SCHEMA}: use the kit that wrote it, or merge anew."
+        )
+    return found
