@@ -1,15 +1,24 @@
 """Judge stored histories again, without a cluster: `python -m conformance.rejudge DIR`.
 
-Writes DIR/rejudged/<shard>.jsonl, observation lines only, and compares them with what the shards hold. The exit code is 0
-when they are the same, 1 when a judge now says something else, 2 for wrong use.
+Writes what today's judges say and compares it with what the shards hold: DIR/rejudged/<shard>.jsonl, observation lines only.
+With `--spark` the same on all cores, or on the master that is named, as Parquet below DIR/rejudged/parquet. On a cluster:
+
+    python -m zipfile -c kit.zip history fixtures strategies conformance reports
+    spark-submit --master MASTER --py-files kit.zip conformance/rejudge.py DIR --spark
+
+The exit code is 0 when both are the same, 1 when a judge now says something else (or raises, which loses no other example), 2
+for wrong use, 3 when Spark does not start.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,7 +31,14 @@ from fixtures.tape import StoredTape
 from history.events import History
 from history.observations import Observation
 from history.shards import Column, ObservationLine, Shard, read_shards
-from history.store import read_histories
+from history.store import read_frames
+from reports.errors import ReportError
+from reports.judged import judged, place
+
+SMALL = 64 * 2**20
+"""Bytes below which a session is tuned for little."""
+TOLD = 100
+"""How many differences are told in words; there may be as many as examples."""
 
 
 def rejudge(history: History, column: Column) -> list[Observation]:
@@ -48,6 +64,76 @@ def _again(check: Check, history: History, column: Column) -> list[Observation]:
     return evaluate(check, bench, check.drawn(example.inputs), example.context).observations
 
 
+def main(arguments: list[str] | None = None) -> int:
+    asked = _parser().parse_args(arguments)
+    out: str = asked.dir
+    if "://" not in out and not Path(out, "shards").is_dir():
+        print(f"{out} has no shards/: give the directory that was --conformance-out", file=sys.stderr)
+        return 2
+    try:
+        changed = list(_in_spark(out, asked.spark) if asked.spark else _here(Path(out)))
+    except ReportError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print("\n".join(changed) or "the same observations, byte for byte")
+    return 1 if changed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m conformance.rejudge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "dir", help="the output directory of a run, with shards/ and histories/ (with --spark, or its URI)"
+    )
+    parser.add_argument(
+        "--spark",
+        metavar="MASTER",
+        nargs="?",
+        const="local[*]",
+        help="in Spark; default: local[*] (spark-submit has its own)",
+    )
+    return parser
+
+
+# --- in this process
+
+
+def _here(out: Path) -> Iterator[str]:
+    workers: dict[tuple[str, str], dict[str, Shard]] = defaultdict(dict)
+    for shard in read_shards(out / "shards"):
+        if shard.header is None:
+            yield f"{shard.path}: no header, so its column is unknown"
+        else:
+            workers[shard.header.run, shard.header.worker][shard.header.shard] = shard
+    for (run, worker), shards in workers.items():
+        yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards)
+
+
+def _compare(out: Path, histories: Path, shards: Mapping[str, Shard]) -> Iterator[str]:
+    """What has changed in one worker's examples, which are of the columns of its `shards`."""
+    headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
+    before = {name: observed(shard) for name, shard in shards.items()}
+    (out / "rejudged").mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        files = {
+            name: stack.enter_context((out / "rejudged" / Path(shard.path).name).open("wb"))
+            for name, shard in shards.items()
+        }
+        for frame, content in read_frames(histories) if histories.exists() else ():
+            for one in judged(content, place(histories, frame.offset), headers, rejudge):
+                said = before.get(one.shard, {}).pop(one.example, [])
+                if one.error:
+                    yield _told(one.example, one.check, f"could not be judged: {one.error}")
+                    continue
+                after = canonical_lines(one.observations)
+                files[one.shard].write(after)
+                if after != canonical_lines(said):
+                    yield _told(one.example, one.check, "judged differently now")
+    for example in (example for examples in before.values() for example in examples):
+        yield _told(example, "", "its observations have no history")
+
+
 def canonical_lines(observations: list[Observation]) -> bytes:
     return b"".join(msgspec.json.encode(o, order="sorted") + b"\n" for o in observations)
 
@@ -63,36 +149,38 @@ def observed(shard: Shard) -> dict[str, list[Observation]]:
     return found
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m conformance.rejudge", description=__doc__)
-    parser.add_argument("dir", type=Path, help="the output directory of a run, with shards/ and histories/")
-    out: Path = parser.parse_args(arguments).dir
-    if not (out / "shards").is_dir():
-        print(f"{out} has no shards/: give the directory that was --conformance-out", file=sys.stderr)
-        return 2
-    changed = [line for shard in read_shards(out / "shards") for line in _compare(out, shard)]
-    print("\n".join(changed) or "the same observations, byte for byte")
-    return 1 if changed else 0
+def _told(example: str, check: str | None, wrong: str) -> str:
+    return f"{example} ({check}): {wrong}" if check else f"{example}: {wrong}"
 
 
-def _compare(out: Path, shard: Shard) -> Iterator[str]:
-    if shard.header is None:
-        yield f"{shard.path}: no header, so its column is unknown"
-        return
-    before = observed(shard)
-    path = out / "histories" / shard.header.run / f"{shard.header.worker}.jsonl.zst"
-    target = out / "rejudged" / Path(shard.path).name
-    target.parent.mkdir(exist_ok=True)
-    with target.open("wb") as file:
-        for history in read_histories(path) if path.exists() else ():
-            if history.example.column != shard.header.column.label:
-                continue
-            after = canonical_lines(rejudge(history, shard.header.column))
-            file.write(after)
-            if after != canonical_lines(before.pop(history.example.example, [])):
-                yield f"{history.example.example} ({history.example.check}): judged differently now"
-    for example in before:
-        yield f"{example}: its observations have no history"
+# --- in Spark
+
+
+def _in_spark(out: str, master: str) -> Iterator[str]:
+    from reports.session import session
+
+    run = out if "://" in out else f"file://{Path(out).absolute()}"
+    with session(master, small=_is_small(out)) as spark:
+        yield from compared(spark, run)
+
+
+def _is_small(out: str) -> bool:
+    files = () if "://" in out else (*Path(out, "shards").rglob("*"), *Path(out, "histories").rglob("*"))
+    return "://" not in out and sum(file.stat().st_size for file in files) < SMALL
+
+
+def compared(spark: Any, run: str) -> Iterator[str]:
+    """Writes `run`/rejudged/parquet, and tells what has changed."""
+    from reports import rejudge as again
+
+    again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")
+    now = spark.read.parquet(f"{run}/rejudged/parquet")
+    wrong = again.differences(now, again.said(spark, f"{run}/shards")).persist()
+    told = wrong.take(TOLD)
+    yield from (_told(row.example, row.check, row.wrong) for row in told)
+    if len(told) == TOLD and (more := wrong.count() - TOLD):
+        yield f"and {more} more"
+    wrong.unpersist()
 
 
 if __name__ == "__main__":

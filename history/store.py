@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import io
+import mmap
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import zstandard
@@ -15,6 +17,14 @@ from history.events import AnyEvent, End, Example, History, Line
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _decoder = msgspec.json.Decoder(Line)
+
+Buffer: TypeAlias = bytes | mmap.mmap
+
+# The format of zstd, RFC 8878.
+_LONGEST_HEADER = 18
+_BLOCK_HEADER = 3
+_RUN_LENGTH = 1
+_CHECKSUM = 4
 
 
 class HistoryWriter:
@@ -54,14 +64,71 @@ class HistoryWriter:
         self.close()
 
 
+class Frame(msgspec.Struct, frozen=True):
+    """Where one example stands in a file: bytes from `offset`, `length` of them."""
+
+    offset: int
+    length: int
+
+
+def frames(data: Buffer) -> Iterator[Frame]:
+    """The frames of a history file, by the sizes that zstd's blocks begin with: nothing is decompressed.
+
+    One that was cut short, or what is no frame at all, reaches to the end of `data`.
+    """
+    offset, end = 0, len(data)
+    while offset < end:
+        after = min(_end_of_frame(data, offset), end)
+        yield Frame(offset, after - offset)
+        offset = after
+
+
+def _end_of_frame(data: Buffer, at: int) -> int:
+    try:
+        facts = zstandard.get_frame_parameters(data[at : at + _LONGEST_HEADER])
+        at += zstandard.frame_header_size(data[at : at + _LONGEST_HEADER])
+    except zstandard.ZstdError:
+        return len(data)
+    last = False
+    while not last and at + _BLOCK_HEADER <= len(data):
+        header = int.from_bytes(data[at : at + _BLOCK_HEADER], "little")
+        last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+        at += _BLOCK_HEADER + (1 if kind == _RUN_LENGTH else size)
+    return at + (_CHECKSUM if facts.has_checksum else 0) if last else len(data)
+
+
+def lines_of(frame: bytes) -> Iterator[Line]:
+    """The lines of one frame; one that was cut short ends early and quietly. Raises ZstdError for what is none."""
+    whole = zstandard.ZstdDecompressor().decompressobj().decompress(frame)
+    return map(_decoder.decode, whole.split(b"\n")[:-1])
+
+
 def read_lines(path: Path) -> Iterator[Line]:
     """The lines of a history file; one that was cut short ends early and quietly (its last group stays open)."""
+    return (line for _, frame in read_frames(path) for line in lines_of(frame))
+
+
+def read_frames(path: Path) -> Iterator[tuple[Frame, bytes]]:
+    """Each frame of a history file, one example each, with its bytes."""
+    with _mapped(path) as data:
+        for frame in frames(data):
+            yield frame, data[frame.offset : frame.offset + frame.length]
+
+
+def frames_of(path: Path) -> list[Frame]:
+    """Where the frames of a history file are."""
+    with _mapped(path) as data:
+        return list(frames(data))
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[Buffer]:
     with path.open("rb") as file:
-        stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        for raw in io.BufferedReader(stream):
-            if not raw.endswith(b"\n"):
-                return
-            yield _decoder.decode(raw)
+        if not os.fstat(file.fileno()).st_size:
+            yield b""  # nothing can't be mapped
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
 
 
 def group(lines: Iterator[Line]) -> Iterator[History]:

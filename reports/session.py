@@ -24,6 +24,8 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
 }
 _LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_CODE = Path(__file__).parent.parent
+"""Where tasks find the kit's own modules; spark-submit brings them along."""
 _FLAGS = f"-XX:+UseSerialGC -Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
 
 # Where a merge takes seconds, compiling it takes most of them: half the time is saved by not doing so.
@@ -45,6 +47,7 @@ def session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkS
     conf = SparkConf(loadDefaults=False).setAppName("kafka-conformance-kit").setAll(list(_settings(small).items()))
     if not _submitted():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf.setMaster(master)
         _start_java(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -84,7 +87,8 @@ def _settings(small: bool) -> dict[str, str]:
     if _submitted():
         return settings
     flags = f"{_FLAGS} {_SMALL_FLAGS}" if small else _FLAGS
-    return settings | _LOCAL | {"spark.driver.extraJavaOptions": flags}
+    here = {"spark.driver.extraJavaOptions": flags, "spark.executorEnv.PYTHONPATH": str(_CODE)}
+    return settings | _LOCAL | here
 
 
 def _submitted() -> bool:

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from conformance.running.shard_writer import ShardWriter
 from history.events import Answer, Call, End, Example, Fault, Line, Note, Premise
 from history.observations import Observation
 from history.shards import BOM, Column, Footer, Header, encode_line, read_shard, read_shards
-from history.store import HistoryWriter, frames_of, lines_of, read_frames, read_histories, read_lines
+from history.store import HistoryWriter, read_histories, read_lines
 from tests.sample_shards import ShardBuilder, all_checks, write_lines
 
 
@@ -266,26 +265,3 @@ def test_a_writer_numbers_its_lines_and_flushes_each(tmp_path: Path) -> None:
     assert isinstance(footer, Footer)
     assert {line.shard for line in whole.lines} == {"s9"}
     assert footer.counts == {"header": 1, "example": 1, "observation": 1, "check": 1, "replay": 1}
-
-
-# --- where examples stand in a file
-
-
-def test_frames_are_found_without_reading_them_and_hold_one_example_each(tmp_path: Path) -> None:
-    names = ["e-1", "e-2", "e-3"]
-    path = write(tmp_path / "file", [line for name in names for line in example(name)])
-    found = list(read_frames(path))
-    assert [frame.offset for frame, _ in found] == [0, *accumulate(frame.length for frame, _ in found)][:-1]
-    assert sum(frame.length for frame, _ in found) == path.stat().st_size
-    assert [list(lines_of(content)) for _, content in found] == [example(name) for name in names]
-    assert list(frames_of(path)) == [frame for frame, _ in found]
-
-
-def test_what_is_no_frame_is_one_that_nobody_can_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "file", example("e-1"))
-    size = path.stat().st_size
-    path.write_bytes(path.read_bytes() + b"something else")
-    _, (frame, content) = read_frames(path)
-    assert (frame.offset, frame.length) == (size, 14)
-    with pytest.raises(zstandard.ZstdError):
-        list(lines_of(content))
