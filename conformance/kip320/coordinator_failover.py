@@ -13,6 +13,7 @@ from conformance.checks import Rig, Said, held_if, premise, probe
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, holds
 from conformance.kip320.fencing import LARGEST_EPOCH
 from conformance.rigs.group_log import OFFSETS_TOPIC
+from conformance.rigs.groups import answering_again
 from conformance.rigs.log import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.replicas import whole_again
 from conformance.rigs.spoken import BACK, spoken
@@ -134,6 +135,7 @@ def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back:
     yield from commits.are_there()
     with partition.bench.down(commits.via, role="group coordinator"):
         pass
+    answering_again(partition.bench, commits.via)
     yield from commits.came_through("restart")
 
 

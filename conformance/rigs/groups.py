@@ -311,7 +311,7 @@ class Group:
         name = self.bench.brokers[0]
         with self.bench.down(name, role="group coordinator"):
             pass
-        self.bench.eventually(lambda: reachable(self.node), f"{name} answering again", RESTARTED_WITHIN, 0.2)
+        answering_again(self.bench, name)
         coordinated(self.bench, self.name)
 
     # --- what the coordinator says
@@ -379,6 +379,11 @@ def _usable(node: NodeClient, topic: Topic) -> bool:
     [found] = node.metadata([topic.name]).topics
     led = found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
     return led and found.topic_id == topic.id
+
+
+def answering_again(bench: Bench, name: str) -> None:
+    """Wait for a node that was started again. It is asked seldom, since it has to share its cores with who asks."""
+    bench.eventually(lambda: reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2)
 
 
 def reachable(node: NodeClient) -> bool:

@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 from conformance.bench import Bench
 from conformance.checks import Rig
 from conformance.damaging import Disk
+from conformance.rigs.groups import answering_again
 from conformance.rigs.log import new_topics
 from conformance.topologies import COMBINED
 from fixtures.errors import KitError
@@ -341,6 +342,7 @@ class Stage:
         while self.while_down:
             self.while_down.pop()()
         self.bench.start(self._broker, fault)
+        answering_again(self.bench, self._broker)
         self.bench.eventually(self._coordinates, f"{self._broker} coordinating again")
 
     def _coordinates(self) -> bool:

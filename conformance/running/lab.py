@@ -247,6 +247,9 @@ def fitted(topology: Topology, version: str, features: dict[str, str]) -> Topolo
     if re.match(r"3\.[789]\.", version) and topology.combined:
         # KIP-848 is opt-in there; its rows are run with it (D-CGP).
         config["group.coordinator.rebalance.protocols"] = "classic,consumer"
+        if version.startswith("3.7."):
+            # ConsumerGroupDescribe, which premises are read back with, is the one API that 3.7 has and doesn't offer.
+            config["unstable.api.versions.enable"] = "true"
     return msgspec.structs.replace(topology, config=config, features={**topology.features, **features})
 
 
