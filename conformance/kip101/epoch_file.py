@@ -11,9 +11,10 @@ from conformance.bench import File
 from conformance.checks import Said, held_if, premise, probe
 from conformance.rigs.epoch_file import entries_of, entry_of, read_epochs
 from conformance.rigs.log import Boundary, Partition, partition_at_epoch
-from conformance.rigs.several import FIVE, TRIMMABLE, Several
-from fixtures.wire import Error
-from fixtures.wire.log import EARLIEST
+from conformance.rigs.several import FIVE, RETAINED, SEGMENT_BYTES, SEGMENTS, TRIMMABLE, Several
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.log import DEBUGGER, EARLIEST
 
 
 def documented(file: File) -> bool:
@@ -65,12 +66,46 @@ def trimming_rewrites_the_first_entry(several: Several, case: str, start: int) -
     """Entries below a log start that was moved are gone, but for the last of them, which starts there."""
     partition = several.untrimmed()
     leader = partition.leader()
-    id = partition.settled().leader
-    before = entries_of(read_epochs(partition, id, documented)) or ()
+    before = entries_of(read_epochs(partition, partition.settled().leader, documented)) or ()
     yield premise(len(before) >= 2 and before[0].start == 0, f"a map of several epochs: {before}")
     deleted = leader.delete_records(partition.name, 0, start)
+    yield premise(deleted.error is Error.NONE, f"deleted below {start}")
+    yield from starts_with_its_epoch(partition, leader, before, start)
+
+
+@probe("KIP101-CACHE-03", rig=RETAINED, cases=["retention"], segments=integers(1, SEGMENTS - 2))
+def retention_rewrites_the_first_entry(several: Several, segments: int) -> Generator[Said, None, None]:
+    """The same where the oldest segments went by themselves, until so many are left, or one more."""
+    partition = several.untrimmed()
+    leader = partition.leader()
+    before = entries_of(read_epochs(partition, partition.settled().leader, documented)) or ()
+    yield premise(len(before) >= 2 and before[0].start == 0, f"a map of several epochs: {before}")
+    limit = {"retention.bytes": str(segments * (SEGMENT_BYTES + BATCH_HEAD))}
+    changed = leader.incremental_alter_configs(ResourceType.TOPIC, partition.name, limit)
+    yield premise(changed.error is Error.NONE, f"{limit} accepted")
+    start = partition.bench.eventually(lambda: settled_start(partition, leader), "a log start behind some segments")
+    yield from starts_with_its_epoch(partition, leader, before, start)
+
+
+BATCH_HEAD = 100
+"""More than a batch of one record has beside its value, and less than a tenth of a batch."""
+
+
+def settled_start(partition: Partition, leader: NodeClient) -> int | None:
+    """The log start after it moved, once all replicas have the same."""
+    starts = {
+        partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=DEBUGGER).offset
+        for id in partition.settled().replicas
+    }
+    return next(iter(starts)) if len(starts) == 1 and min(starts) > 0 else None
+
+
+def starts_with_its_epoch(
+    partition: Partition, leader: NodeClient, before: tuple[Boundary, ...], start: int
+) -> Generator[Said, None, None]:
+    """Is the map trimmed to the start, in the leader's file and in what it says of its earliest offset?"""
     expected = trimmed(before, start)
-    file = read_epochs(partition, id, lambda file: entries_of(file) == expected)
+    file = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: entries_of(file) == expected)
     earliest = leader.list_offsets(partition.name, 0, EARLIEST)
-    yield premise(deleted.error is Error.NONE and earliest.offset == start, f"a log that starts at {start}")
+    yield premise(earliest.offset == start, f"a log that starts at {start}")
     yield held_if(entries_of(file) == expected and earliest.leader_epoch == expected[0].epoch, file, earliest)

@@ -7,11 +7,12 @@ import msgspec
 from conformance.bench import Bench
 from conformance.checks import Rig
 from conformance.rigs.log import Partition, PartitionData, new_topics
-from conformance.topologies import CLUSTER
+from conformance.topologies import CLUSTER, QUICK_CLUSTER
 from fixtures.errors import KitError
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import EARLIEST
+from fixtures.wire.records import batch
 from fixtures.wire.topics import ElectionType, Reassignment
 
 
@@ -80,6 +81,28 @@ def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, S
     prepare.__qualname__ = name
     return Rig(CLUSTER, prepare, Several, shared=True)
 
+
+def retained(bench: Bench) -> SeveralData:
+    """Partitions with a batch in each segment, and two segments in each of four epochs: offsets 0 to 7."""
+    ids = [bench.id_of(broker) for broker in bench.brokers]
+    topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
+    data = SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
+    several, began = Several(bench, data), bench.now().unix_ms
+    for segment in range(SEGMENTS):
+        if segment and segment % 2 == 0:
+            several.move_leaders()
+        for partition in several.partitions:
+            partition.append(batch(b"\0" * SEGMENT_BYTES, timestamp=began + 10 * segment))
+    return data
+
+
+RETAINED_COUNT = 8
+SEGMENTS = 8
+SEGMENT_BYTES = 1_000
+"""Of the record in it."""
+
+RETAINED = Rig(QUICK_CLUSTER, retained, Several, shared=True)
+"""To let the oldest segments of each go, once."""
 
 FIVE = several_partitions("five", 5, epochs=0)
 """To move and append to."""
