@@ -46,7 +46,10 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 class Disk:
-    """One partition (`topic-0`) on the disk of one broker. Its methods say what they need of the broker."""
+    """One partition (`topic-0`), or one log directory of several, on the disk of one broker.
+
+    Its methods say what they need of the broker.
+    """
 
     def __init__(self, tape: Tape, name: str, partition: str, node: Callable[[], Node]) -> None:
         self._tape = tape
@@ -103,6 +106,20 @@ class Disk:
     def lose(self) -> Changed:
         """The replica's whole directory is gone."""
         return self._lose("wipe-disk", self._partition)
+
+    def fail(self) -> Changed:
+        """While the broker runs: the directory is a file from now on, so that whatever is written to it fails."""
+
+        def done() -> Changed:
+            node, path = self._node(), self._partition
+            before = node.exists(f"{path}/meta.properties")
+            found = on_volume(node, remove(path), write(path, b""), f"test -d {path} || echo gone")
+            return Changed(before, found.strip() != "gone")
+
+        self._phase("failed-directory", "inject", {})
+        found = self._tape.call(self._name, "fail", {"path": self._partition}, Changed, done)
+        self._seen("failed-directory", found.before and not found.after, {})
+        return found
 
     def put_epochs(self, content: bytes) -> Changed:
         """leader-epoch-checkpoint is what it was at some time before."""

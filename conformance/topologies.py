@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fixtures.cluster import Topology
+from fixtures.cluster.config import DATA
 from fixtures.faults.lab import QUICK
 
 PROMPT_GROUPS = {
@@ -54,6 +55,19 @@ MIXED_QUORUM = Topology(
 All three are a majority. With one of them gone nobody is elected and nothing is committed but with the kit's help. The
 fetch time-out is also the time that a leader lives without a majority. Its metadata log has a snapshot soon.
 """
+
+TWO_DISKS = Topology(
+    name="two-disks",
+    controllers=1,
+    brokers=1,
+    config={
+        "log.dirs": f"{DATA}/first,{DATA}/second",
+        "metadata.log.dir": DATA,
+        "replica.high.watermark.checkpoint.interval.ms": "500",
+    },
+)
+"""A broker with two log directories, beside that of its metadata. It often writes to all of them, and so notices when one
+is gone."""
 
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
 """The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
