@@ -13,53 +13,14 @@ import pytest
 from conformance.running import stored
 from conformance.running.evidence import Replays, Schedule, conclude, write_evidence
 from conformance.running.report import MOST_LINES
-from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
-from fixtures.wire.transcript import Entry
 from history.events import Answer, Call, End, History, Note, Premise
 from history.observations import Observation
-from history.shards import Column
 from history.taken import STEP_NOTE, in_words, places
 from history.telling import LONGEST, Telling, leader_of
-from tests.histories import TOPIC, LogHistory, stamped
-
-COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka:4.3.1", image_id="sha256:1")
-PARTITION = f"{TOPIC.name}-0"
-
-
-class FakeNode:
-    def __init__(self, name: str, broker: bool, trouble: bool = False) -> None:
-        self.name = name
-        self.member = next(m for m in Topology(name="t", controllers=1, brokers=3).members() if m.is_broker == broker)
-        self.since: float | None = None
-        self._trouble = trouble
-
-    def logs(self, since: float) -> str:
-        if self._trouble:
-            raise EngineTrouble("the engine has no such container\nmore")
-        self.since = since
-        return f"log of {self.name}"
-
-
-class FakeTranscript:
-    forgotten_ns = 0
-
-    def __init__(self, *times: float) -> None:
-        self._times = times
-
-    def entries(self) -> list[Entry]:
-        return [Entry(int(t * 1e9), "broker-1", "sent", "Fetch", 12, 1, "00", {}) for t in self._times]
-
-
-class FakeCluster:
-    def __init__(self, trouble: bool = False) -> None:
-        self.nodes = {
-            "controller-101": FakeNode("controller-101", False),
-            "broker-1": FakeNode("broker-1", True, trouble),
-            "broker-2": FakeNode("broker-2", True),
-        }
-        self.transcript = FakeTranscript(time.time() - 100, time.time() - 5)
+from tests.histories import LogHistory, stamped
+from tests.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript
 
 
 def told() -> LogHistory:
@@ -91,12 +52,10 @@ def seen_in(history: History) -> Observation:
 @pytest.fixture
 def disks(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
     """What helpers would copy from the brokers' disks."""
-    files = {
-        "broker-1": {f"{PARTITION}/leader-epoch-checkpoint": b"0\n1\n3 0\n", f"{PARTITION}/{0:020d}.log": b""},
-        "broker-2": {"replication-offset-checkpoint": b"0\n0\n"},
-    }
-    monkeypatch.setattr(stored, "copies", lambda nodes, *partitions: {node.name: files[node.name] for node in nodes})
-    return files
+    monkeypatch.setattr(
+        stored, "copies", lambda nodes, *partitions: {node.name: DISKS.get(node.name, {}) for node in nodes}
+    )
+    return DISKS
 
 
 def written(tmp_path: Path, history: History, **cluster: Any) -> Path:
