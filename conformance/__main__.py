@@ -16,6 +16,7 @@ from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, WrongUse
 from fixtures.faults.show import Stages, as_expected, chosen, kinds, show, table
 from fixtures.images import newest, obtain, select
+from fixtures.ready import have_ready
 from fixtures.runs import Run, forget, sweep
 
 
@@ -39,15 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def setup(versions: Sequence[str]) -> int:
     """An engine that answers and the images of some versions; nothing else is changed."""
-    _have_ready(select(list(versions)))
+    have_ready(select(list(versions)), _say)
     return 0
-
-
-def _have_ready(versions: Sequence[str]) -> None:
-    client = ensure(install=True, progress=_say)
-    sweep(client, _say)
-    for version in versions:
-        obtain(version, progress=_say)
 
 
 def clean(kept: Sequence[str]) -> int:
@@ -60,7 +54,7 @@ def clean(kept: Sequence[str]) -> int:
 
 def matrix(options: Sequence[str]) -> int:
     """Checks on each column, merge, page (conformance/matrix.py)."""
-    return conformance.matrix.matrix(options, prepare=_have_ready)
+    return conformance.matrix.matrix(options, prepare=lambda versions: have_ready(versions, _say))
 
 
 def faults(options: Sequence[str]) -> int:

@@ -37,8 +37,8 @@ from history.shards import read_shards
 
 Prepare = Callable[[Sequence[str]], object]
 """Has an engine and the images of some versions ready when it returns."""
-Merge = Callable[[Path, str], int]
-"""Merges the shards of a folder, with an archive of runs or none; returns an exit code."""
+Merge = Callable[[Path, Sequence[str]], int]
+"""Merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
 
 
 def matrix(
@@ -64,7 +64,7 @@ def _run(asked: argparse.Namespace, rest: Sequence[str], prepare: Prepare, comma
     except KeyboardInterrupt as interrupted:
         _say(f"interrupted; {len(plan.left)} of {len(plan.legs)} columns are left. The same command goes on with them.")
         return code_of_interruption(interrupted)
-    return _concluded(asked.conformance_out, plan, asked.archive, merge)
+    return _concluded(asked.conformance_out, plan, _archived(asked), merge)
 
 
 def _rerun(
@@ -89,7 +89,7 @@ def _rerun(
     finally:
         put_aside_unended(out, plan, _say)
     _tell_bad_ends(out, plan)
-    merged = merge(out, asked.archive)
+    merged = merge(out, [*_archived(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
     _say("\n".join(map(str, seen_again(violated, plan.legs, list(read_shards(out / "shards"))))))
     return code_of(out, plan.legs, known) or merged
 
@@ -216,10 +216,11 @@ def _checked(baseline: Path) -> Path:
     return baseline
 
 
-def _concluded(out: Path, plan: Plan, archive: str, merge: Merge) -> int:
+def _concluded(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
     """Merge what there is, whatever legs ended with."""
     _tell_bad_ends(out, plan)
-    merged = merge(out, archive) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
+    options = [*archived, *(["--baseline", str(out / "baseline.json")] if plan.baseline else [])]
+    merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
     return code_of(out, plan.legs, _known(out, plan)) or merged
 
 
@@ -240,10 +241,14 @@ def _known(out: Path, plan: Plan) -> Baseline:
     return read_baseline(out / "baseline.json") if plan.baseline else Baseline()
 
 
-def merge_with_spark(out: Path, archive: str) -> int:
+def _archived(asked: argparse.Namespace) -> list[str]:
+    return ["--archive", asked.archive] if asked.archive else []
+
+
+def merge_with_spark(out: Path, options: Sequence[str]) -> int:
     began = time.monotonic()
     command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
-    code = subprocess.run([*command, *(["--archive", archive] if archive else [])], check=False).returncode
+    code = subprocess.run([*command, *options], check=False).returncode
     _say(f"merge: {time.monotonic() - began:.0f} s")
     return code
 

@@ -1,8 +1,8 @@
 """A leg without pytest or a broker: takes a leg's options, and brings and ends with what FAKE_LEGS says for its column.
 
-FAKE_LEGS is JSON, from a column to words: `satisfied`, `violated`, `error`, `nothing` and `cut` (no footer) say what is in its
-shard; `no-shard` that there is none; `wrong`, `trouble`, `killed` and `waits` how it ends. What a leg was given is appended to
-`calls.jsonl` beside its output folder.
+FAKE_LEGS is JSON, from a column to words: `satisfied`, `other-satisfied`, `violated`, `error`, `nothing` and `cut` (no
+footer) say what is in its shard; `no-shard` that there is none; `wrong`, `trouble`, `killed` and `waits` how it ends. What a
+leg was given is appended to `calls.jsonl` beside its output folder.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ def _shard(asked: argparse.Namespace, run: str, label: str, words: list[str]) ->
     )
     if "satisfied" in words:
         shard.satisfy(shipped()[ROW])
+    if "other-satisfied" in words:
+        shard.satisfy(shipped()[OTHER])
     if "violated" in words:
         shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated", evidence=f"evidence/{OTHER}/{run}-1").end_check(
             OTHER

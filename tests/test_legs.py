@@ -32,7 +32,7 @@ class Kit:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out = folder / "out"
-        self.merged: list[tuple[Path, str]] = []
+        self.merged: list[tuple[Path, list[str]]] = []
         self.prepared: list[str] = []
         self._monkeypatch = monkeypatch
 
@@ -43,8 +43,8 @@ class Kit:
         columns = [text for version in versions for text in ("--kafka-version", version)]
         return matrix(["--conformance-out", str(self.out), *columns, *options], self.prepared.extend, FAKE, self._merge)
 
-    def _merge(self, out: Path, archive: str) -> int:
-        self.merged.append((out, archive))
+    def _merge(self, out: Path, options: Sequence[str]) -> int:
+        self.merged.append((out, list(options)))
         return 0
 
     @property
@@ -84,7 +84,7 @@ def test_each_column_has_a_leg_with_the_seed_and_the_options_of_all(kit: Kit) ->
     seeds = {options[options.index("--conformance-seed") + 1] for _, options in kit.given}
     assert len(seeds) == 1
     assert all("quick" in options for _, options in kit.given)
-    assert kit.merged == [(kit.out, "")]
+    assert kit.merged == [(kit.out, [])]
 
 
 def test_what_the_user_gives_comes_after_what_the_run_would_choose(kit: Kit) -> None:
@@ -210,7 +210,7 @@ SAID: list[tuple[dict[str, list[str]], int]] = [
 @pytest.mark.parametrize(("legs", "code"), SAID, ids=str)
 def test_all_columns_are_judged_together(kit: Kit, legs: dict[str, list[str]], code: int) -> None:
     assert kit(**legs) == code
-    assert kit.merged == [(kit.out, "")]
+    assert kit.merged == [(kit.out, [])]
 
 
 def test_the_end_of_a_bad_legs_log_is_told(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,11 +253,18 @@ def test_the_baseline_may_be_the_matrix_that_is_put_aside(kit: Kit) -> None:
     assert not known.exists()
     assert kit("--baseline", str(known), v3_8_1=red) == 0
     assert kit.calls[3:] == ["4.3.1"]
+    assert kit.merged[1] == (kit.out, ["--baseline", str(kit.out / "baseline.json")])
+
+
+def test_an_archive_is_left_to_the_merge(kit: Kit) -> None:
+    kit("--archive", "nights", versions=["4.3.1"])
+    assert kit.merged == [(kit.out, ["--archive", "nights"])]
+    assert "--archive" not in kit.given[0][1]
 
 
 def test_a_baseline_that_is_none_is_refused_before_anything_is_put_aside(kit: Kit) -> None:
     kit()
-    with pytest.raises(WrongUse, match="matrix.json of an earlier run"):
+    with pytest.raises(WrongUse, match=r"matrix\.json of an earlier run"):
         kit("--baseline", "/nonexistent/matrix.json")
     assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), [])
 
@@ -267,7 +274,7 @@ def test_a_baseline_that_is_none_is_refused_before_anything_is_put_aside(kit: Ki
 SCRIPT = """
 import sys
 from conformance.matrix import matrix
-sys.exit(matrix(sys.argv[1:], lambda versions: None, (sys.executable, "-m", "tests.fake_leg"), lambda out, archive: 0))
+sys.exit(matrix(sys.argv[1:], lambda versions: None, (sys.executable, "-m", "tests.fake_leg"), lambda out, options: 0))
 """
 
 
@@ -285,7 +292,12 @@ class Started:
             text=True,
             cwd=ROOT,
         )
-        eventually(lambda: len(self.pids) == 2, within=60, what="two legs wait", state=lambda: f"ended with {self.process.poll()}")
+        eventually(
+            lambda: len(self.pids) == 2,
+            within=60,
+            what="two legs wait",
+            state=lambda: f"ended with {self.process.poll()}",
+        )
 
     @property
     def pids(self) -> list[int]:
