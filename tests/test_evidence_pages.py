@@ -66,10 +66,7 @@ def test_the_page_says_what_was_asked_and_what_was_seen(run: Path) -> None:
     assert "Fetch topic-0 from 0 current epoch 3 as consumer ok log start 0" in text
     assert "answered what it had passed" in text
     assert "Seen again: 4 of 5 replays. 9 steps shrunk to 4." in text
-    assert (
-        "3. 0.2 s read, on strict-0, epochs back 1" in text.replace(" 0.", " 0.", 1)
-        or "read, on strict-0, epochs back 1" in text
-    )
+    assert "s read, on strict-0, epochs back 1" in text
     assert f"--replay {run}/evidence/{ROW}/e-1/schedule.json" in text
     assert "the replica of topic-0 on broker-2: it has no such directory" in text
 
@@ -183,7 +180,7 @@ def test_long_frames_and_answers_are_cut_and_say_so(run: Path) -> None:
 
 
 def test_a_log_has_so_many_lines_the_nearest_about_the_example() -> None:
-    lines = [f"[2026-11-21 10:00:{n % 60:02},000] INFO of {'e-1' if n % 3 == 0 else 'others'}" for n in range(600)]
+    lines = [f"[2026-11-21 10:00:{n % 60:02},000] INFO of {'e-1' if n % 2 == 0 else 'others'}" for n in range(600)]
     seen = log_view("broker-1", lines, [1795255230.0], "e-1")
     assert (len(seen.lines), seen.total) == (LINES, 600)
     assert all(line.about for line in seen.lines)
