@@ -81,8 +81,7 @@ def follower_truncates(
         diverging, end = EpochAndOffset(epoch - 4, middle - cut % first), middle - cut % first
     else:
         diverging, end = EpochAndOffset(epoch - 2, middle + 1 + cut), middle
-    frozen.serve(fetch, diverging=diverging)
-    following = frozen.fetch_in(epoch, leader)
+    following = frozen.diverge(fetch, diverging)
     kept = frozen.log_on_disk()[-1].last_offset
     right = following is not None and log_end_of(following) == LogEnd(epoch - 4, end) and kept < end
     yield held_if(right, detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}")

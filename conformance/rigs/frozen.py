@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,6 +33,9 @@ SOON = 10.0
 
 REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout.ms", "2000"))
 """Milliseconds after which the voter gives up a request that nobody answers."""
+
+ANSWERS = 3
+"""How often a fetch that is repeated is answered again."""
 
 NO_OP = b"\x01\x14\x00\x00"
 """A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
@@ -198,10 +202,30 @@ class Frozen:
 
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
         """Serve records to a fetch; returns the fetch that follows."""
-        self.serve(fetch, records=b"".join(one.encoded() for one in batches), high_watermark=high_watermark)
-        following = self.fetch_in(epoch_of(fetch), fetch.peer)
+        records = b"".join(one.encoded() for one in batches)
+        following = self._moved_on(
+            fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
+        )
         if following is None:
             raise KitError(f"{self.name} did not go on fetching from {fetch.peer} within {SOON:g} s")
+        return following
+
+    def diverge(self, fetch: Received, diverging: EpochAndOffset) -> Received | None:
+        """Answer that its log diverges; returns the fetch that follows."""
+        return self._moved_on(fetch, lambda asked: self.serve(asked, diverging=diverging))
+
+    def _moved_on(self, fetch: Received, answer: Callable[[Received], None]) -> Received | None:
+        """The fetch that follows an answer which moves the log's end.
+
+        A node that gave up on its fetch before the answer was there never heard it, and repeats the fetch. So does one that
+        doesn't heed the answer, but that one does it however often it is answered.
+        """
+        following: Received | None = fetch
+        for _ in range(ANSWERS):
+            if following is None or log_end_of(following) != log_end_of(fetch):
+                break
+            answer(following)
+            following = self.fetch_in(epoch_of(fetch), fetch.peer)
         return following
 
     def log_on_disk(self) -> tuple[Batch, ...]:
