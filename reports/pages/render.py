@@ -71,6 +71,11 @@ def visible(value: Any) -> Any:
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", value)
 
 
+def sentence(text: str) -> str:
+    """Begun with a capital; the rest stays, since it may be a user's name of an image."""
+    return text[:1].upper() + text[1:]
+
+
 @cache
 def environment() -> jinja2.Environment:
     made = jinja2.Environment(
@@ -85,5 +90,5 @@ def environment() -> jinja2.Environment:
         "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar,
     }  # fmt: skip
     made.globals.update(shared)
-    made.filters.update({"in_words": in_words, "anchor": anchor, "shell": shlex.quote})
+    made.filters.update({"in_words": in_words, "anchor": anchor, "sentence": sentence, "shell": shlex.quote})
     return made

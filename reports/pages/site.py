@@ -53,7 +53,7 @@ def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None
 def _index(matrix: Matrix, groups: Sequence[views.GroupView], differences: Sequence[views.Difference]) -> str:
     told = [verdict for verdict in VERDICTS if any(column.verdicts.get(verdict) for column in matrix.columns)]
     return render(
-        "matrix.html.j2",
+        "index.html.j2",
         "index.html",
         matrix=matrix,
         groups=groups,

@@ -12,8 +12,9 @@ from conformance.catalogue.deviations import Deviation
 from conformance.judges.verdicts import FLOORS, VERDICTS, Floor, Verdict
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Cell, Matrix, RowFacts
-from reports.pages.words import Span, anchor, since, spans
+from reports.pages.words import anchor, since
 from reports.shown import by_kip, cell_reason, counts
+from reports.spans import spans
 
 _BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 
@@ -52,12 +53,15 @@ class RowView(msgspec.Struct, kw_only=True):
         return min((cell.verdict for cell in self.cells), key=VERDICTS.index)
 
     @property
-    def spans(self) -> list[Span]:
-        return spans(self.cells)
+    def told(self) -> dict[Verdict, str]:
+        """Each verdict, the worst first, with the columns that have it, in a few words."""
+        labels = [cell.kafka_version for cell in self.cells]
+        found = {verdict: [c.kafka_version for c in self.cells if c.verdict == verdict] for verdict in VERDICTS}
+        return {verdict: spans(having, labels) for verdict, having in found.items() if having}
 
     @property
-    def broken(self) -> list[Span]:
-        return [span for span in self.spans if span.verdict in _BROKEN]
+    def broken(self) -> dict[Verdict, str]:
+        return {verdict: where for verdict, where in self.told.items() if verdict in _BROKEN}
 
     @property
     def since(self) -> str:
@@ -178,8 +182,8 @@ def _difference(views: Iterable[RowView], place: int, old: str, new: str) -> Dif
 KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
     "Broke": lambda before, after: after in _BROKEN and before not in _BROKEN,
     "Mended": lambda before, after: before in _BROKEN and after == "satisfied",
-    "Newly applies": lambda before, after: before == "inapplicable",
-    "No longer applies": lambda before, after: after == "inapplicable",
+    "Apply now": lambda before, after: before == "inapplicable",
+    "Apply no longer": lambda before, after: after == "inapplicable",
     "Changed otherwise": lambda before, after: True,
 }
 """In the order in which they are asked and shown."""

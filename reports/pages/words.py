@@ -1,41 +1,11 @@
-"""Small texts of the site: version ranges in words, runs of equal verdicts, names of files and anchors."""
+"""Small texts of the site: version ranges in words, since when a row is broken, names of files and anchors."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from itertools import groupby
 
-import msgspec
-
-from conformance.judges.verdicts import Verdict
 from reports.insights import Firsts
-from reports.matrix import Cell
-
-
-class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """Neighbouring columns with one verdict."""
-
-    verdict: Verdict
-    first: str
-    last: str
-    count: int
-
-    @property
-    def where(self) -> str:
-        if self.count == 1:
-            return self.first
-        return f"{self.first} and {self.last}" if self.count == 2 else f"{self.first} to {self.last}"
-
-
-def spans(cells: Sequence[Cell]) -> list[Span]:
-    """A row's cells, which are in the order of the columns, as runs of equal verdicts."""
-    grouped = [(verdict, list(found)) for verdict, found in groupby(cells, key=lambda cell: cell.verdict)]
-    return [
-        Span(verdict=verdict, first=found[0].kafka_version, last=found[-1].kafka_version, count=len(found))
-        for verdict, found in grouped
-    ]
 
 
 def anchor(label: str) -> str:
@@ -56,8 +26,5 @@ def since(firsts: Firsts) -> str:
     """Since when a row is broken, and whether it was mended; "" for one that no released version breaks."""
     if not firsts.first_bad:
         return ""
-    if firsts.last_good:
-        began = f"Broke in {firsts.first_bad}, was good in {firsts.last_good}"
-    else:
-        began = f"Broken since {firsts.first_bad}, the oldest version that tells"
-    return f"{began}; " + (f"mended in {firsts.first_good}." if firsts.first_good else "not mended since.")
+    began = f"Since {firsts.first_bad} " + (f"({firsts.last_good} was good)" if firsts.last_good else "or before")
+    return f"{began}, " + (f"mended in {firsts.first_good}" if firsts.first_good else "not mended")
