@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from conformance.bench import Bench
 from conformance.checks import Said, held_if
 from conformance.running.legs import Runner
 from conformance.running.plan import legs_for, new_plan
+from conformance.running.probes import ProbeRun
 from conformance.running.progress import Doing, Progress, SoFar, read_progress
-from conformance.running.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of
+from conformance.running.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
 from fixtures.runs import Run
 from history.observations import Observation
 from tests.fake_faults import Recorded
-from tests.fake_lab import FakeLab, ProbeRun
+from tests.fake_lab import FakeLab
 from tests.test_lab import ROW, TOPIC, check_of
 
 
@@ -29,8 +30,8 @@ def seen(row: str, result: str = "held") -> Observation:
     return Observation(requirement=row, case="consumer", result=result, example="e", events=[])  # type: ignore[arg-type]
 
 
-def violating(label: str, row: str, count: int = 1) -> Any:
-    return lambda progress: progress.observed(label, [seen(row, "violated")] * count)
+def violating(label: str, row: str) -> Callable[[Progress], None]:
+    return lambda progress: progress.observed(label, [seen(row, "violated")])
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_a_running_column_has_a_line_a_minute_and_none_before() -> None:
     for second in range(0, 125, 5):
         clock.now = second
         lines.show([column("3.9.2", done=3, of=9, observations=40), column("4.3.1", "waiting")])
-    assert said == ["3.9.2  running  12:31, 3 of 9 checks, 40 observations, 0 rows violated, gw0: kip.check under kill"] * 2
+    assert said == ["3.9.2  running  12:31, 3 of 9 checks, 40 observations, 0 rows violated, gw0 check under kill"] * 2
 
 
 def test_a_violated_row_and_an_ended_column_are_told_at_once_and_once() -> None:
@@ -161,10 +162,23 @@ def test_the_table_shows_each_column_and_who_is_at_it() -> None:
         ]
     )
     ended, running, waiting = text.splitlines()[1:]
-    assert ended.split() == ["3.9.2", "violated", "12:31", "9/9", "40", "A-1"]
+    assert ended.split() == ["3.9.2", "violated", "12:31", "9/9", "40", "1"]
     assert running.split()[:5] == ["4.3.1@[red]mine", "running", "12:31", "3/9", "7"]
-    assert "gw0: kip.check under kill" in running
+    assert "gw0 check under kill" in running
     assert waiting.split() == ["4.4.0", "waiting"]
+
+
+def test_on_a_terminal_rows_newly_violated_stay_above_the_table(tmp_path: Path) -> None:
+    plan = new_plan(legs_for(["3.9.2", "4.3.1"]), [])
+    plan.legs[0].run, plan.legs[0].code = "r1", 1
+    violating("3.9.2", "A-1")(Progress(tmp_path / "progress", "r1", "gw0"))
+    runner = Runner(tmp_path, plan, at_once=1, workers=1)
+    file = io.StringIO()
+    with watching(lambda line: None, Console(file=file, force_terminal=True, width=100)) as watch:
+        for _ in range(3):
+            watch(runner)
+    assert file.getvalue().count("3.9.2  violated: A-1\n") == 1
+    assert "waiting" in file.getvalue()
 
 
 def test_the_state_of_a_leg_is_what_its_code_says(tmp_path: Path) -> None:
@@ -190,7 +204,7 @@ def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
     progress.observed("4.3.1", [seen("A-1", "violated")])
     shown.show()
     assert said[0] == "4.3.1  violated: A-1"
-    assert said[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0: some.check")
+    assert said[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0 check")
 
 
 def test_what_is_shown_again_and_again_ends_with_the_run() -> None:
@@ -202,5 +216,7 @@ def test_what_is_shown_again_and_again_ends_with_the_run() -> None:
 
 
 def test_what_a_worker_writes_is_small() -> None:
-    doing = Doing(run="r" * 18, worker="gw0", check="c" * 80, columns={"4.3.1": SoFar(violated=dict.fromkeys("abc", 1))})
+    doing = Doing(
+        run="r" * 18, worker="gw0", check="c" * 80, columns={"4.3.1": SoFar(violated=dict.fromkeys("abc", 1))}
+    )
     assert len(msgspec.json.encode(doing)) < 1000

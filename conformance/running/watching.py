@@ -63,6 +63,19 @@ def _shown(name: str, state: str, seconds: float, columns: Sequence[ColumnProgre
 # --- lines
 
 
+class Violated:
+    """Tells of each row and column once that it is violated."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+
+    def new(self, columns: Sequence[ColumnState]) -> list[str]:
+        found = [(column.name, row) for column in columns for row in column.so_far.violated]
+        news = [one for one in found if one not in self._told]
+        self._told.update(news)
+        return [f"{name}  violated: {row}" for name, row in news]
+
+
 class Lines:
     """A line for each running column each `every` seconds, and at once for a row newly violated and a column that ended."""
 
@@ -71,23 +84,18 @@ class Lines:
         self._every = every
         self._clock = clock
         self._said: dict[str, float] = {}
-        self._violated: set[tuple[str, str]] = set()
+        self._violated = Violated()
         self._ended: set[str] = set()
 
     def show(self, columns: Sequence[ColumnState]) -> None:
+        for line in self._violated.new(columns):
+            self._say(line)
         for column in columns:
-            self._show_violated(column)
             if column.ended and column.name not in self._ended:
                 self._ended.add(column.name)
                 self._say(line_of(column))
             elif column.state == "running" and self._is_time(column.name):
                 self._say(line_of(column))
-
-    def _show_violated(self, column: ColumnState) -> None:
-        for row in column.so_far.violated:
-            if (column.name, row) not in self._violated:
-                self._violated.add((column.name, row))
-                self._say(f"{column.name}  violated: {row}")
 
     def _is_time(self, name: str) -> bool:
         """The first line comes after the first while, not at once."""
@@ -111,7 +119,7 @@ def line_of(column: ColumnState) -> str:
 
 def at_work(doing: Doing) -> str:
     faults = f" under {', '.join(doing.faults)}" if doing.faults else ""
-    return f"{doing.worker}: {doing.check}{faults}"
+    return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"
 
 
 def minutes(seconds: float) -> str:
@@ -124,7 +132,7 @@ def minutes(seconds: float) -> str:
 def table_of(columns: Sequence[ColumnState]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("column", "", "time", "checks", "observations", "violated", "now"):
-        table.add_column(head, justify="right" if head in ("time", "checks", "observations") else "left")
+        table.add_column(head, justify="left" if head in ("column", "", "now") else "right")
     for column in columns:
         table.add_row(*_cells(column), style="dim" if column.state == "waiting" else "")
     return table
@@ -141,7 +149,7 @@ def _cells(column: ColumnState) -> list[str]:
         minutes(column.seconds),
         f"{so_far.done}/{so_far.of}",
         str(so_far.observations),
-        " ".join(so_far.violated),
+        str(len(so_far.violated)),
         escape(now),
     ]
 
@@ -154,8 +162,16 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
         lines = Lines(say)
         yield lambda runner: lines.show(states(runner))
         return
+    violated = Violated()
     with Live(console=console, auto_refresh=False) as live:
-        yield lambda runner: live.update(table_of(states(runner)), refresh=True)
+
+        def draw(runner: Runner) -> None:
+            columns = states(runner)
+            for line in violated.new(columns):  # above the table, and there to stay
+                console.print(line, markup=False, highlight=False)
+            live.update(table_of(columns), refresh=True)
+
+        yield draw
 
 
 # --- a plain pytest's
