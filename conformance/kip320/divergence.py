@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from itertools import product
 
-from hypothesis.strategies import booleans, integers
+from hypothesis.strategies import booleans, integers, lists
 
 from conformance.checks import Said, held_if, premise, probe
 from conformance.kip320.fencing import asking, unmoved
@@ -59,6 +60,37 @@ def ended_epoch_diverges(
     )
     yield unmoved(partition, state)
     yield held_if(diverges(answer, epoch, end), answer)
+
+
+@probe(
+    "KIP320-CONS-02",
+    rig=TRIMMED,
+    number=integers(0, 2),
+    far=lists(integers(2, 1 << 40), min_size=2, max_size=2, unique=True),
+    unknown=integers(1, 1000),
+    back=BACK,
+)
+def range_errors_are_below_the_log_start(
+    trimmed: TrimmedPartitions, number: int, far: list[int], unknown: int, back: int
+) -> Generator[Said, None, None]:
+    """Of all positions in and around a log, with all its epochs and one of nobody's: where is a range error, and where not."""
+    one = trimmed.one(number)
+    node, _, state = asking(one.partition, "consumer")
+    version = spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    current = state.leader_epoch
+    asked = product([*range(one.end + 2), *(one.end + by for by in far)], [*one.epochs, current + unknown])
+    answers = [
+        (node.fetch(one.partition.topic, 0, position, current_leader_epoch=current, last_fetched_epoch=last,
+                    version=version), position, last)
+        for position, last in asked
+    ]  # fmt: skip
+    yield unmoved(one.partition, state)
+    for answer, position, last in answers:
+        known = last in one.epochs
+        if known and position > one.end:
+            yield held_if(answer.diverging_epoch is not None, answer, case="past-end")
+        elif answer.error is Error.OFFSET_OUT_OF_RANGE:
+            yield held_if(position < one.start or not known, answer, case="range-error")
 
 
 @probe("KIP320-FETCH-06", rig=AWAY_AND_BACK, cases=["floor"], past=integers(1, 4), with_epoch=booleans(), back=BACK)
