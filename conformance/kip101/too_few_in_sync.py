@@ -1,0 +1,56 @@
+"""Writes while fewer replicas are in sync than min.insync.replicas asks for (KIP-101 as released)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.bench import Bench
+from conformance.catalogue import Facts, shipped
+from conformance.checks import Said, held_if, premise, probe
+from conformance.kip320.replicas import TOO_FEW
+from conformance.rigs.behind import watermark_and_end
+from conformance.rigs.crashes import Crashing, on_brokers
+from conformance.rigs.replicas import frozen
+from conformance.topologies import QUICK_CLUSTER
+from fixtures.wire import Error
+from fixtures.wire.records import batch
+
+ROW = "KIP101-INV-17"
+STRICT_PAIR = on_brokers("strict_pair", QUICK_CLUSTER, 2, min_insync_replicas="2")
+MORE = 6
+"""Writes of either kind in one example, beside those that are drawn."""
+
+
+def watermark_waits(bench: Bench) -> bool:
+    """Does the high watermark wait for enough replicas in sync in this version?"""
+    facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
+    return "watermark" in {case.id for case in shipped()[ROW].applicable_cases(facts)}
+
+
+@probe(ROW, rig=STRICT_PAIR, smoke=False, refused=integers(0, 3), alone=integers(0, 3))
+def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Generator[Said, None, None]:
+    """With one replica in sync of two that are wanted, acks=all is refused before the append, and acks=1 commits nothing.
+
+    The first write may be taken: Metadata tells of an ISR a moment before the leader acts on it.
+    """
+    bench, state = partition.bench, partition.whole()
+    leader, node = state.leader, bench.node(state.leader)
+    [follower] = set(state.replicas) - {leader}
+    with frozen(bench, bench.name_of(follower)):
+        partition.until(lambda: partition.led(leader, isr={leader}), "the leader alone in sync")
+        first, *more = (node.produce(partition.topic, 0, batch(b"for both")) for _ in range(1 + MORE + refused))
+        committed, end = watermark_and_end(partition, node)
+        for n in range(MORE + alone):
+            partition.write(b"for one", acks=1, to=node)
+            watermark, grown = watermark_and_end(partition, node)
+            if watermark_waits(bench):
+                yield premise(grown == end + 1 + n, f"{n + 1} records more behind {end}: {grown}")
+                detail = f"high watermark {committed}, then {watermark} with the log end {grown}"
+                yield held_if(watermark == committed, case="watermark", detail=detail)
+        still = partition.state(leader)
+        yield premise(set(still.isr) == {leader}, f"one in sync to the end: {still}")
+        yield held_if(first.error in TOO_FEW, first, case="refused")
+        for answer in more:
+            yield held_if(answer.error is Error.NOT_ENOUGH_REPLICAS, first, answer, case="refused")
