@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
 from conformance.checks import Said, held_if, premise, scenario
 from conformance.kip320.replicas import TOO_FEW
 from conformance.rigs.behind import watermark_and_end
+from conformance.rigs.log import Partition
 from conformance.rigs.rest import at_rest
+from conformance.rigs.several import Several, led_by_one
+from conformance.rigs.turns import acts_as_leader
 from conformance.rigs.unclean import Couple, couple_on
 from conformance.topologies import LAG, SHRINKING
 from fixtures.faults.zombies import CutOffFromControllers
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer
+from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
 
 PATIENCE_MS = int(2.5 * LAG * 1000)
 """How long the write with acks=all waits: in that time the stale leader has asked for a smaller ISR more than once."""
 
 
-def asked(couple: Couple, node: NodeClient, epoch: int, current: int) -> dict[str, PartitionAnswer]:
+def asked(partition: Partition, node: NodeClient, epoch: int, current: int) -> dict[str, PartitionAnswer]:
     """All that can be asked with a current epoch, and the answers by the cases of REPL-07."""
-    where = (couple.name, couple.index)
+    where = (partition.name, partition.index)
     return {
-        "fetch": node.fetch(couple.topic, couple.index, 0, current_leader_epoch=current),
+        "fetch": node.fetch(partition.topic, partition.index, 0, current_leader_epoch=current),
         "list-offsets": node.list_offsets(*where, current_leader_epoch=current),
         "offset-for-leader-epoch": node.offset_for_leader_epoch(*where, epoch, current_leader_epoch=current),
     }
@@ -49,15 +54,26 @@ def of_two_epochs(couple: Couple, old: int, new: int) -> Iterator[Said]:
     yield held_if(held, *fenced.values(), row="KIP320-REPL-07", case="true-leader")
 
 
-def nothing_is_committed(couple: Couple, old: int, alone: int, meanwhile: int) -> Iterator[Said]:
+class Rule(NamedTuple):
+    """A partition that two brokers lead: one that missed its replacement, at its old epoch, and its successor."""
+
+    partition: Partition
+    stale: NodeClient
+    true: NodeClient
+    old: int
+
+
+def nothing_is_committed(rule: Rule, alone: int, meanwhile: int, patience_ms: int) -> Iterator[Said]:
     """REPL-08: writes to the stale leader, with the true one at work. acks=1 may be answered 0, and the record lost."""
-    stale, true = couple.node(couple.first), couple.node(couple.second)
-    before, end = watermark_and_end(couple, stale)
-    couple.write(*[b"on the stale leader only"] * alone, acks=1, to=stale)
-    couple.write(*[b"on the true leader"] * meanwhile, to=true)
-    answer = stale.produce(couple.topic, couple.index, batch(b"for all in-sync replicas"), timeout_ms=PATIENCE_MS)
-    after, grown = watermark_and_end(couple, stale)
-    still = asked(couple, stale, old, old)
+    partition, stale, true, old = rule
+    before, end = watermark_and_end(partition, stale)
+    partition.write(*[b"on the stale leader only"] * alone, acks=1, to=stale)
+    partition.write(*[b"on the true leader"] * meanwhile, to=true)
+    asked(partition, stale, old, old)
+    for_all = batch(b"for all in-sync replicas")
+    answer = stale.produce(partition.topic, partition.index, for_all, timeout_ms=patience_ms)
+    after, grown = watermark_and_end(partition, stale)
+    still = asked(partition, stale, old, old)
     yield premise(all_say(still, Error.NONE), f"still a leader at epoch {old} when all was written: {still}")
     yield premise(grown > end >= before, f"records at the stale leader, whose log ended at {end} and ends at {grown}")
     yield held_if(answer.error in TOO_FEW, answer, row="KIP320-REPL-08", case="acks-all")
@@ -82,6 +98,39 @@ def two_leaders(couple: Couple, settled: int, alone: int, meanwhile: int) -> Gen
         after = couple.acts_as_leader(couple.second)
         yield premise(after.leader_epoch > before.leader_epoch, f"a newer epoch: {before}, {after}")
         yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)
-        yield from nothing_is_committed(couple, before.leader_epoch, alone, meanwhile)
+        rule = Rule(couple, couple.node(couple.first), couple.node(couple.second), before.leader_epoch)
+        yield from nothing_is_committed(rule, alone, meanwhile, PATIENCE_MS)
         yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)
     at_rest(couple)
+
+
+# --- many at once
+
+
+MANY = 7
+"""Partitions of one example, so that five examples show enough of what is judged by the partition."""
+SHORT_MS = 300
+
+
+def succeeded(partition: Partition, before: PartitionMetadata) -> NodeClient:
+    """The broker that took over from the stale leader and acts on it."""
+    others = [id for id in before.replicas if id != before.leader]
+
+    def taken_over() -> NodeClient | None:
+        led = (id for id in others if acts_as_leader(partition, id, before.leader_epoch))
+        return next((partition.bench.node(id) for id in led), None)
+
+    return partition.bench.eventually(taken_over, f"a successor of {before.leader} for {partition.name}", every=0.1)
+
+
+@scenario("SC-05", "KIP320-REPL-08", rig=led_by_one(MANY), examples=5, alone=integers(1, 3), meanwhile=integers(1, 2))
+def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Generator[Said, None, None]:
+    """The same broker leads many partitions when no controller hears it any more; then it has a tail in each to get rid of."""
+    several.write(b"on all")
+    befores = [partition.whole() for partition in several.partitions]
+    with several.bench.faults(several.partitions[0].topic).under(CutOffFromControllers(role="leader")):
+        stale = several.bench.node(befores[0].leader)
+        for partition, before in zip(several.partitions, befores, strict=True):
+            rule = Rule(partition, stale, succeeded(partition, before), before.leader_epoch)
+            yield from nothing_is_committed(rule, alone, meanwhile, SHORT_MS)
+    at_rest(*several.partitions)

@@ -82,6 +82,18 @@ def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, S
     return Rig(CLUSTER, prepare, Several, shared=True)
 
 
+def led_by_one(count: int) -> Rig[SeveralData, Several]:
+    """`count` fresh partitions of the example's own, all led by one broker, where two replicas have to have a record."""
+
+    def prepare(bench: Bench) -> SeveralData:
+        ids = tuple(bench.id_of(broker) for broker in bench.brokers)
+        topics = new_topics(bench, [ids] * count, min_insync_replicas="2")
+        return SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
+
+    prepare.__qualname__ = f"led_by_one_{count}"
+    return Rig(QUICK_CLUSTER, prepare, Several)
+
+
 def retained(bench: Bench) -> SeveralData:
     """Partitions with a batch in each segment, and two segments in each of four epochs: offsets 0 to 7."""
     ids = [bench.id_of(broker) for broker in bench.brokers]
