@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from conformance.kip595.frozen_followers import is_alone
 from conformance.rigs.frozen import Frozen, LogEnd, log_end_of
 from fixtures.cluster import Received
 from fixtures.errors import KitError
@@ -66,3 +68,11 @@ def test_records_are_served_again_too() -> None:
     assert voter.answered == [0, 1]
     with pytest.raises(KitError, match="did not go on"):
         Voter().feed(fetch_from(HERE))
+
+
+@pytest.mark.parametrize(("seconds", "alone"), [(0.0, False), (0.14, False), (0.278, True), (0.3, True)])
+def test_a_fetch_that_was_given_up_is_not_in_flight(seconds: float, alone: bool) -> None:
+    """A voter gives up after 300 ms; on a busy machine the two fetches were seen 278 ms apart."""
+    later = msgspec.structs.replace(fetch_from(HERE), at=seconds)
+    assert is_alone(fetch_from(HERE), later) == alone
+    assert is_alone(fetch_from(HERE), None)
