@@ -168,7 +168,7 @@ def read_shard(path: Path) -> Shard:
         text = raw.strip(b" \t\r").removeprefix(BOM)
         try:
             lines.append(_decoder.decode(text))
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             torn += [_told(text)] if text else []
     header = next((line for line in lines if isinstance(line, Header)), None)
     told = set(torn) if lines or torn else {""}

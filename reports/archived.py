@@ -22,6 +22,9 @@ COMMITS = "run string, batch string, sequence long, lines long"
 TREND_RUNS = 60
 """Runs that the trend of a cell goes back."""
 
+UNSEEN = ("not-run", "untested", "inapplicable")
+"""Verdicts of a cell that a run saw nothing of: no points of its trend."""
+
 _TREND = ("requirement", "kafka_version", "run_date", "run", "verdict", "observations", "violations")
 
 
@@ -53,7 +56,7 @@ def quarantine(spark: SparkSession, uri: str) -> DataFrame:
 
 def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
     """Rows of `reports.insights.TrendPoint`: for each cell its last `runs` runs that looked at it, oldest first."""
-    seen = cells(spark, uri).where("verdict != 'not-run'")
+    seen = cells(spark, uri).where(~F.col("verdict").isin(*UNSEEN))
     newest = Window.partitionBy("kafka_version", "requirement").orderBy(
         (F.col("run_date") == UNDATED).asc(), F.col("run_date").desc(), F.col("run").desc()
     )

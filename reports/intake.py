@@ -12,9 +12,15 @@ from conformance.catalogue.applicability import numbers
 from history.shards import SCHEMA, Header
 from reports.errors import ReportError
 
+NAME_LENGTH = 200
+"""Characters that the name of a column or of a run may have."""
+
 
 class ShardSummary(msgspec.Struct, kw_only=True):
-    """What `reports.validate.summarise` found under one shard id ('' for lines that tell none)."""
+    """What `reports.validate.summarise` found under one shard id ('' for lines that tell none).
+
+    `kinds` counts its whole lines by their types, `counted` is what its footer says of that.
+    """
 
     shard: str
     lines: int
@@ -23,9 +29,12 @@ class ShardSummary(msgspec.Struct, kw_only=True):
     first: int | None = None
     last: int | None = None
     footer: int | None = None
+    headers: int = 1
     header: str | None = None
     foreign: int | None = None
     label: str | None = None
+    kinds: dict[str, int] = {}
+    counted: dict[str, int] | None = None
 
     @property
     def missing(self) -> str:
@@ -35,7 +44,16 @@ class ShardSummary(msgspec.Struct, kw_only=True):
         gaps = self.footer + 1 - self.numbers
         if self.last != self.footer or gaps < 0:
             return "goes on after its footer"
-        return f"lacks {gaps} of its lines" if gaps else ""
+        return f"lacks {gaps} of its lines" if gaps else self._miscounted
+
+    @property
+    def _miscounted(self) -> str:
+        told = [
+            f"{said} lines of type {kind} where {self.kinds.get(kind, 0)} are"
+            for kind, said in sorted((self.counted or {}).items())
+            if said != self.kinds.get(kind, 0)
+        ]
+        return f"has a footer that counts {', '.join(told)}" if told else ""
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -127,7 +145,7 @@ def _header(summary: ShardSummary) -> Header | None:
         return None
     try:
         return msgspec.json.decode(summary.header, type=Header)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -137,8 +155,18 @@ def _refusal(summary: ShardSummary, header: Header | None) -> str:
         return f"it is of schema {summary.foreign}, this kit reads {SCHEMA}: merge it with the kit that wrote it"
     if header is None:
         return "it has no readable header, so nobody knows what it judged"
-    if summary.lines > summary.numbers:
+    if summary.lines > summary.numbers or summary.headers > 1:
         return "different lines carry one number: two workers wrote under one shard id, or the file was edited"
+    return _unnamed(header)
+
+
+def _unnamed(header: Header) -> str:
+    """Names that no column or run can go by: they become names of folders, and rows are looked up by the version."""
+    for what, name in (("column", header.column.label), ("run", header.run)):
+        if not 0 < len(name) <= NAME_LENGTH:
+            return f"its header names a {what} in {len(name)} characters; there must be 1 to {NAME_LENGTH}"
+    if not numbers(header.column.version):
+        return f"its header gives {header.column.version!r} as the version of its column; one begins with a number"
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,9 @@ from conformance.catalogue import Catalogue
 from conformance.catalogue.deviations import Deviation
 from history.shards import FaultCount
 from reports import read, tally, validate
+from reports.archive import Filed
+from reports.archive import archive as add
+from reports.archived import trend
 from reports.insights import TABLES, Insights, assemble
 from reports.intake import Intake, ShardSummary, take_in
 from reports.matrix import Matrix, Pooled, build
@@ -33,10 +36,11 @@ MATRIX_COLUMNS = (
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a merge gives: the verdicts, and what else people ask of them."""
+    """What a merge gives: the verdicts, what else people ask of them, and what became of each run in the archive."""
 
     matrix: Matrix
     insights: Insights
+    filed: list[Filed] = []
 
 
 def merge(
@@ -55,14 +59,19 @@ def merge(
     texts = read.read_text(spark, folder)
     lines = validate.classify(read.parse(texts)).persist()
     try:
-        intake = take_in(_summaries(lines), catalogue, bool(read.empty_files(spark, texts)))
+        summaries, empty = _summaries(lines), read.empty_files(spark, folder)
+        intake = take_in(summaries, catalogue, empty)
         tables = _Tables(spark, lines, intake, catalogue)
         found = tables.collect()
-        matrix = build(
-            catalogue, intake, Pooled(**{name: found[name] for name in Pooled.__struct_fields__}), deviations
-        )
+        matrix = build(catalogue, intake, _pooled(found), deviations)
         cells = spark.createDataFrame(_cells(matrix), MATRIX_COLUMNS)
         found["firsts"] = _collected(firsts(cells))
+        filed: list[Filed] = []
+        if archive:
+            runs = take_in(summaries, catalogue, empty, by_run=True)
+            judge = partial(_alone, spark, lines, matrix, catalogue)
+            filed = add(spark, archive, lines, runs, judge, catalogue)
+            found["trend"] = _collected(trend(spark, archive))
         insights = assemble(found, matrix.kafka_versions)
         if parquet:
             tables.write(parquet)
@@ -74,7 +83,22 @@ def merge(
                 _write(spark.createDataFrame(rows, schema(struct)), f"{parquet}/{name}")
     finally:
         lines.unpersist()
-    return Merged(matrix=matrix, insights=insights)
+    return Merged(matrix=matrix, insights=insights, filed=filed)
+
+
+def _alone(spark: SparkSession, lines: DataFrame, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
+    """What each run saw by itself: the matrix at hand where no column is pooled from several runs."""
+    names = {column.label: column.kafka_version for column in runs.columns}
+    if all(len(column.runs) == 1 for column in matrix.columns):
+        cells = [cell for cell in matrix.cells if cell.kafka_version in names]
+        return msgspec.structs.replace(
+            matrix, cells=[msgspec.structs.replace(cell, kafka_version=names[cell.kafka_version]) for cell in cells]
+        )
+    return build(catalogue, runs, _pooled(_Tables(spark, lines, runs, catalogue).collect()), ())
+
+
+def _pooled(found: dict[str, list[dict[str, Any]]]) -> Pooled:
+    return Pooled(**{name: found[name] for name in Pooled.__struct_fields__})
 
 
 def _as_json(name: str, table: DataFrame) -> DataFrame:

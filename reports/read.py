@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -12,7 +10,15 @@ from reports.errors import ReportError
 from reports.schema import UNREADABLE, line_schema
 
 SHARDS = "*.jsonl"
-_JSON = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": UNREADABLE}
+_JSON = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": UNREADABLE,
+    # What only Spark takes for JSON, and `history.shards` does not.
+    "allowNonNumericNumbers": "false",
+    "allowSingleQuotes": "false",
+}
+_AROUND = "\ufeff \t\r"
+"""What editors and other systems put around a line: a mark of the byte order, blanks, the end of a line on Windows."""
 
 
 def read_text(spark: SparkSession, folder: str) -> DataFrame:
@@ -43,17 +49,12 @@ def no_shards(folder: str) -> ReportError:
 
 def parse(texts: DataFrame) -> DataFrame:
     """Distinct lines, each as `text` beside its fields; a line that stands in several files counts once."""
-    distinct = texts.where(F.trim("text") != "").distinct()
+    bare = texts.select(F.trim("text", F.lit(_AROUND)).alias("text"))
+    distinct = bare.where("text != ''").distinct()
     return distinct.select("text", F.from_json("text", line_schema(), _JSON).alias("line")).select("text", "line.*")
 
 
-def empty_files(spark: SparkSession, texts: DataFrame) -> list[str]:
-    """Shard files without a single byte: a worker that died, or a disk that was full, before the header was written."""
-    return [file for file in sorted(texts.inputFiles()) if _length(spark, file) == 0]
-
-
-def _length(spark: SparkSession, file: str) -> int:
-    jvm: Any = spark.sparkContext._jvm
-    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
-    status = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).getFileStatus(path)
-    return int(status.getLen())
+def empty_files(spark: SparkSession, folder: str) -> bool:
+    """Is there a shard file without a single byte? Its worker died, or a disk was full, before the header was written."""
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", True).option("pathGlobFilter", SHARDS)
+    return not reader.load(folder).where("length = 0").select("path").isEmpty()

@@ -29,6 +29,9 @@ UNREADABLE = "unreadable"
 
 LINES: tuple[type[msgspec.Struct], ...] = get_args(AnyShardLine)
 
+KINDS: tuple[str, ...] = tuple(str(line.__struct_config__.tag) for line in LINES)
+"""How lines name their types."""
+
 _SCALARS: dict[type[inspect.Type], DataType] = {
     inspect.IntType: LongType(),
     inspect.FloatType: DoubleType(),

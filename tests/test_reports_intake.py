@@ -46,6 +46,10 @@ def test_a_whole_shard_marks_nothing() -> None:
         ({"footer": None}, "no footer"),
         ({"lines": 8, "numbers": 8}, "lacks 2 of its lines"),
         ({"last": 12, "lines": 12, "numbers": 12}, "goes on after its footer"),
+        (
+            {"kinds": {"replay": 1}, "counted": {"observation": 8, "replay": 1}},
+            "8 lines of type observation where 0 are",
+        ),
     ],
 )
 def test_a_shard_cut_short_is_used_and_marks_its_column(facts: dict[str, Any], said: str) -> None:
@@ -63,6 +67,10 @@ def test_a_shard_cut_short_is_used_and_marks_its_column(facts: dict[str, Any], s
         ({"header": '{"type":"header"}', "label": "4.3.1"}, "no readable header"),
         ({"foreign": 2, "header": None, "label": "4.3.1"}, "schema 2, this kit reads 1"),
         ({"lines": 11}, "different lines carry one number"),
+        ({"headers": 2}, "different lines carry one number"),
+        ({"version": "trunk", "header_facts": {"label": "4.3.1"}}, "gives 'trunk' as the version"),
+        ({"header_facts": {"label": ""}}, "names a column in 0 characters"),
+        ({"header_facts": {"run": "r" * 300}}, "names a run in 300 characters"),
     ],
 )
 def test_a_shard_that_nobody_can_vouch_for_is_quarantined(facts: dict[str, Any], said: str) -> None:
@@ -86,6 +94,22 @@ def test_a_torn_line_of_a_whole_shard_is_counted_and_harmless() -> None:
     intake = _take(_summary(bad=1))
     assert intake.quarantine.unreadable == 1
     assert intake.columns[0].incomplete == []
+
+
+def test_each_run_of_a_column_can_be_taken_by_itself() -> None:
+    late = {"run": "r2"}
+    summaries = [_summary(), _summary("s2", header_facts=late, footer=None), _summary("s3", "3.9.2", header_facts=late)]
+    intake = take_in(summaries, shipped(), by_run=True)
+    assert [(c.kafka_version, c.label, c.run) for c in intake.columns] == [
+        ("3.9.2 in run r2", "3.9.2", "r2"), ("4.3.1 in run r1", "4.3.1", "r1"), ("4.3.1 in run r2", "4.3.1", "r2"),
+    ]  # fmt: skip
+    assert [bool(column.incomplete) for column in intake.columns] == [False, False, True]
+    assert intake.shards == {"s1": "4.3.1 in run r1", "s2": "4.3.1 in run r2", "s3": "3.9.2 in run r2"}
+
+
+def test_what_is_quarantined_marks_its_label_in_every_run() -> None:
+    intake = take_in([_summary(), _summary("bad", header=None, label="4.3.1")], shipped(), by_run=True)
+    assert "shard bad is quarantined" in intake.columns[0].incomplete[0]
 
 
 def test_two_images_never_share_a_column() -> None:

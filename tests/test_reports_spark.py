@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
-from history.shards import SCHEMA, AnyShardLine, FaultCount
+from history.shards import BOM, SCHEMA, AnyShardLine, FaultCount, read_shard
 from reports.errors import ReportError
 from reports.matrix import Cell, Matrix, encode
 from reports.merge import merge
-from reports.read import parse
+from reports.read import parse, read_text
 from reports.session import session
 from reports.validate import classify
 from tests.sample_shards import ShardBuilder, all_checks, write_lines
@@ -174,6 +174,62 @@ def _broken(line: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield line | {name: "x"}
 
 
+_FOOTER = b'{"type":"footer","shard":"s","n":%d,"counts":{"x":%s}}'
+_ODD = {
+    "Windows": _FOOTER % (1, b"1") + b" \r",
+    "a mark of the byte order": BOM + _FOOTER % (2, b"1"),
+    "not a number": _FOOTER.replace(b"}}", b'},"more":NaN}') % (3, b"1"),
+    "single quotes": (_FOOTER % (4, b"1")).replace(b'"', b"'"),
+    "two in one": _FOOTER % (5, b"1") + _FOOTER % (6, b"1"),
+    "zeros of a lost block": _FOOTER % (7, b"1") + b"\0" * 9,
+    "nested beyond reason": _FOOTER.replace(b"}}", b'},"more":%s}' % (b"[" * 3000 + b"]" * 3000)) % (8, b"1"),
+    "no UTF-8": _FOOTER.replace(b'"x"', b'"\xff"') % (9, b"1"),
+    "text for a number": _FOOTER % (10, b'"1"'),
+    "a fraction": _FOOTER % (11, b"1.5"),
+    "nothing": _FOOTER % (12, b"null"),
+    "a long line": _FOOTER.replace(b"}}", b'},"more":"%s"}' % (b"x" * 2**20)) % (13, b"1"),
+    "a future type": (_FOOTER % (14, b"1")).replace(b"footer", b"letter"),
+    "a list": b"[" + _FOOTER % (15, b"1") + b"]",
+    "more after it": _FOOTER % (16, b"1") + b" # ",
+}
+
+
+def test_spark_and_the_plain_reader_take_the_same_lines_for_lines(spark: SparkSession, tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "odd.jsonl", [line + b"\n" for line in _ODD.values()])
+    found = classify(parse(read_text(spark, str(tmp_path))))
+    whole = {row.n for row in found.where("whole").collect()}
+    assert whole == {line.n for line in read_shard(file).lines} == {1, 2, 13}
+
+
+def test_shards_that_contradict_themselves_mark_their_columns(spark: SparkSession, tmp_path: Path) -> None:
+    good = {case: _labelled(case) for case in ("fewer", "more", "early", "twins", "negative", "unnamed", "whole")}
+    lines = {case: [json.loads(line) for line in text] for case, text in good.items()}
+    lines["fewer"] = [line | {"n": n} for n, line in enumerate(lines["fewer"][:3] + lines["fewer"][4:])]
+    lines["more"].append(lines["more"][3] | {"n": len(lines["more"])})
+    lines["early"][-2:] = [line | {"n": line["n"] + 1 - 2 * place} for place, line in enumerate(lines["early"][-2:])]
+    lines["twins"].append(lines["twins"][0] | {"n": len(lines["twins"])})
+    lines["negative"][3]["n"] = -1
+    lines["unnamed"][0]["column"]["version"] = "trunk"
+    for case, found in lines.items():
+        write_lines(tmp_path / f"{case}.jsonl", [json.dumps(line).encode() + b"\n" for line in found])
+    matrix = _merge(spark, tmp_path)
+    said = {column.kafka_version: " ".join(column.incomplete) for column in matrix.columns}
+    assert set(said) == {"fewer", "more", "early", "negative", "whole"}
+    assert said.pop("whole") == ""
+    assert {case: text.split(" ", 2)[2][:30] for case, text in said.items()} == {
+        "fewer": "has a footer that counts 30 li", "more": "goes on after its footer", "early": "goes on after its footer",
+        "negative": "lacks 1 of its lines",
+    }  # fmt: skip
+    assert [(entry.shard, entry.reason[:20]) for entry in matrix.quarantine.shards] == [
+        ("twins", "different lines carr"), ("unnamed", "its header gives 'tr"),
+    ]  # fmt: skip
+
+
+def _labelled(label: str) -> tuple[bytes, ...]:
+    shard = ShardBuilder(label, "4.3.1", label=label, checks=all_checks())
+    return tuple(shard.observe(PROBE, _cases(PROBE)[0], count=30).finish().text())
+
+
 def _accepts(decoder: msgspec.json.Decoder[AnyShardLine], text: str) -> bool:
     try:
         decoder.decode(text)
@@ -257,6 +313,15 @@ def test_parquet_holds_the_same_rows_for_the_same_lines(spark: SparkSession, tmp
         assert first.schema == second.schema
         assert sorted(map(str, first.collect())) == sorted(map(str, second.collect()))
         assert first.count() > 0
+
+
+def test_small_files_share_tasks_and_a_large_one_is_split(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(1000):
+        write_lines(tmp_path / "small" / f"{number}.jsonl", [b"{}"])
+    assert read_text(spark, str(tmp_path / "small")).rdd.getNumPartitions() < 100
+    with write_lines(tmp_path / "large" / "s.jsonl", []).open("ab") as sparse:
+        sparse.truncate(2**30)
+    assert read_text(spark, str(tmp_path / "large")).rdd.getNumPartitions() >= 8
 
 
 def _run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -162,8 +162,12 @@ def test_a_torn_last_line_is_counted_and_the_rest_is_used(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "bad", [b"{}", b"null", b'{"type":"cell","shard":"s","n":1}', b"\xff\xfe", b'{"type":"footer"}']
-)
+    "bad",
+    [
+        b"{}", b"null", b'{"type":"cell","shard":"s","n":1}', b"\xff\xfe", b'{"type":"footer"}',
+        b'{"type":"footer","shard":"s","n":1,"counts":{"\xff":1}}',
+    ],
+)  # fmt: skip
 def test_a_line_that_is_none_of_a_shard_is_counted(tmp_path: Path, bad: bytes) -> None:
     written = every_kind()
     shard = read_shard(write_lines(tmp_path / "s.jsonl", [*written.text()[:3], bad + b"\n", *written.text()[3:]]))

@@ -33,6 +33,9 @@ def run(arguments: Sequence[str]) -> int:
     beside = Path(asked.shards).parent if Path(asked.shards).is_dir() else None
     index = write_site(merged, shipped(), out, beside)
     terminal.show(merged.matrix, sys.stdout)
+    for filed in merged.filed:
+        if filed.outcome == "kept":
+            print(f"note: {filed}", file=sys.stderr)
     print(index)
     return 0
 
