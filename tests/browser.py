@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, s
 
 CHROMIUM = Path("/usr/bin/chromium")
 DESKTOP, PHONE = (1440, 900), (390, 844)
+PATIENCE = 120_000.0
+"""Milliseconds: the browser may share its machine with clusters that are being tried."""
 Scheme = Literal["light", "dark"]
 
 
@@ -53,6 +55,7 @@ class Site(msgspec.Struct, frozen=True):
             context.on("request", watched.asked)
             context.on("console", watched.said)
             context.on("weberror", lambda error: watched.wrong.append(str(error.error)))
+            context.set_default_timeout(PATIENCE)
             shown = context.new_page()
             shown.goto(self.url(page))
             yield shown

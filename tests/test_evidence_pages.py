@@ -102,7 +102,7 @@ def test_what_shows_it_is_found_in_the_report_where_the_matrix_does_not_tell(run
     path, events = write_zombie(run)
     folder = read_folder(run, path)
     assert shown_events(folder.history, folder.said) == events
-    assert f'href="#e{events[0]}"' in page(run, path, evidence="evidence/other/one")
+    assert f'class="event ok shown" id="e{events[0]}"' in page(run, path, evidence="evidence/other/one")
 
 
 def test_a_torn_folder_still_has_its_page(run: Path) -> None:
