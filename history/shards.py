@@ -181,9 +181,19 @@ def _told(torn: bytes) -> str:
     return found.group(1).decode(errors="replace") if found else ""
 
 
-def read_shards(folder: Path) -> Iterator[Shard]:
-    """All shards below `folder`, in the order of their names."""
-    return (read_shard(path) for path in sorted(folder.rglob("*.jsonl")))
+def read_shards(folder: Path, run: str = "") -> Iterator[Shard]:
+    """All shards below `folder`, or those of a run, whose names begin with its id; in the order of their names."""
+    return (read_shard(path) for path in sorted(folder.rglob(f"{run}-*.jsonl" if run else "*.jsonl")))
+
+
+def read_header(path: Path) -> Header | None:
+    """What the first line of a file says, if that is a header."""
+    with path.open("rb") as file:
+        try:
+            line = _decoder.decode(file.readline())
+        except msgspec.DecodeError:
+            return None
+    return line if isinstance(line, Header) else None
 
 
 def json_schema() -> dict[str, Any]:

@@ -136,7 +136,7 @@ class ConformanceSession:
             return exitstatus
         if not self.run.kept:
             self.run.end(ensure(install=False))
-        shards = list(read_shards(self.settings.out_dir / "shards"))
+        shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
         self._matrix = judge_shards(shards, run=self.run.id)
         # One schedule, again and again, is not meant to reach anything else.
         self._reached = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
