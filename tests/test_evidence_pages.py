@@ -84,6 +84,7 @@ def test_there_are_no_pages_of_what_cannot_be_read(run: Path) -> None:
     path, _ = write_zombie(run)
     outside = run.parent / "elsewhere"
     outside.mkdir()
+    (run / "shards").mkdir()
     (run / "evidence" / ROW / "leads-out").symlink_to(outside)
     asked = [
         path,
