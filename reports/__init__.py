@@ -13,10 +13,18 @@ rich; executors run no Python.
 
 The way of the data: `read` makes a table of distinct lines with an explicit schema; `validate` tells whole lines from
 others and sums up each shard; `intake` decides on the driver which shards count and which columns are marked; `tally`
-pools observations, checks, faults and violations; `matrix` lets `conformance.judges.verdicts` judge each cell;
-`markdown`, `terminal` and `page` show it. Everything after `read` is a function of the *set* of lines, so neither the
-order of shards nor their splitting or repetition can change a byte of the result.
+pools observations, checks, faults and violations; `matrix` lets `conformance.judges.verdicts` judge each cell; `tables`
+answer what else people ask (`insights`); `pages`, `markdown`, `junit`, `badges` and `terminal` show it all. Everything
+after `read` is a function of the *set* of lines, so neither the order of shards nor their splitting or repetition can
+change a byte of the result.
 
-What `--out` holds: `matrix.json` (the contract), `matrix.md` (for a pull request), `index.html` (one page, offline, no
-JavaScript needed), and `parquet/` with the tables `matrix`, `tallies` and `observations`.
+What `--out` holds: `matrix.json` (the contract), `insights.json` (since when, how often, how long), `index.html` and the
+other pages (offline, no JavaScript needed), `matrix.md` (for a pull request; with `--baseline` it tells what changed),
+`summary.md` (for a job), `junit.xml`, `badges/*.json` (for the endpoint of shields.io), and `parquet/` with a table for
+each question.
+
+    python -m reports diff 3.9.2 4.3.1             # or two matrix.json files
+    python -m reports explain KIP320-FETCH-03 4.3.1
+
+read matrix.json and insights.json, without Spark.
 """

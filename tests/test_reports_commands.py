@@ -76,6 +76,9 @@ def test_diff_groups_rows_by_worse_better_and_other(file: Path, capsys: pytest.C
     better = lines[lines.index("better") : lines.index("other")]
     assert better[1:3] == ["  ✗ violated -> ✓ satisfied", f"    {OTHER}  {shipped()[OTHER].title}"]
     assert f"    {THIRD}  {shipped()[THIRD].title}" in lines[lines.index("other") :]
+    _, back = _called(capsys, "diff", NEW, OLD, "--matrix", file)
+    assert back[0].startswith(f"{NEW} -> {OLD}: 1 worse, 1 better, ")
+    assert f"    {THIRD}  {shipped()[THIRD].title}" in back[back.index("other") :]
 
 
 def test_diff_fails_on_worse_only_when_asked_and_only_on_worse(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,15 +200,19 @@ def test_explain_takes_in_what_else_is_known(file: Path, capsys: pytest.CaptureF
         premises=[
             PremiseReach(kafka_version=NEW, check=check, premise="epoch was bumped", met=3, unmet=4),
             PremiseReach(kafka_version=OLD, check=check, premise="elsewhere", met=0, unmet=4),
+            PremiseReach(kafka_version=NEW, check=check, premise="never missed", met=4, unmet=0),
         ],
         spent=[Spent(kafka_version=NEW, check=check, examples=7, seconds=12.4, outcomes={"done": 1})],
-        trend=[TrendPoint(**cell_of, run_date="2026-11-20", run="r0", verdict="satisfied", observations=9, violations=0)],
+        trend=[
+            TrendPoint(**of, run_date="2026-11-20", run="r0", verdict="satisfied", observations=9, violations=0)
+            for of in (cell_of, cell_of | {"kafka_version": OLD}, cell_of | {"requirement": OTHER})
+        ],
     )  # fmt: skip
     file.with_name(INSIGHTS).write_bytes(insights_module.encode(known))
     _, lines = _called(capsys, "explain", ROW, "--matrix", file)
     assert f"    {check}: 7 examples in 12 s" in lines
     assert "      premise 'epoch was bumped': met 3, not met 4" in lines
-    assert not [line for line in lines if "elsewhere" in line]
+    assert not [line for line in lines if "elsewhere" in line or "never missed" in line]
     assert '  Wavers in case hint for {"i":1}: of 6 identical tries 1 violated, NONE 5 times' in lines
     told = f"  First bad release: {NEW} (good until {OLD}); no later release is known to be good"
     assert told in _section(lines, "Over the versions")

@@ -22,10 +22,12 @@ from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
 from history.shards import BOM, SCHEMA, AnyShardLine, FaultCount, read_shard
 from reports.errors import ReportError
+from reports.insights import TABLES
 from reports.matrix import Cell, Matrix, encode
 from reports.merge import merge
 from reports.read import parse, read_text
 from reports.session import session
+from reports.stored import read_insights
 from reports.validate import classify
 from tests.sample_shards import ShardBuilder, all_checks, write_lines
 
@@ -338,8 +340,15 @@ def test_the_command_ends_with_the_matrix_and_the_path_of_the_page(tmp_path: Pat
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == str(out / "index.html")
     assert "✗ violated     4.3.1  KIP320-FETCH-02" in done.stdout
-    assert {"matrix.json", "matrix.md", "index.html", "parquet"} <= {path.name for path in out.iterdir()}
-    assert 'href="../evidence/x/1"' in (out / "index.html").read_text(encoding="utf-8")
+    assert {"matrix.json", "insights.json", "junit.xml", "parquet"} <= {path.name for path in out.iterdir()}
+    assert 'href="../../evidence/x/1"' in (out / "rows" / f"{PROBE}.html").read_text(encoding="utf-8")
+    (told,) = [each for each in read_insights(out / "matrix.json").firsts if each.requirement == PROBE]
+    assert (told.first_bad, told.last_good) == ("4.3.1", "3.9.2")
+    assert {*TABLES, "matrix", "tallies", "observations", "changes"} == {
+        path.name for path in (out / "parquet").iterdir()
+    }
+    explained = _run(sys.executable, "-m", "reports", "explain", PROBE, "4.3.1", "--matrix", out / "matrix.json")
+    assert f"{PROBE} on 4.3.1: ✗ violated" in explained.stdout
 
 
 def test_spark_submit_with_the_code_as_a_zip_gives_the_same_bytes(whole: Matrix, tmp_path: Path) -> None:

@@ -204,6 +204,10 @@ def test_a_column_that_lacks_lines_or_proved_nothing_has_no_green_badge() -> Non
     (_, cut) = badges(matrix(green, "4.3.1", complete=False)).values()
     assert cut["color"] == "yellow"
     assert "incomplete" in cut["message"]
+    beside = matrix(green, "3.9.2", "4.3.1")
+    assert badges(beside)["all.json"]["color"] == "brightgreen"
+    beside.columns[0].incomplete.append("a shard is missing")
+    assert [badge["color"] for badge in badges(beside).values()] == ["yellow", "yellow", "brightgreen"]
     assert badges(matrix(Pooled(), "4.3.1"))["all.json"]["color"] == "lightgrey"
 
 
