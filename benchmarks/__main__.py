@@ -1,4 +1,4 @@
-"""`python -m benchmarks startup|faults --kafka-version 4.3.1`, `python -m benchmarks judging`: prints Markdown tables.
+"""`python -m benchmarks startup|faults --kafka-version 4.3.1`, `python -m benchmarks judging|reports`: prints Markdown tables.
 
 Progress goes to stderr.
 """
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import faults, judging, startup
+from benchmarks import faults, judging, reports, startup
 from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import newest, obtain
 from fixtures.leases import workers
@@ -54,8 +54,15 @@ def _parser() -> argparse.ArgumentParser:
         "--example-events", metavar="N", type=_rounds, default=3_000, help="of one example; default: 3000"
     )
     judges.add_argument("--histories", metavar="DIR", type=Path, help="stored ones of a run, in place of made up ones")
+    scaled = benchmarks.add_parser("reports", help="merging and judging again at scale, in Spark; needs no engine")
+    scaled.add_argument("--scale", choices=reports.SCALES, default="small", help="default: small")
+    scaled.add_argument("--part", choices=reports.PARTS, action="append", help="one of them; default: both")
+    scaled.add_argument("--keep", metavar="DIR", type=Path, help="leave what is made up in this new folder")
     parser.set_defaults(run=lambda asked: asked.measure(obtain(asked.kafka_version, progress=_tell), asked))
     judges.set_defaults(run=_judged)
+    scaled.set_defaults(
+        run=lambda asked: reports.measure(reports.SCALES[asked.scale], asked.part or reports.PARTS, _tell, asked.keep)
+    )
     return parser
 
 

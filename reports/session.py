@@ -20,9 +20,12 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "4",
+    # Adaptive execution puts together what is little of many, but cuts nothing apart that is too much of few.
+    "spark.sql.shuffle.partitions": "32",
     "spark.sql.parquet.compression.codec": "zstd",
 }
+# Caches and shuffles go to disk beyond it, so that it does not have to grow with the input.
+_LARGE = {"spark.driver.memory": "2g"}
 _LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _CODE = Path(__file__).parent.parent
 """Where tasks find the kit's own modules; spark-submit brings them along."""
@@ -88,7 +91,7 @@ def _settings(small: bool) -> dict[str, str]:
         return settings
     flags = f"{_FLAGS} {_SMALL_FLAGS}" if small else _FLAGS
     here = {"spark.driver.extraJavaOptions": flags, "spark.executorEnv.PYTHONPATH": str(_CODE)}
-    return settings | _LOCAL | here
+    return settings | _LOCAL | here | ({} if small else _LARGE)
 
 
 def _submitted() -> bool:

@@ -1,0 +1,92 @@
+"""A command and all processes that it starts: how long it takes, time of the cores, and memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).parent.parent
+EVERY = 0.2
+"""Seconds between two looks at the processes; what one does after the last of them is not counted."""
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """`seconds` by the clock, `cpu` those of all cores; `peak` is the largest sum of resident bytes at one time."""
+
+    seconds: float
+    cpu: float
+    peak: int
+    code: int
+    said: str
+
+
+def watched(*command: str | Path) -> Watched:
+    """Runs the command in the checkout, to its end."""
+    began = time.monotonic()
+    process = subprocess.Popen(
+        [str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    watch = _Watch(process.pid)
+    said, _ = process.communicate()
+    seconds = time.monotonic() - began
+    watch.end()
+    return Watched(seconds=seconds, cpu=sum(watch.cpu.values()), peak=watch.peak, code=process.returncode, said=said)
+
+
+class _Watch(threading.Thread):
+    """Looks at a process and all below it, also at those whose parent has ended meanwhile."""
+
+    def __init__(self, root: int) -> None:
+        super().__init__(daemon=True)
+        self.cpu: dict[int, float] = {}
+        self.peak = 0
+        self._known = {root}
+        self._over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            self._look()
+            self._over.wait(EVERY)
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+    def _look(self) -> None:
+        found = {one.pid: one for one in map(_process, _pids()) if one is not None}
+        while more := {pid for pid, one in found.items() if one.parent in self._known} - self._known:
+            self._known |= more
+        mine = [one for pid, one in found.items() if pid in self._known]
+        self.cpu |= {one.pid: one.cpu for one in mine}
+        self.peak = max(self.peak, sum(one.resident for one in mine))
+
+
+class _Process(msgspec.Struct, frozen=True):
+    pid: int
+    parent: int
+    cpu: float
+    resident: int
+
+
+def _pids() -> Sequence[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _process(pid: int) -> _Process | None:
+    """None for one that has ended. See proc(5): the name, in brackets, may hold blanks."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    user, system, resident = int(fields[11]), int(fields[12]), int(fields[21])
+    return _Process(pid, int(fields[1]), (user + system) / _TICKS, resident * _PAGE)

@@ -1,0 +1,162 @@
+"""Reports at scale: merging millions of observations beside pandas, judging millions of events again beside plain Python.
+
+All of it on two cores (`local[2]`), by the commands that users run, in processes of their own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.processes import Watched, watched
+from benchmarks.runs import write_run
+from benchmarks.shards import write_shards
+from fixtures.errors import KitError
+from fixtures.runs import Progress
+
+MASTER = "local[2]"
+ROOM = 0.7
+"""The part of the memory that is free which pandas is trusted with."""
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """Observations of two merges, events to judge again, and how many of them plain Python judges."""
+
+    merges: tuple[int, int]
+    events: int
+    sample: int
+
+
+SCALES = {
+    "small": Scale(merges=(100_000, 1_000_000), events=1_000_000, sample=300_000),
+    "full": Scale(merges=(1_000_000, 10_000_000), events=20_000_000, sample=2_000_000),
+}
+PARTS = ("merging", "judging")
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """`pandas` is None where its memory would not have been enough: about `needed` bytes."""
+
+    observations: int
+    size: int
+    spark: Watched
+    pandas: Watched | None
+    needed: int = 0
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    events: int
+    run: Watched
+
+    @property
+    def rate(self) -> float:
+        return self.events / self.run.seconds
+
+
+def measure(scale: Scale, parts: Sequence[str], progress: Progress, keep: Path | None = None) -> str:
+    """The tables of the parts, as Markdown. What is made up goes to `keep`, or to a folder that is removed at the end."""
+    folder = keep or Path(tempfile.mkdtemp(prefix="kafka-conformance-"))
+    tables = {"merging": lambda: merging(folder, scale, progress), "judging": lambda: judging(folder, scale, progress)}
+    try:
+        return "\n\n".join(tables[part]() for part in parts)
+    finally:
+        if keep is None:
+            shutil.rmtree(folder)
+
+
+# --- merging
+
+
+def merging(folder: Path, scale: Scale, progress: Progress) -> str:
+    merges: list[Merged] = []
+    for count in scale.merges:
+        merges.append(_merge(folder / f"{count}", count, merges, progress))
+    return _merging_table(merges)
+
+
+def _merge(folder: Path, count: int, before: Sequence[Merged], progress: Progress) -> Merged:
+    size = write_shards(folder / "shards", count)
+    progress(f"{count} observations written, {size / 2**20:.0f} MiB")
+    command = (sys.executable, "-m", "reports", "--in", folder / "shards", "--out", folder / "matrix")
+    spark = _ended(watched(*command, "--master", MASTER), 0)
+    progress(f"merged in {spark.seconds:.1f} s")
+    needed = int(before[-1].pandas.peak * count / before[-1].observations) if before and before[-1].pandas else 0
+    if needed > ROOM * _free():
+        return Merged(observations=count, size=size, spark=spark, pandas=None, needed=needed)
+    pandas = _ended(watched(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
+    progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.said.strip()}")
+    return Merged(observations=count, size=size, spark=spark, pandas=pandas)
+
+
+def _free() -> int:
+    """Bytes of memory that a new process can have without swapping."""
+    [line] = [line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable")]
+    return int(line.split()[1]) * 1024
+
+
+def _merging_table(merges: Sequence[Merged]) -> str:
+    small, large = merges
+    growth = large.spark.seconds / small.spark.seconds
+    lines = [
+        "| observations | of shards | Spark | its cores | its memory | pandas | its memory | time, Spark to pandas | memory |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *map(_merged_row, merges),
+        "",
+        f"{large.observations / small.observations:.0f} times the observations take {growth:.1f} times the time.",
+    ]
+    return "\n".join(lines)
+
+
+def _merged_row(one: Merged) -> str:
+    spark = (
+        f"| {one.observations:,} | {one.size / 2**20:.0f} MiB | {one.spark.seconds:.1f} s | {one.spark.cpu:.1f} s | "
+    )
+    spark += f"{_gib(one.spark.peak)} | "
+    if one.pandas is None:
+        return spark + f"not tried | would be {_gib(one.needed)} | | |"
+    time, memory = one.spark.seconds / one.pandas.seconds, one.spark.peak / one.pandas.peak
+    return spark + f"{one.pandas.seconds:.1f} s | {_gib(one.pandas.peak)} | {time:.2f} | {memory:.2f} |"
+
+
+# --- judging again
+
+
+def judging(folder: Path, scale: Scale, progress: Progress) -> str:
+    plain = _judge(folder / "sample", scale.sample, [], progress)
+    spark = _judge(folder / "run", scale.events, ["--spark", MASTER], progress)
+    lines = [
+        "| judged again | events | seconds | cores | events a second | memory |",
+        "|---|---:|---:|---:|---:|---:|",
+        _judged_row("plain Python", plain),
+        _judged_row(f"Spark, {MASTER}", spark),
+        "",
+        f"Spark judges {spark.rate / plain.rate:.2f} times as many events a second.",
+    ]
+    return "\n".join(lines)
+
+
+def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> Judged:
+    written = write_run(out, events)
+    progress(f"{written} events written")
+    run = _ended(watched(sys.executable, "-m", "conformance.rejudge", out, *options), 0)
+    progress(f"judged again in {run.seconds:.1f} s")
+    return Judged(events=written, run=run)
+
+
+def _judged_row(name: str, one: Judged) -> str:
+    return f"| {name} | {one.events:,} | {one.run.seconds:.1f} | {one.run.cpu:.1f} | {one.rate:,.0f} | {_gib(one.run.peak)} |"
+
+
+def _ended(run: Watched, code: int) -> Watched:
+    if run.code != code:
+        raise KitError(f"it ended with {run.code}, not {code}:\n{run.said[-4000:]}")
+    return run
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB"

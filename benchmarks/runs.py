@@ -1,0 +1,89 @@
+"""The output directory of a long night, made up: histories of many workers, one of whom has 30 % of all events.
+
+A few examples (`benchmarks.histories`) come again and again under names of their own. Shards hold what today's judges say of
+them, so that judging again has nothing new to tell: `python -m conformance.rejudge` is asked once about each of the few.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.histories import history
+from benchmarks.processes import watched
+from benchmarks.shards import MACHINE, RUN, SKEWED, header
+from fixtures.images import newest
+from history.events import End, History
+from history.shards import Footer, ObservationLine, encode_line
+from history.store import HistoryWriter
+
+EXAMPLE = 3000
+"""Events of one example, as the log machine's have them."""
+FEW = 20
+WORKERS = 12
+
+_Said = dict[str, list[dict[str, Any]]]
+
+
+def write_run(out: Path, events: int) -> int:
+    """Writes so many events, and some more; returns how many."""
+    few = [_named(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
+    said = _said(out.with_name(f"{out.name}-few"), few)
+    counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
+    return sum(_worker(out, f"gw{number}", count, few, said) for number, count in enumerate(counts))
+
+
+def _named(example: History, name: str) -> History:
+    opened = msgspec.structs.replace(example.example, example=name, check=MACHINE, column=newest())
+    return History(example=opened, events=example.events, end=End(example=name, outcome="judged"))
+
+
+def _said(out: Path, few: Sequence[History]) -> _Said:
+    """What judges say about each of the few, by its name."""
+    _write(out, "gw0", few, {})
+    watched(sys.executable, "-m", "conformance.rejudge", out)
+    found: _Said = defaultdict(list)
+    for line in (out / "rejudged" / "gw0.jsonl").read_bytes().splitlines():
+        observation = msgspec.json.decode(line)
+        found[observation["example"]].append(observation)
+    if len(found) < len(few):
+        raise ValueError(
+            f"judges say something about {len(found)} of {len(few)} examples only: is {MACHINE} still there?"
+        )
+    return found
+
+
+def _worker(out: Path, worker: str, events: int, few: Sequence[History], said: _Said) -> int:
+    average = sum(len(one.events) for one in few) / len(few)
+    return _write(out, worker, _again(worker, few, max(1, round(events / average))), said)
+
+
+def _again(worker: str, few: Sequence[History], count: int) -> Iterator[History]:
+    for number in range(count):
+        example = few[number % len(few)]
+        yield _named(example, f"{worker}-{number}")
+
+
+def _write(out: Path, worker: str, examples: Sequence[History] | Iterator[History], said: _Said) -> int:
+    (out / "shards").mkdir(parents=True, exist_ok=True)
+    events, n = 0, 1
+    with (
+        HistoryWriter(out / "histories" / RUN / f"{worker}.jsonl.zst") as histories,
+        (out / "shards" / f"{worker}.jsonl").open("wb") as shard,
+    ):
+        shard.write(encode_line(header(worker, worker, newest(), {})))
+        for number, one in enumerate(examples):
+            for line in (one.example, *one.events, *([one.end] if one.end else [])):
+                histories.write(line)
+            events += len(one.events)
+            for observation in said.get(str(number % FEW), []):
+                told = observation | {"example": one.example.example}
+                shard.write(encode_line(ObservationLine(shard=worker, n=n, check=MACHINE, **told)))
+                n += 1
+        shard.write(encode_line(Footer(shard=worker, n=n, counts={"header": 1, "observation": n - 1})))
+    return events
