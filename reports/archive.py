@@ -92,19 +92,23 @@ def archive(
     """
     folder = Folder(spark, uri)
     shards = _shards(spark, runs)
+    earlier = _earlier(spark, uri, runs)
     offered = normalise.offered(lines, shards)
-    known = _known(spark, uri, shards)
+    days = {row.run_date for row in shards.select("run_date").collect()}
+    known = _known(spark, uri, shards, days) if earlier else None
     filed = _compare(offered, known)
-    batches = _batches(spark, uri, filed)
+    batches = _batches(filed, earlier)
     with _staging(folder) as staging:
         _stage_refused(spark, uri, lines, runs, folder.uri(f"{staging}/quarantine"))
         if batches:
-            _sweep(spark, uri, folder, {batch.run for batch in batches})
+            _sweep(spark, uri, folder, {batch.run for batch in batches}, days)
             named = spark.createDataFrame([(batch.run, batch.batch) for batch in batches], "run string, batch string")
-            new = offered.join(known, _LINE, "left_anti").join(F.broadcast(named), "run")
+            new = offered if known is None else offered.join(known, _LINE, "left_anti")
+            owned = new.join(F.broadcast(named), "run")
             for name in LINES:
-                _stage(normalise.table(new, name), folder.uri(f"{staging}/{name}"), "shard", "n")
-            cells = _cells(spark, _of_runs(runs, batches), judge, batches, catalogue)
+                _stage(normalise.table(owned, name), folder.uri(f"{staging}/{name}"), "shard", "n")
+            new_runs = _of_runs(runs, batches)
+            cells = _cells(spark, new_runs, judge(new_runs), batches, catalogue)
             _stage(cells, folder.uri(f"{staging}/cells"), "requirement")
         _publish(folder, staging, {batch.batch: batch.name for batch in batches})
         for batch in batches:
@@ -118,15 +122,24 @@ def _shards(spark: SparkSession, runs: Intake) -> DataFrame:
     return normalise.with_run_date(spark.createDataFrame(rows, "shard string, run string, kafka_version string"))
 
 
-def _known(spark: SparkSession, uri: str, shards: DataFrame) -> DataFrame:
-    """Which lines of these runs the archive has; only the days of these runs are read."""
-    runs = shards.select("run").distinct()
-    days = [row.run_date for row in shards.select("run_date").distinct().collect()]
-    tables = [archived.lines(spark, uri, name).where(F.col("run_date").isin(days)).select(*_LINE) for name in LINES]
-    return reduce(DataFrame.unionAll, tables).join(F.broadcast(runs), "run", "semi")
+def _known(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:
+    """Which lines of these runs count in the archive; only the days of these runs are read."""
+    tables = [archived.stored(spark, uri, name).select(*_LINE, "batch", "run_date") for name in LINES]
+    stored = reduce(DataFrame.unionAll, tables).where(F.col("run_date").isin(*days))
+    count = archived.commits(spark, uri).join(shards.select("run"), "run", "semi").select("run", "batch")
+    return stored.join(F.broadcast(count), ["run", "batch"], "semi").select(*_LINE)
 
 
-def _compare(offered: DataFrame, known: DataFrame) -> list[Filed]:
+def _earlier(spark: SparkSession, uri: str, runs: Intake) -> dict[str, int]:
+    """How many batches of these runs count already; runs without any are left out."""
+    names = {column.run for column in runs.columns}
+    counts = archived.commits(spark, uri).groupBy("run").count()
+    return {row.run: row["count"] for row in counts.collect() if row.run in names}
+
+
+def _compare(offered: DataFrame, known: DataFrame | None) -> list[Filed]:
+    if known is None:
+        return sorted(_filed(row.run, row["count"], 0) for row in offered.groupBy("run").count().collect())
     here = offered.select(*_LINE, F.lit(True).alias("here"))
     there = known.select(*_LINE, F.lit(True).alias("there"))
     counts = here.join(there, _LINE, "full").groupBy("run")
@@ -140,8 +153,7 @@ def _filed(run: str, added: int, lacking: int) -> Filed:
     return Filed(run=run, outcome="added" if added else "unchanged", added=added, lacking=0)
 
 
-def _batches(spark: SparkSession, uri: str, filed: Sequence[Filed]) -> list[_Batch]:
-    earlier = {row.run: row["count"] for row in archived.commits(spark, uri).groupBy("run").count().collect()}
+def _batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]:
     return [
         _Batch(run=one.run, batch=uuid.uuid4().hex, sequence=earlier.get(one.run, 0), lines=one.added)
         for one in filed
@@ -174,7 +186,7 @@ def _stage_refused(spark: SparkSession, uri: str, lines: DataFrame, runs: Intake
     refused = normalise.quarantined(
         lines, spark.createDataFrame(entries, "shard string, kafka_version string, reason string")
     )
-    known = archived.quarantine(spark, uri).select("digest")
+    known = archived.stored(spark, uri, "quarantine").select("digest")
     new = refused.join(known, "digest", "left_anti").withColumn("batch", F.lit(uuid.uuid4().hex))
     _stage(new.select(archived.schema_of("quarantine").names), place, "shard")
 
@@ -189,17 +201,13 @@ def _of_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
 
 
 def _cells(
-    spark: SparkSession,
-    runs: Intake,
-    judge: Callable[[Intake], Matrix],
-    batches: Sequence[_Batch],
-    catalogue: Catalogue,
+    spark: SparkSession, runs: Intake, judged: Matrix, batches: Sequence[_Batch], catalogue: Catalogue
 ) -> DataFrame:
     """What each of these runs saw by itself, as table `cells`."""
     columns = {column.kafka_version: column for column in runs.columns}
     names = {batch.run: batch.batch for batch in batches}
     rows = []
-    for cell in judge(runs).cells:
+    for cell in judged.cells:
         column = columns[cell.kafka_version]
         rows.append((
             column.run, names[column.run], cell.requirement, cell.verdict, cell.reason, cell.observations,
@@ -210,15 +218,15 @@ def _cells(
     return normalise.with_run_date(spark.createDataFrame(rows, given)).select(*schema.names)
 
 
-def _sweep(spark: SparkSession, uri: str, folder: Folder, runs: Collection[str]) -> None:
+def _sweep(spark: SparkSession, uri: str, folder: Folder, runs: Collection[str], days: Collection[str]) -> None:
     """Removes what an archiving of these runs left that died before it committed."""
-    committed = {row.batch for row in archived.commits(spark, uri).where(F.col("run").isin(*runs)).collect()}
     names = {quote(run, safe="") for run in runs}
-    for table in (*LINES, "cells"):
-        for file in list(folder.files(table)):
-            found = _FILED.fullmatch(file)
-            if found and found["run"] in names and found["batch"] not in committed:
-                folder.remove(file)
+    places = [f"{table}/run_date={day}" for table in (*LINES, "cells") for day in days]
+    files = [file for place in places for file in folder.files(place)]
+    ours = [(file, found["batch"]) for file in files if (found := _FILED.fullmatch(file)) and found["run"] in names]
+    count = {row.batch for row in archived.commits(spark, uri).collect()} if ours else set()
+    for file in (file for file, batch in ours if batch not in count):
+        folder.remove(file)
 
 
 def _publish(folder: Folder, staging: str, names: Mapping[str, str]) -> None:
