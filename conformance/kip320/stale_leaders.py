@@ -107,7 +107,7 @@ def two_leaders(couple: Couple, settled: int, alone: int, meanwhile: int) -> Gen
 # --- many at once
 
 
-MANY = 7
+MANY = 8
 """Partitions of one example, so that five examples show enough of what is judged by the partition."""
 SHORT_MS = 300
 
@@ -126,8 +126,8 @@ def succeeded(partition: Partition, before: PartitionMetadata) -> NodeClient:
 @scenario("SC-05", "KIP320-REPL-08", rig=led_by_one(MANY), examples=5, alone=integers(1, 3), meanwhile=integers(1, 2))
 def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Generator[Said, None, None]:
     """The same broker leads many partitions when no controller hears it any more; then it has a tail in each to get rid of."""
-    several.write(b"on all")
     befores = [partition.whole() for partition in several.partitions]
+    several.write(b"on all")
     with several.bench.faults(several.partitions[0].topic).under(CutOffFromControllers(role="leader")):
         stale = several.bench.node(befores[0].leader)
         for partition, before in zip(several.partitions, befores, strict=True):

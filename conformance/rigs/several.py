@@ -100,6 +100,8 @@ def retained(bench: Bench) -> SeveralData:
     topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
     data = SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
     several, began = Several(bench, data), bench.now().unix_ms
+    for partition in several.partitions:
+        partition.whole()
     for segment in range(SEGMENTS):
         if segment and segment % 2 == 0:
             several.move_leaders()
