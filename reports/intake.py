@@ -34,7 +34,7 @@ class ShardSummary(msgspec.Struct, kw_only=True):
     foreign: int | None = None
     label: str | None = None
     kinds: dict[str, int] = {}
-    counted: dict[str, int] | None = None
+    counted: dict[str, int | None] | None = None
 
     @property
     def missing(self) -> str:
