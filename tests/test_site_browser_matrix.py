@@ -87,7 +87,7 @@ def test_a_comparison_shows_two_columns_and_what_became_of_rows(
         counted = page.locator("#compared").inner_text()
         assert told in counted
         assert page.locator(ROWS).count() == sum(int(count) for count in re.findall(r"(\d+) [bmc]", counted))
-        name = page.locator(f"#m-{ROW} code")
+        name = page.locator(f"#m-{ROW} th a")
         assert mark in name.evaluate("node => getComputedStyle(node, '::after').content")
 
 
