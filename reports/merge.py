@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -18,10 +17,10 @@ from reports import read, tally, validate
 from reports.archive import Filed
 from reports.archive import archive as add
 from reports.archived import trend
-from reports.insights import TABLES, Insights, assemble
+from reports.insights import TABLES, Insights, TrendPoint, assemble
 from reports.intake import Intake, ShardSummary, take_in
 from reports.matrix import Matrix, Pooled, build
-from reports.tables.changes import changes
+from reports.tables.changes import changes, columns, runs
 from reports.tables.coverage import coverage
 from reports.tables.firsts import firsts
 from reports.tables.premises import premises
@@ -68,19 +67,14 @@ def merge(
         found["firsts"] = _collected(firsts(cells))
         filed: list[Filed] = []
         if archive:
-            runs = take_in(summaries, catalogue, empty, by_run=True)
+            by_run = take_in(summaries, catalogue, empty, by_run=True)
             judge = partial(_alone, spark, lines, matrix, catalogue)
-            filed = add(spark, archive, lines, runs, judge, catalogue)
+            filed = add(spark, archive, lines, by_run, judge, catalogue)
             found["trend"] = _collected(trend(spark, archive))
         insights = assemble(found, matrix.kafka_versions)
         if parquet:
             tables.write(parquet)
-            _write(cells, f"{parquet}/matrix")
-            neighbours = spark.createDataFrame(_neighbours(matrix), "old string, new string")
-            _write(changes(cells.withColumnRenamed("kafka_version", "side"), neighbours), f"{parquet}/changes")
-            for name, struct in TABLES.items():
-                rows = [msgspec.to_builtins(row) for row in getattr(insights, name)]
-                _write(spark.createDataFrame(rows, schema(struct)), f"{parquet}/{name}")
+            _write_answers(spark, cells, insights, parquet)
     finally:
         lines.unpersist()
     return Merged(matrix=matrix, insights=insights, filed=filed)
@@ -176,9 +170,16 @@ def _counts(count: FaultCount) -> tuple[int, int, int]:
     return count.injected, count.witnessed, count.healed
 
 
-def _neighbours(matrix: Matrix) -> list[tuple[str, str]]:
-    """Each column beside the one before it."""
-    return list(pairwise(matrix.kafka_versions))
+def _write_answers(spark: SparkSession, cells: DataFrame, insights: Insights, folder: str) -> None:
+    """The matrix, the insights, and what changed from column to column and from run to run."""
+    _write(cells, f"{folder}/matrix")
+    for name, struct in TABLES.items():
+        rows = [msgspec.to_builtins(row) for row in getattr(insights, name)]
+        _write(spark.createDataFrame(rows, schema(struct)), f"{folder}/{name}")
+    _write(changes(*columns(cells)), f"{folder}/changes")
+    if insights.trend:
+        points = [msgspec.to_builtins(point) for point in insights.trend]
+        _write(changes(*runs(spark.createDataFrame(points, schema(TrendPoint)))), f"{folder}/changes_of_runs")
 
 
 def _write(table: DataFrame, folder: str) -> None:

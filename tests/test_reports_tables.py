@@ -20,12 +20,13 @@ from reports.insights import (
     Firsts,
     PremiseReach,
     Spent,
+    TrendPoint,
     Wavering,
     assemble,
     encode,
 )
 from reports.session import session
-from reports.tables.changes import changes
+from reports.tables.changes import changes, columns, runs
 from reports.tables.coverage import coverage
 from reports.tables.firsts import firsts
 from reports.tables.premises import premises
@@ -127,6 +128,29 @@ def _seen(change: Change) -> tuple[str, ...]:
 def _turned(change: Change) -> tuple[str, ...]:
     kind = {"added": "removed", "removed": "added"}.get(change.kind, change.kind)
     return change.requirement, kind, change.after, change.before
+
+
+def test_each_released_version_is_compared_with_the_one_before_it(spark: SparkSession) -> None:
+    told = [("3.10.0", "violated"), ("3.9.2", "satisfied"), ("4.0.0", "error"), ("4.0.0@mine:1", "violated")]
+    cells = spark.createDataFrame([(version, A, verdict) for version, verdict in told], CELLS)
+    found = changes(*columns(cells)).collect()
+    assert sorted((row.old, row.new, row.worse) for row in found) == [
+        ("3.10.0", "4.0.0", False),
+        ("3.9.2", "3.10.0", True),
+    ]
+
+
+def test_each_run_of_a_column_is_compared_with_the_run_before_it(spark: SparkSession) -> None:
+    told = [
+        ("2026-11-20", "b", V, "satisfied"), ("2026-11-19", "c", V, "violated"), ("2026-11-20", "d", V, "violated"),
+        ("2026-11-20", "b", "3.9.2", "error"),
+    ]  # fmt: skip
+    points = [(A, version, date, run, verdict, 9, 0) for date, run, version, verdict in told]
+    found = changes(*runs(spark.createDataFrame(points, schema(TrendPoint))))
+    assert sorted((row.old, row.new, row.before, row.after, row.worse) for row in found.collect()) == [
+        (f"{V} in run b", f"{V} in run d", "satisfied", "violated", True),
+        (f"{V} in run c", f"{V} in run b", "violated", "satisfied", False),
+    ]
 
 
 # Firsts

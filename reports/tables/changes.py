@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import get_args
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from reports.compare import BROKEN
 from reports.insights import Change, ChangeKind
-from reports.tables.shape import shaped
+from reports.spans import RELEASE
+from reports.tables.shape import shaped, version_numbers
 
 
 def changes(cells: DataFrame, pairs: DataFrame) -> DataFrame:
@@ -23,6 +24,26 @@ def changes(cells: DataFrame, pairs: DataFrame) -> DataFrame:
     after = pairs.join(cells, F.col("side") == F.col("new")).select(*key, F.col("verdict").alias("after"))
     both = before.join(after, key, "full").fillna("", ["before", "after"])
     return shaped(both.withColumn("kind", _kind()).withColumn("worse", _worse()), Change, "old", "new")
+
+
+def columns(cells: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Cells and pairs for `changes`: each released version beside the one before it; `cells` as in matrix.json."""
+    released = cells.where(F.col("kafka_version").rlike(RELEASE)).withColumnRenamed("kafka_version", "side")
+    before = F.lag("side").over(Window.orderBy(version_numbers("side")))
+    pairs = released.select("side").distinct().select(before.alias("old"), F.col("side").alias("new"))
+    return released.select("side", "requirement", "verdict"), pairs.where("old IS NOT NULL")
+
+
+def runs(trend: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Cells and pairs for `changes`: what each run saw of a column beside the run before it (`4.3.1 in run 261121-…`).
+
+    `trend` is as `reports.insights.TrendPoint`.
+    """
+    side = F.concat_ws(" in run ", "kafka_version", "run").alias("side")
+    before = F.lag("side").over(Window.partitionBy("kafka_version").orderBy("run_date", "run"))
+    seen = trend.select("kafka_version", "run_date", "run", side).distinct()
+    pairs = seen.select(before.alias("old"), F.col("side").alias("new")).where("old IS NOT NULL")
+    return trend.select(side, "requirement", "verdict"), pairs
 
 
 def _kind() -> Column:

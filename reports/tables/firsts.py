@@ -7,13 +7,12 @@ from pyspark.sql import functions as F
 
 from reports.insights import Firsts
 from reports.spans import RELEASE
-from reports.tables.shape import shaped
+from reports.tables.shape import shaped, version_numbers
 
 
 def firsts(cells: DataFrame) -> DataFrame:
     """One line per row that a released version breaks or satisfies, as `reports.insights.Firsts`; `cells` as in matrix.json."""
-    numbers = F.split("kafka_version", r"\.").cast("array<int>")
-    released = cells.where(F.col("kafka_version").rlike(RELEASE)).withColumn("place", numbers)
+    released = cells.where(F.col("kafka_version").rlike(RELEASE)).withColumn("place", version_numbers("kafka_version"))
     told = released.where(F.col("verdict").isin("violated", "satisfied"))
     found = told.groupBy("requirement").agg(_versions("violated").alias("bads"), _versions("satisfied").alias("goods"))
     before = F.filter("goods", lambda good: good.place < _end("bads", 1).place)
@@ -34,7 +33,7 @@ def firsts(cells: DataFrame) -> DataFrame:
 
 
 def _versions(verdict: str) -> Column:
-    """The versions with a verdict in their order: 3.9.2 comes before 3.10.0."""
+    """The versions with a verdict in their order."""
     version = F.when(F.col("verdict") == verdict, F.struct("place", "kafka_version"))
     return F.array_sort(F.collect_list(version))
 

@@ -36,3 +36,8 @@ def _field(field: StructField) -> Column:
 def as_map(name: str, value: str | Column) -> Column:
     """An aggregate: names to values, in the order of the names. Each name may come once."""
     return F.map_from_entries(F.array_sort(F.collect_list(F.struct(name, value))))
+
+
+def version_numbers(name: str) -> Column:
+    """A released version by which it can be ordered: 3.9.2 comes before 3.10.0."""
+    return F.split(name, r"\.").cast("array<int>")
