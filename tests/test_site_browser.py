@@ -59,7 +59,7 @@ def test_the_time_line_shows_the_faults_and_leads_to_the_events(site: Site) -> N
         board = page.locator(".over")
         assert board.get_by_text(f"{FAULT} (leader of the partition)", exact=True).is_visible()
         assert [board.locator(f".bar .{phase}").count() for phase in ("inject", "witness", "heal")] == [1, 1, 1]
-        assert board.locator(".band text").all_inner_texts() == ["leads at epoch 3", "leads at epoch 4"]
+        assert board.locator(".band text").all_text_contents() == ["leads at epoch 3", "leads at epoch 4"]
         board.locator(".mark.shown").click()
         assert page.url.endswith(f"#e{SHOWN}")
         assert page.locator(f"#e{SHOWN}.shown").is_visible()
@@ -74,7 +74,7 @@ def test_the_replay_command_is_one_button_away(site: Site) -> None:
         assert page.evaluate("getSelection().toString()") == page.locator(".copy code").inner_text()
 
 
-def test_a_link_to_what_is_folded_unfolds_it(site: Site) -> None:
+def test_a_link_to_what_is_folded_makes_the_browser_unfold_it(site: Site) -> None:
     with site.visit(f"{EVIDENCE}#e{SHOWN}") as page:
         page.evaluate(_FOLD, f"e{SHOWN}")
         assert not page.locator(f"#e{SHOWN}").is_visible()

@@ -1,4 +1,4 @@
-// Copies the replay command, opens what a link leads to, and brings the violation into view. The page is whole without it.
+// Copies the replay command and brings the violation into view. The page is whole without it.
 (() => {
   "use strict";
   for (const box of document.querySelectorAll(".copy")) {
@@ -18,16 +18,6 @@
       }
     });
   }
-
-  const unfold = () => {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    for (let node = target && target.parentElement; node; node = node.parentElement) {
-      if (node.tagName === "DETAILS") node.open = true;
-    }
-    if (target) target.scrollIntoView({ block: "center" });
-  };
-  addEventListener("hashchange", unfold);
-  if (location.hash) unfold();
 
   const board = document.querySelector(".over");
   const first = board && board.querySelector(".column rect");
