@@ -15,6 +15,7 @@ from history.shards import FaultCount
 from reports import archive as archiving
 from reports import archived, read, validate
 from reports.archive import Filed, archive
+from reports.errors import ReportError
 from reports.files import Folder
 from reports.insights import TrendPoint
 from reports.intake import Intake, ShardSummary, take_in
@@ -169,3 +170,8 @@ def test_what_counts_for_nothing_is_kept_in_quarantine_with_its_reason(spark: Sp
     assert {(row.length, len(row.text)) for row in found[:2]} == {(10, 10), (5000, 4000)}
     assert "no readable header" in found[-1].reason
     assert "torn" in found[0].reason
+
+
+def test_a_place_that_spark_cannot_open_is_told_with_the_way_out(spark: SparkSession) -> None:
+    with pytest.raises(ReportError, match=r"'nowhere://host/archive' can't be opened .*No FileSystem.* such as file:///"):
+        Folder(spark, "nowhere://host/archive")
