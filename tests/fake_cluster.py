@@ -67,6 +67,9 @@ class FakeCluster:
     def node(self, name: str) -> FakeNode:
         return self.nodes[name]
 
+    def addresses(self) -> str:
+        return "broker-1 at 127.0.0.1:30001"
+
     def wait_ready(self, within: float) -> None:
         ended = [name for name, node in self.nodes.items() if node.state() != "running"]
         if ended:

@@ -19,8 +19,9 @@ from conformance.running.plan import legs_for, new_plan
 from conformance.running.probes import ProbeRun
 from conformance.running.progress import Doing, Progress, SoFar, read_progress
 from conformance.running.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
-from fixtures.runs import Run
+from fixtures.runs import Run, kept_of
 from history.observations import Observation
+from tests.fake_cluster import TOPOLOGY
 from tests.fake_faults import Recorded
 from tests.fake_lab import FakeLab
 from tests.test_lab import ROW, TOPIC, check_of
@@ -105,6 +106,17 @@ def test_a_run_goes_on_where_progress_cannot_be_written(tmp_path: Path, capsys: 
     progress.begins("4.3.1", "some.check")
     progress.ends()
     assert capsys.readouterr().out.count("progress is not shown any more") == 1
+
+
+def test_a_cluster_that_is_kept_is_told_with_how_to_remove_it(tmp_path: Path, run: Run) -> None:
+    lab = FakeLab(tmp_path, run, [[]], "smoke")
+    lab.standing("4.3.1", TOPOLOGY)
+    for _ in range(2):
+        lab.keep()
+    lab.close()
+    [told] = kept_of(run.id)
+    assert f"broker-1 at 127.0.0.1:30001. To remove it: ./kit sweep {run.id}" in told
+    assert not lab.kept[0].closed  # type: ignore[attr-defined]
 
 
 # --- lines

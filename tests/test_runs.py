@@ -13,7 +13,7 @@ import requests
 from fixtures.errors import KitError
 from fixtures.images import layers
 from fixtures.images.base import base
-from fixtures.runs import HOST_LABEL, KIT_LABEL, RUN_LABEL, Run, host_id, quiet, sweep
+from fixtures.runs import HOST_LABEL, KIT_LABEL, RUN_LABEL, Run, alive, forget, host_id, kept_of, quiet, sweep
 from tests.fake_engine import FakeEngine
 
 _HOLD = """
@@ -92,6 +92,21 @@ class TestLiveness:
         run.end(FakeEngine())
         with pytest.raises(KitError, match=f"run {run.id} is over"):
             Run.join(run.id)
+
+    def test_a_run_is_alive_while_a_process_is_at_it(self) -> None:
+        with Run.begin() as run:
+            assert alive(run.id)
+        assert not alive(run.id)
+        assert not alive("261121-000000-0000")
+
+    def test_what_was_kept_is_told_also_after_the_run(self) -> None:
+        with Run.begin() as run:
+            assert kept_of(run.id) == []
+            run.keep("one cluster")
+            run.keep("another")
+        assert (run.kept, kept_of(run.id)) == (True, ["one cluster", "another"])
+        forget(FakeEngine(), run.id)
+        assert kept_of(run.id) == []
 
     def test_ids_sort_by_time_and_the_host_stays(self) -> None:
         with Run.begin() as first, Run.begin() as second:
