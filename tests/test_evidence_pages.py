@@ -208,6 +208,11 @@ def test_a_fault_that_nothing_heals_goes_on_and_one_from_before_has_no_inject() 
     assert "no heal in this example" in after.words
 
 
+def test_the_name_of_a_fault_at_the_end_is_not_cut_off() -> None:
+    line = drawn(LogHistory().produce(1, "a", at=0).hit("a-fault-with-a-very-long-name" * 3, 1))
+    assert line.width > line.bars[0].x + 6 * len(line.bars[0].name)
+
+
 def test_phases_belong_to_the_fault_of_their_node() -> None:
     events = LogHistory().kill(1).kill(2).start(2).start(1).kill(1).events
     found = spells([event for event in events if isinstance(event, Fault)])

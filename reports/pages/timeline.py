@@ -141,7 +141,7 @@ def draw(history: History, told: Sequence[Told], steps: Sequence[Taken], place: 
     tops = {lane.name: lane for lane in lanes}
     marks = list(_marks(moments, tops))
     return TimeLine(
-        width=width,
+        width=max([width, *(bar.x + _label(bar) + 8 for bar in faults)]),
         height=y + BOTTOM,
         lanes=lanes,
         bands=list(_bands(leads, moments, tops, width)),
