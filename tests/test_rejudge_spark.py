@@ -10,22 +10,15 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.histories import history
 from conformance import rejudge
-from conformance.running.shard_writer import ShardWriter
-from history.events import End, History
+from history.events import History
 from history.observations import Observation
-from history.shards import SCHEMA, Column
-from history.store import HistoryWriter
+from history.shards import Column
 from reports import rejudge as again
 from reports.session import session
-from tests.sample_shards import RANGES
+from tests.sample_run import EXAMPLES, MACHINE, RUN, write_run
 
 pytestmark = pytest.mark.spark
-
-MACHINE = "kip101.log_machine.LogMachine"
-COLUMNS = [Column(label=v, version=v, image=v, image_id=v, ranges=RANGES) for v in ("3.9.2", "4.3.1")]
-RUN = "260101-000000-abcd"
 
 
 @pytest.fixture(scope="module")
@@ -34,41 +27,9 @@ def spark() -> Iterator[SparkSession]:
         yield started
 
 
-def _example(name: str, column: Column, seed: int) -> History:
-    made = history(name, 150, seed)
-    made.example = msgspec.structs.replace(made.example, check=MACHINE, column=column.label)
-    made.end = End(example=name, outcome="judged")
-    return made
-
-
-def _worker(out: Path, worker: str, examples: list[History]) -> None:
-    """Histories of one worker, and a shard for each column of what the judges say of them."""
-    with HistoryWriter(out / "histories" / RUN / f"{worker}.jsonl.zst") as writer:
-        for one in examples:
-            for line in (one.example, *one.events, *([one.end] if one.end else [])):
-                writer.write(line)
-    for column in COLUMNS:
-        shard = ShardWriter(
-            out / "shards", f"{worker}-{column.label}", column, schema=SCHEMA, kit="0", run=RUN, worker=worker,
-            topology="t", profile="quick", seed=1, rows={}, checks={},
-        )  # fmt: skip
-        for one in examples:
-            for said in rejudge.rejudge(one, column) if one.example.column == column.label else ():
-                shard.observation(**msgspec.structs.asdict(said), check=MACHINE)
-        shard.close()
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One worker with most examples, on two columns; small ones; one that was killed within an example."""
-    out = tmp_path_factory.mktemp("made") / "out"
-    _worker(out, "gw0", [_example(f"gw0-{n}", COLUMNS[n % 2], n) for n in range(12)])
-    for small in range(1, 4):
-        _worker(out, f"gw{small}", [_example(f"gw{small}-0", COLUMNS[small % 2], 100 + small)])
-    open_at_its_end = _example("gw4-1", COLUMNS[0], 105)
-    open_at_its_end.end = None
-    _worker(out, "gw4", [_example("gw4-0", COLUMNS[0], 104), open_at_its_end])
-    return out
+    return write_run(tmp_path_factory.mktemp("made") / "out")
 
 
 @pytest.fixture
@@ -129,7 +90,7 @@ def test_a_judge_that_raises_on_one_example_loses_no_other(spark: SparkSession, 
     assert (broken.shard, broken.check, broken.observations) == ("gw0-4.3.1", MACHINE, [])
     assert broken.error.endswith("ValueError: a bug of the judge on 4.3.1\n")
     assert "Traceback" in broken.error
-    assert len(rows) == 16
+    assert len(rows) == EXAMPLES - 1
     assert all(row.error == "" for row in rows.values())
     assert [name for name, row in rows.items() if not row.observations] == ["gw4-1"]
 
@@ -163,5 +124,5 @@ def test_examples_of_one_large_file_are_spread_over_tasks(spark: SparkSession, r
 def test_a_run_without_histories_has_nothing_to_judge(spark: SparkSession, run: Path) -> None:
     shutil.rmtree(run / "histories")
     told = list(rejudge.compared(spark, _uri(run)))
-    assert len(told) == 16
+    assert len(told) == EXAMPLES - 1
     assert all(line.endswith("its observations have no history") for line in told)
