@@ -46,16 +46,30 @@ def between_columns(seen: Seen, old: str, new: str) -> Difference:
 
 
 def between_matrices(old: Seen, new: Seen) -> list[Difference]:
-    """Each column that both have; where they share none and each has one, these two. Raises ReportError otherwise."""
-    shared = [(label, label) for label in new.kafka_versions if label in old.kafka_versions]
-    if not shared and len(old.kafka_versions) == len(new.kafka_versions) == 1:
-        shared = [(old.kafka_versions[0], new.kafka_versions[0])]
-    if not shared:
+    """Every pair of `pairs`. Raises ReportError if there is none."""
+    found = pairs(old, new)
+    if not found:
         raise ReportError(
             f"The two matrices share no column: the old one has {', '.join(old.kafka_versions)}, the new one "
             f"{', '.join(new.kafka_versions)}. Compare two columns of one matrix instead: report diff OLD NEW --matrix FILE."
         )
-    return [_difference(before, after, old.column(before), new.column(after)) for before, after in shared]
+    return [_difference(before, after, old.column(before), new.column(after)) for before, after in found]
+
+
+def pairs(old: Seen, new: Seen) -> list[tuple[str, str]]:
+    """Columns that stand for the same: of one label, or a user's image (`4.3.1@image`) beside the release of its version.
+
+    Where there are none and each matrix has one column, these two.
+    """
+    known = set(old.kafka_versions)
+    found = [
+        (name, label)
+        for label in new.kafka_versions
+        if (name := next((each for each in (label, label.split("@")[0]) if each in known), ""))
+    ]
+    if not found and len(old.kafka_versions) == len(new.kafka_versions) == 1:
+        return [(old.kafka_versions[0], new.kafka_versions[0])]
+    return found
 
 
 def _difference(old: str, new: str, before: Mapping[str, SeenCell], after: Mapping[str, SeenCell]) -> Difference:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from conformance.catalogue.deviations import Deviation
 from conformance.judges.verdicts import VERDICTS
-from reports.differences import TURNS, Difference, Moved, Turn, between_matrices
+from reports.differences import TURNS, Difference, Moved, Turn, between_matrices, pairs
 from reports.findings import Finding, findings
 from reports.matrix import Cell, Matrix
 from reports.shown import ALARMING, GLYPHS, MEANINGS, TICKETS, Group, by_kip, problems
@@ -73,6 +73,9 @@ def _counts(matrix: Matrix) -> Iterator[str]:
 
 def _changes(matrix: Matrix, baseline: Seen, shown: int) -> Iterator[str]:
     """What got worse and better since, row by row; all else as a count."""
+    if not pairs(baseline, seen(matrix)):
+        yield f"### The baseline has none of these columns: it is of {_safe(', '.join(baseline.kafka_versions))}"
+        return
     differences = between_matrices(baseline, seen(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned(turn)] for turn in TURNS}
     yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"

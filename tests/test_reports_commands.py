@@ -101,6 +101,16 @@ def test_diff_of_two_files_compares_the_columns_they_share(
     assert cell(found, NEW).verdict == "violated"
 
 
+def test_matrices_that_share_no_column_are_not_compared(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_bytes(encode(matrix(Pooled(), "4.5.0", "4.6.0")))
+    code, lines = _called(capsys, "diff", file, elsewhere)
+    assert code == 2
+    assert "share no column: the old one has 3.9.2, 4.3.1, the new one 4.5.0, 4.6.0" in lines[0]
+
+
 def test_diff_reads_what_a_kit_of_another_day_wrote(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from conformance.catalogue import shipped
@@ -17,7 +18,7 @@ from conformance.catalogue.deviations import Deviation
 from conformance.judges.verdicts import VERDICTS, Verdict
 from reports import terminal
 from reports.badges import badges, file_of
-from reports.errors import ReportError
+from reports.differences import pairs
 from reports.findings import findings
 from reports.insights import Insights
 from reports.junit import OUTCOMES, junit
@@ -136,9 +137,19 @@ def test_changes_since_a_baseline_are_told_by_row(twelve: Matrix) -> None:
     assert "baseline" not in markdown(twelve)
 
 
-def test_a_baseline_without_a_shared_column_is_refused(twelve: Matrix) -> None:
-    with pytest.raises(ReportError, match=r"share no column: the old one has 4\.5\.0"):
-        markdown(twelve, seen(matrix(Pooled(), "4.5.0")))
+def test_a_baseline_without_a_shared_column_is_said_to_be_one(twelve: Matrix) -> None:
+    text = markdown(twelve, seen(matrix(Pooled(), "4.5.0", "4.6.0")))
+    assert "### The baseline has none of these columns: it is of 4.5.0, 4.6.0\n" in text
+
+
+def test_a_users_image_is_compared_with_the_release_of_its_version_unless_it_was_there(twelve: Matrix) -> None:
+    image = "4.3.1@mine:1"
+    now = seen(matrix(Pooled(), "4.3.1", label=image))
+    assert pairs(seen(twelve), now) == [("4.3.1", image)]
+    assert pairs(now, now) == [(image, image)]
+    both = msgspec.structs.replace(now, kafka_versions=["4.3.1", image])
+    assert pairs(both, now) == [(image, image)]
+    assert pairs(both, both) == [("4.3.1", "4.3.1"), (image, image)]
 
 
 # JUnit
