@@ -20,6 +20,7 @@ from reports.files import Folder
 from reports.insights import TrendPoint
 from reports.intake import Intake, ShardSummary, take_in
 from reports.matrix import Matrix, Pooled, build
+from reports.merge import merge
 from reports.normalise import LINES
 from reports.session import session
 from tests.sample_matrix import ROW, all_cases, checks
@@ -172,6 +173,31 @@ def test_what_counts_for_nothing_is_kept_in_quarantine_with_its_reason(spark: Sp
     assert "torn" in found[0].reason
 
 
+def test_a_merge_shows_what_each_run_saw_by_itself(spark: SparkSession, tmp_path: Path) -> None:
+    """Two runs share a column, which is red as a whole; one of them saw nothing wrong."""
+    good = ShardBuilder("a", checks=all_checks(), run=NIGHT).satisfy(shipped()[ROW]).finish()
+    bad = (
+        ShardBuilder("b", checks=all_checks(), run=LATER)
+        .observe(ROW, "consumer", "violated", 2)
+        .end_check(ROW)
+        .finish()
+    )
+    good.write(tmp_path / "one")
+    for shard in (good, bad):
+        shard.write(tmp_path / "both")
+    uri = str(tmp_path / "archive")
+    both = merge(spark, str(tmp_path / "both"), shipped(), [], archive=uri)
+    seen = [(point.run, point.verdict, point.violations) for point in both.insights.trend if point.requirement == ROW]
+    assert seen == [(NIGHT, "satisfied", 0), (LATER, "violated", 2)]
+    assert next(cell.verdict for cell in both.matrix.cells if cell.requirement == ROW) == "violated"
+    one = merge(spark, str(tmp_path / "one"), shipped(), [], archive=str(tmp_path / "other"))
+    alone = [(point.run, point.verdict) for point in one.insights.trend if point.requirement == ROW]
+    assert alone == [(NIGHT, "satisfied")]
+    assert [filed.outcome for filed in (*both.filed, *one.filed)] == ["added"] * 3
+
+
 def test_a_place_that_spark_cannot_open_is_told_with_the_way_out(spark: SparkSession) -> None:
-    with pytest.raises(ReportError, match=r"'nowhere://host/archive' can't be opened .*No FileSystem.* such as file:///"):
+    with pytest.raises(
+        ReportError, match=r"'nowhere://host/archive' can't be opened .*No FileSystem.* such as file:///"
+    ):
         Folder(spark, "nowhere://host/archive")
