@@ -230,7 +230,7 @@ def test_a_row_s_page_tells_all_of_it_without_a_script(made: Merged, pages: dict
     row, page = shipped()[ROW], row_page(pages)
     wanted = [
         row.title, row.statement, row.section, f"KIP-{row.kip}", row.level, row.kind, f"check-{ROW}", "KAFKA-1",
-        "Broken since 4.3.1 (3.9.2 was good), not mended.", f"Violated on 4.3.1, {IMAGE}; satisfied on 3.9.2.",
+        "Broken since 4.3.1 (3.9.2 was good), last seen in 4.3.1.", f"Violated on 4.3.1, {IMAGE}; satisfied on 3.9.2.",
             "2 violated", "5 held", "3 inputs, 5 examples",
         "2026-11-20", "2 / 3", "1 healed", "7", "no answer told",
         *(case.about for case in row.cases), *row.mutants,
@@ -244,7 +244,7 @@ def test_from_the_index_to_what_breaks_since_when_and_how_to_see_it_is_one_click
     assert pages["index.html"].values("a", "href").count(f"rows/{ROW}.html") == 2
     text = " ".join(row_page(pages).text.split())
     for told in (
-        "Broken since 4.3.1 (3.9.2 was good), not mended.",
+        "Broken since 4.3.1 (3.9.2 was good), last seen in 4.3.1.",
         f"./kit python -m conformance.bisect {ROW}",
         "./kit pytest --kafka-version 4.3.1 --replay out/evidence/x/1/schedule.json",
     ):
@@ -361,14 +361,15 @@ def test_ranges_are_put_in_words(versions: str, words: str) -> None:
     ("first_bad", "last_good", "first_good", "words"),
     [
         ("", "", "", ""),
-        ("3.3.2", "", "", "Since 3.3.2 or before, not mended"),
+        ("3.3.2", "", "", "Since 3.3.2 or before, last seen in 4.1.1"),
         ("3.3.2", "", "4.0.2", "Since 3.3.2 or before, mended in 4.0.2"),
         ("4.0.2", "3.9.2", "4.3.1", "Since 4.0.2 (3.9.2 was good), mended in 4.3.1"),
     ],
 )
 def test_since_when_is_put_in_words(first_bad: str, last_good: str, first_good: str, words: str) -> None:
+    bad = ["3.3.2", "4.1.1"] if first_bad else []
     firsts = Firsts(
-        requirement=ROW, bad=[], good=[], first_bad=first_bad, last_good=last_good, first_good=first_good
+        requirement=ROW, bad=bad, good=[], first_bad=first_bad, last_good=last_good, first_good=first_good
     )  # fmt: skip
     assert since(firsts) == words
 

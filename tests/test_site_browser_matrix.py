@@ -103,7 +103,7 @@ def test_a_query_that_somebody_typed_counts_like_the_hash(site: Site) -> None:
 def test_a_count_leads_to_its_rows_and_a_link_to_a_hidden_row_shows_it(site: Site) -> None:
     with site.visit() as page:
         page.locator(".counts td.violated a").click()
-        page.wait_for_function("document.querySelectorAll('tr.row:not([hidden])').length === 1")
+        page.wait_for_function("() => document.querySelectorAll('tr.row:not([hidden])').length === 1")
         assert page.locator("[name=on]").input_value() == BAD
         page.evaluate("location.hash = 'm-KIP101-INV-01'")
         page.locator("#m-KIP101-INV-01").wait_for(state="visible")

@@ -27,4 +27,4 @@ def since(firsts: Firsts) -> str:
     if not firsts.first_bad:
         return ""
     began = f"Since {firsts.first_bad} " + (f"({firsts.last_good} was good)" if firsts.last_good else "or before")
-    return f"{began}, " + (f"mended in {firsts.first_good}" if firsts.first_good else "not mended")
+    return f"{began}, " + (f"mended in {firsts.first_good}" if firsts.first_good else f"last seen in {firsts.bad[-1]}")
