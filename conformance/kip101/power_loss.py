@@ -85,7 +85,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
 # --- and their controller
 
 
-@scenario("SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["broker-and-controller"], records=integers(1, 3))
+@scenario("SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["all-nodes"], records=integers(1, 3))
 def all_nodes_without_power(power: Power, records: int) -> Generator[Said, None, None]:
     """Brokers and controller die, and a leader is back before anybody has fenced it; one record is lost.
 
@@ -99,7 +99,7 @@ def all_nodes_without_power(power: Power, records: int) -> Generator[Said, None,
     alone.disk(before.leader).cut(written[-1].offset)
     power.start_controllers()
     alone.start(before.leader)
-    yield from new_epoch(alone, before, "broker-and-controller")
+    yield from new_epoch(alone, before, "all-nodes")
     for name in bench.brokers:
         if name != bench.name_of(before.leader):
             bench.start(name)
