@@ -71,8 +71,8 @@ def torn(draw: st.DrawFn, label: str) -> Files:
         place = draw(st.integers(1, len(shard)))
         ends = [line[: draw(st.integers(50, len(line)))] for line in shard[place : place + 1]]
         files.append(b"".join([*shard[:place], *ends]))
-        if shard[place + 1 :] and draw(st.booleans()):
-            files.append(b"".join(shard[place + 1 :]))
+        kept = draw(st.booleans())
+        files += [b"".join(shard[place + 1 :])] if kept and shard[place + 1 :] else []
     return files
 
 
