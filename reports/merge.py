@@ -20,6 +20,7 @@ from reports.archived import trend
 from reports.insights import TABLES, Insights, TrendPoint, assemble
 from reports.intake import Intake, ShardSummary, take_in
 from reports.matrix import Matrix, Pooled, build
+from reports.once import Once, once
 from reports.tables.changes import changes, columns, runs
 from reports.tables.coverage import coverage
 from reports.tables.firsts import firsts
@@ -56,9 +57,9 @@ def merge(
     Raises ReportError for a folder without shards, shards that nobody can read, and a column with two images.
     """
     texts = read.read_text(spark, folder)
-    lines = validate.classify(read.parse(texts)).persist()
-    try:
-        summaries, empty = _summaries(lines), read.empty_files(spark, folder)
+    with once(validate.classify(read.parse(texts))) as distinct:
+        lines = distinct.lines
+        summaries, empty = _summaries(distinct), read.empty_files(spark, folder)
         intake = take_in(summaries, catalogue, empty)
         tables = _Tables(spark, lines, intake, catalogue)
         found = tables.collect()
@@ -75,8 +76,7 @@ def merge(
         if parquet:
             tables.write(parquet)
             _write_answers(spark, cells, insights, parquet)
-    finally:
-        lines.unpersist()
+        tables.alike.unpersist()
     return Merged(matrix=matrix, insights=insights, filed=filed)
 
 
@@ -100,8 +100,8 @@ def _as_json(name: str, table: DataFrame) -> DataFrame:
     return table.select(F.lit(name).alias("table"), content.alias("content"))
 
 
-def _summaries(lines: DataFrame) -> list[ShardSummary]:
-    return [msgspec.convert(row, ShardSummary) for row in _collected(validate.summarise(lines))]
+def _summaries(found: Once) -> list[ShardSummary]:
+    return [msgspec.convert(row, ShardSummary) for row in _collected(validate.summarise(found.lines, found.doubtful))]
 
 
 class _Tables:
@@ -113,7 +113,8 @@ class _Tables:
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
         usable = tally.usable(lines, shards)
         self.observations = tally.observations(usable, outdated)
-        self.cases = tally.cases(self.observations)
+        self.alike = tally.alike(self.observations).persist()
+        self.cases = tally.cases(self.alike)
         replays = tally.replays(usable, outdated)
         examples = tally.examples(usable, outdated)
         faults = tally.faults(examples)
@@ -122,11 +123,11 @@ class _Tables:
         )
         self.small = {
             "violations": tally.violations(self.observations),
-            "paths": tally.paths(self.observations, replays),
+            "paths": tally.paths(self.alike, replays),
             "replays": tally.replayed(replays),
-            "checks": tally.checks(usable, self.observations, outdated),
+            "checks": tally.checks(usable, self.alike, outdated),
             "faults": faults,
-            "wavering": wavering(self.observations),
+            "wavering": wavering(self.alike),
             "coverage": coverage(applicable, self.cases, examples, faults),
             "premises": premises(usable),
             "spent": spent(usable),
@@ -141,8 +142,8 @@ class _Tables:
         return found
 
     def write(self, folder: str) -> None:
-        kept = self.observations.repartition("kafka_version").sortWithinPartitions("shard", "n")
-        kept.write.mode("overwrite").partitionBy("kafka_version").parquet(f"{folder}/observations")
+        # As they were read: a task has lines of a shard or two. To bring each column together would move them all once more.
+        self.observations.write.mode("overwrite").partitionBy("kafka_version").parquet(f"{folder}/observations")
         _write(self.cases.coalesce(1).sort("kafka_version", "requirement", "case"), f"{folder}/tallies")
 
 

@@ -48,10 +48,10 @@ def no_shards(folder: str) -> ReportError:
 
 
 def parse(texts: DataFrame) -> DataFrame:
-    """Distinct lines, each as `text` beside its fields; a line that stands in several files counts once."""
+    """Lines, each as `text` beside its fields; blank ones are none. `reports.once` keeps one of each."""
     bare = texts.select(F.trim("text", F.lit(_AROUND)).alias("text"))
-    distinct = bare.where("text != ''").distinct()
-    return distinct.select("text", F.from_json("text", line_schema(), _JSON).alias("line")).select("text", "line.*")
+    lines = bare.where("text != ''")
+    return lines.select("text", F.from_json("text", line_schema(), _JSON).alias("line")).select("text", "line.*")
 
 
 def empty_files(spark: SparkSession, folder: str) -> bool:

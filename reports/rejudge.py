@@ -179,7 +179,7 @@ def said(spark: SparkSession, shards: str) -> DataFrame:
     lines = validate.classify(read.parse(read.read_text(spark, shards))).where("whole and type = 'observation'")
     empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
     fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]
-    numbered = F.sort_array(F.collect_list(F.struct("n", F.struct(*fields).alias("observation"))))
+    numbered = F.sort_array(F.collect_set(F.struct("n", F.struct(*fields).alias("observation"))))
     told = lines.groupBy("shard", "example").agg(numbered.alias("numbered"))
     return told.select("shard", "example", F.col("numbered.observation").alias("observations"))
 

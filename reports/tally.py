@@ -40,21 +40,29 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
     return _current(seen, outdated)
 
 
-def cases(observations: DataFrame) -> DataFrame:
+def alike(observations: DataFrame) -> DataFrame:
+    """Observations that differ in number, events or words only, as one with their number, `times`: a twentieth of them."""
+    told = ("case", "check", "result", "shard", "example", "inputs", "variant", "history", "evidence")
+    return observations.groupBy(*CELL, *told).agg(F.count("*").alias("times"))
+
+
+def cases(alike: DataFrame) -> DataFrame:
     """Counts per case, as `conformance.judges.verdicts.CaseTally`; `wavering` is meant for probes only."""
     key = [*CELL, "case"]
-    counts = observations.groupBy(*key).agg(
-        *[F.count_if(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
+    counts = alike.groupBy(*key).agg(
+        *[_times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
         F.count_distinct("inputs").alias("inputs"),
         F.count_distinct("shard", "example").alias("examples"),
     )
     tries = (
-        observations.where("variant != ''")
-        .groupBy(*key, "check", "inputs")
-        .agg(F.count_distinct("variant").alias("answers"))
+        alike.where("variant != ''").groupBy(*key, "check", "inputs").agg(F.count_distinct("variant").alias("answers"))
     )
     wavering = tries.where("answers > 1").select(*key).distinct().withColumn("wavering", F.lit(True))
     return counts.join(wavering, key, "left").fillna(False, "wavering")
+
+
+def _times(condition: Column) -> Column:
+    return F.sum(F.when(condition, F.col("times")).otherwise(0))
 
 
 def violations(observations: DataFrame) -> DataFrame:

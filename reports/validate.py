@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -34,22 +36,37 @@ def _one() -> Column:
     return F.is_valid_utf8("text") & F.endswith("text", F.lit("}")) & ~F.contains("text", F.lit(_GLUED))
 
 
-def summarise(lines: DataFrame) -> DataFrame:
-    """One row per shard id, as `reports.intake.ShardSummary`; lines that tell no shard are summed up under ''."""
+def summarise(lines: DataFrame, doubtful: Sequence[str] | None = None) -> DataFrame:
+    """One row per shard id, as `reports.intake.ShardSummary`; lines that tell no shard are summed up under ''.
+
+    Only in `doubtful` shards (None: in all) may different lines carry one number.
+    """
     whole = F.col("whole")
     is_header, is_footer = whole & (F.col("type") == "header"), whole & (F.col("type") == "footer")
-    kinds = [part for kind in KINDS for part in (F.lit(kind), F.count_if(whole & (F.col("type") == kind)))]
-    return lines.groupBy("shard").agg(
+    kinds = [F.count_if(whole & (F.col("type") == kind)).alias(f"of {kind}") for kind in KINDS]
+    counts = lines.groupBy("shard").agg(
         F.count_if(whole).alias("lines"),
         F.count_if(~whole).alias("bad"),
-        F.count_distinct(F.when(whole, F.col("n"))).alias("numbers"),
         F.min(F.when(whole, F.col("n"))).alias("first"),
         F.max(F.when(whole, F.col("n"))).alias("last"),
         F.min(F.when(is_footer, F.col("n"))).alias("footer"),
         F.count_if(is_header).alias("headers"),
-        F.min(F.when(is_header, F.col("text"))).alias("header"),
         F.min("foreign").alias("foreign"),
-        F.max("column_label").alias("label"),
-        F.create_map(*kinds).alias("kinds"),
-        F.min_by("counts", F.when(is_footer, F.col("n"))).alias("counted"),
+        *kinds,
     )
+    # Apart, since what texts are aggregated by is sorted first: these are few.
+    told = (
+        lines.where(~whole | is_header | is_footer)
+        .groupBy("shard")
+        .agg(
+            F.min(F.when(is_header, F.col("text"))).alias("header"),
+            F.max("column_label").alias("label"),
+            F.min_by("counts", F.when(is_footer, F.col("n"))).alias("counted"),
+        )
+    )
+    several = lines if doubtful is None else lines.where(F.col("shard").isin(list(doubtful)))
+    numbers = several.where(whole).groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
+    found = counts.join(told, "shard", "left").join(numbers, "shard", "left")
+    by_kind = F.create_map(*(part for kind in KINDS for part in (F.lit(kind), F.col(f"of {kind}"))))
+    filled = {"kinds": by_kind, "numbers": F.coalesce("numbers", "lines"), "label": F.coalesce("label", F.lit(""))}
+    return found.withColumns(filled).drop(*(f"of {kind}" for kind in KINDS))
