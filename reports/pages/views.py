@@ -157,7 +157,9 @@ def findings(groups: Iterable[GroupView], newest: str) -> list[Findings]:
     still = [view for view in broken if view.cells[-1].verdict == "violated"]
     parts = [
         Findings(heading=f"Broken in {newest}, the newest column", rows=still),
-        Findings(heading=f"Broken before, not seen broken in {newest}", rows=[view for view in broken if view not in still]),
+        Findings(
+            heading=f"Broken before, not seen broken in {newest}", rows=[view for view in broken if view not in still]
+        ),
         Findings(heading="Answered in more than one way", rows=[view for view in views if view.worst == "flaky"]),
     ]
     return [part for part in parts if part.rows]
