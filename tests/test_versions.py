@@ -86,10 +86,10 @@ def test_a_range_written_backwards_is_refused() -> None:
 
 def test_the_file_lists_the_newest_patch_of_each_minor_first() -> None:
     minors = tomllib.loads(Path("fixtures/versions.toml").read_text())["minors"]
-    for minor, patches in minors.items():
-        numbers = [tuple(map(int, patch.split("."))) for patch in patches]
+    for minor, listed in minors.items():
+        numbers = [tuple(map(int, patch.split("."))) for patch in listed]
         assert numbers == sorted(numbers, reverse=True)
-        assert all(patch.startswith(f"{minor}.") for patch in patches)
+        assert all(patch.startswith(f"{minor}.") for patch in listed)
     assert newest_patches() == EVERY_MINOR
     assert newest() == EVERY_MINOR[-1]
     assert set(EVERY_MINOR) < set(released())

@@ -7,6 +7,7 @@ and each is narrowed down. What lies between neighbours that agree is not looked
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -41,7 +42,7 @@ def changes(versions: Sequence[str], told: Mapping[str, Told]) -> list[Change]:
     telling = [(place, version) for place, version in enumerate(versions) if told.get(version)]
     return [
         Change(before=before, first=first, becomes=told[first], between=list(versions[low + 1 : high]))
-        for (low, before), (high, first) in zip(telling, telling[1:], strict=False)
+        for (low, before), (high, first) in pairwise(telling)
         if told[before] != told[first]
     ]
 
