@@ -60,7 +60,12 @@ class Option(msgspec.Struct, frozen=True):
 
 
 OPTIONS = (
-    Option("--kafka-version", "a version, a range such as 3.9..4.3, all, or released (every patch); repeatable", "append", "V"),
+    Option(
+        "--kafka-version",
+        "a version, a range such as 3.9..4.3, all, or released (every patch); repeatable",
+        "append",
+        "V",
+    ),
     Option("--kafka-image", "an image of your own with a Kafka in /opt/kafka/libs", metavar="IMAGE"),
     Option("--kafka-home", "a built or unpacked Kafka of your own", metavar="DIR|TGZ"),
     Option("--feature", "a feature level to format with, NAME=LEVEL; repeatable", "append", "NAME=LEVEL"),
