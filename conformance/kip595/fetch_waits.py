@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 
 from conformance.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip595.fetching import log_end
-from conformance.rigs.mixed import MIXED
+from conformance.rigs.mixed import MIXED, Mixed
 from conformance.rigs.quorum import FAR, QUORUM, Quorum, took
 from fixtures.wire.log import FetchedPartition
 from fixtures.wire.quorum import METADATA
@@ -54,11 +54,12 @@ def divergence_is_told_at_once(quorum: Quorum, by: int, wait: int, expected: str
 
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], by=integers(1, FAR), wait=integers(1000, 1500))
-def snapshot_is_named_at_once(quorum: Quorum, by: int, wait: int, expected: str) -> Generator[Said, None, None]:
+def snapshot_is_named_at_once(quorum: Mixed, by: int, wait: int, expected: str) -> Generator[Said, None, None]:
     """The same for an answer that names a snapshot: to a log that ends before the epochs of all snapshots.
 
     At an offset that no append passes meanwhile, since that ends the wait of every fetch.
     """
+    yield premise(quorum.has_snapshot(), "a snapshot after epoch 0")
     seen = waited(quorum, log_end(quorum) + 1000 + by, wait, last=0)
     yield premise(seen.answer.snapshot_id is not None, "a snapshot named")
     yield in_time(seen, wait, expected)
