@@ -4,7 +4,7 @@ Writes what today's judges say and compares it with what the shards hold: DIR/re
 With `--spark` the same on all cores, or on the master that is named, as Parquet below DIR/rejudged/parquet. On a cluster:
 
     python -m zipfile -c kit.zip history fixtures strategies conformance reports
-    spark-submit --master MASTER --py-files kit.zip conformance/rejudge.py DIR --spark
+    spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
 
 The exit code is 0 when both are the same, 1 when a judge now says something else (or raises, which loses no other example), 2
 for wrong use, 3 when Spark does not start.

@@ -41,6 +41,13 @@ class Folder:
         while found.hasNext():
             yield str(found.next().getPath().toUri().getPath())[start:]
 
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """The name and the bytes of every file below, in no order; a reader of Spark's passes over those that are empty."""
+        found = self._files.listFiles(self._root, True)
+        while found.hasNext():
+            file = found.next()
+            yield str(file.getPath().getName()), int(file.getLen())
+
     def move(self, source: str, target: str) -> bool:
         """Moves a file at once; False if there is one already at `target`, which then stays."""
         to = self._path(target)

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.errors import ReportError
+from reports.files import Folder
 from reports.schema import UNREADABLE, line_schema
 
 SHARDS = "*.jsonl"
@@ -56,5 +57,4 @@ def parse(texts: DataFrame) -> DataFrame:
 
 def empty_files(spark: SparkSession, folder: str) -> bool:
     """Is there a shard file without a single byte? Its worker died, or a disk was full, before the header was written."""
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", True).option("pathGlobFilter", SHARDS)
-    return not reader.load(folder).where("length = 0").select("path").isEmpty()
+    return any(not size and name.endswith(SHARDS.removeprefix("*")) for name, size in Folder(spark, folder).sizes())

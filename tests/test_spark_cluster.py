@@ -70,7 +70,7 @@ def test_a_merge_on_the_cluster_gives_the_bytes_of_one_machine(spark_cluster: Cl
 def test_judging_again_on_the_cluster_gives_the_bytes_of_one_process(
     spark_cluster: Cluster, code: Path, run: Path
 ) -> None:
-    done = spark_cluster.submit(code, ROOT / "conformance" / "rejudge.py", run, "--spark")
+    done = spark_cluster.submit(code, ROOT / "conformance" / "submit" / "rejudge.py", run, "--spark")
     assert (done.returncode, done.stdout) == (0, "the same observations, byte for byte\n"), done.stderr
     rows = parquet.read_table(run / "rejudged" / "parquet").to_pylist()
     assert len(rows) == EXAMPLES
