@@ -200,6 +200,8 @@ class TestRealRegistry:
         self, client: docker.DockerClient, registry: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(pull.REGISTRY_VARIABLE, registry)
+        # An image of the kit's own that is present would be taken first.
+        monkeypatch.setattr(sources, "own_tag", lambda version: f"kafka-conformance/test:{version}")
         with (
             pushed(client, f"{registry}/apache/kafka:3.3.1", "3.3.0"),
             pytest.raises(ImageUnavailable, match=r"holds Kafka 3\.3\.0, not 3\.3\.1"),

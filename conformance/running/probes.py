@@ -40,11 +40,16 @@ class ProbeRun(CheckRun):
         for case in self.cases(self.standing().column):
             for round in range(ROUNDS):
                 for drawn in self._drawn(case, round):
-                    if self.gave_up:
+                    if self.gave_up or self._time_is_up():
                         return
                     self.example(case, drawn)
                 if self._at_floor(case):
                     break
+
+    def _time_is_up(self) -> bool:
+        """Between examples, not only before the first: those of a schedule take minutes together."""
+        self.cut_off = self._examples > 0 and self.lab.time_left() <= 0
+        return self.cut_off
 
     def cases(self, column: Column) -> list[str]:
         """The cases to run for; one empty one for a probe that says itself which it observes; none if no row applies."""
