@@ -28,7 +28,7 @@ from history.shards import CheckLine, ExampleLine, ObservationLine
 from history.store import HistoryWriter, read_histories
 from tests.fake_cluster import TOPOLOGY
 from tests.fake_faults import Recorded
-from tests.fake_lab import IMAGE, Play, faults_on, of
+from tests.fake_lab import IMAGE, FakeLab, Play, faults_on, of
 
 ROW = "KIP320-FETCH-02"
 
@@ -319,3 +319,12 @@ def test_columns_share_their_time(tmp_path: Path, state: Path, monkeypatch: pyte
         lab.timed(lambda: None)
         assert lab.time_left() == 210
         lab.close()
+
+
+def test_time_is_looked_at_between_examples(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a schedule take minutes together: the second of five does not begin when the first took all there was."""
+    left = iter([1.0, 0.0])
+    monkeypatch.setattr(FakeLab, "time_left", lambda self: next(left, 0.0))
+    _, shard, _ = play(check_of(holds, examples=5), [[]])
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.examples) == ("cut-off", 1)

@@ -52,6 +52,12 @@ def file(found: Matrix, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines as they are: a worker's terminal is said to have 80 columns."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def _called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, list[str]]:
     code = entry.main([str(argument) for argument in arguments])
     out, err = capsys.readouterr()
