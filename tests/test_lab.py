@@ -18,7 +18,7 @@ from conformance.machines import KafkaMachine, MachineCheck
 from conformance.running import lab as lab_module
 from conformance.running.lab import REPLACED_NOTE, Lab
 from conformance.running.settings import Settings
-from fixtures.errors import KitError
+from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.fault import Unavailable
 from fixtures.faults.injector import Injected, Unhealed, Unwitnessed
 from fixtures.runs import Run
@@ -328,3 +328,31 @@ def test_time_is_looked_at_between_examples(play: Play, monkeypatch: pytest.Monk
     _, shard, _ = play(check_of(holds, examples=5), [[]])
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.examples) == ("cut-off", 1)
+
+
+def test_a_boot_is_tried_again_after_trouble_of_the_engine_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    troubles: list[KitError] = []
+
+    class Booting:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def boot(self) -> Booting:
+            if troubles:
+                raise troubles.pop(0)
+            return self
+
+    monkeypatch.setattr(lab_module, "KRaftCluster", Booting)
+    with Run.begin() as run:
+        lab = Lab(Settings(versions=[], out=str(tmp_path)), run, "gw0", {"4.3.1": IMAGE})
+        troubles += [EngineTrouble("the engine did not answer")]
+        assert isinstance(lab._booted(IMAGE, TOPOLOGY), Booting)
+        troubles += [KitError("a node ended"), KitError("never tried")]
+        with pytest.raises(KitError, match="a node ended"):
+            lab._booted(IMAGE, TOPOLOGY)
+        troubles[:] = [EngineTrouble("busy"), EngineTrouble("busy for ever")]
+        with pytest.raises(EngineTrouble, match="busy for ever"):
+            lab._booted(IMAGE, TOPOLOGY)
+        lab.close()

@@ -88,7 +88,7 @@ class Checked:
 
 def test_what_a_check_leaves_broken_is_healed_and_its_history_needs_no_cluster(run: Run, tmp_path: Path) -> None:
     done = Checked(leaves_a_follower_dead, run, tmp_path)
-    assert [example.outcome for example in done.examples] == ["judged"] * 3, done.examples
+    assert [example.outcome for example in done.examples] == ["judged"] * 3, done.line
     assert {name: count.healed for name, count in done.examples[0].faults.items()} == {
         "kill": 1,
         "pause-past-fencing": 1,
@@ -101,5 +101,5 @@ def test_what_a_check_leaves_broken_is_healed_and_its_history_needs_no_cluster(r
 def test_a_cluster_that_stays_broken_is_replaced(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab_module, "READY_AGAIN_WITHIN", 3.0)
     done = Checked(freezes_a_broker_once, run, tmp_path)
-    assert [example.outcome for example in done.examples] == ["error", "judged", "judged"], done.examples
+    assert [example.outcome for example in done.examples] == ["error", "judged", "judged"], done.line
     assert f"{REPLACED_NOTE}: KitError: {broken[0]} is paused" in done.line.detail

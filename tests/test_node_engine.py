@@ -5,9 +5,12 @@ from typing import Any
 
 import docker.errors
 import pytest
+import requests
 
 from fixtures.cluster import node as module
+from fixtures.cluster.extras import NO_EXTRAS
 from fixtures.cluster.node import Node
+from fixtures.cluster.topology import Member, Topology
 from fixtures.errors import EngineTrouble
 
 
@@ -52,3 +55,38 @@ def test_anything_else_is_told_at_once() -> None:
     with pytest.raises(EngineTrouble, match="pausing broker-1 failed, the engine says: no such container"):
         node_on(container).pause()
     assert container.pauses == 1
+
+
+class Engine:
+    """Makes the container, and then says nothing until the call is given up."""
+
+    def __init__(self, name: str) -> None:
+        self.there = {name}
+
+    @property
+    def containers(self) -> "Engine":
+        return self
+
+    def get(self, name: str) -> "Engine":
+        if name not in self.there:
+            raise docker.errors.NotFound(name)
+        return self
+
+    def remove(self, **_: object) -> None:
+        self.there.clear()
+
+
+def test_a_container_that_the_engine_made_without_saying_so_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(*_: object) -> None:
+        raise requests.exceptions.ReadTimeout("read timed out")
+
+    node: Any = node_on(None)
+    node.member = Member(name="broker-1", id=1, role="broker")
+    node._topology = Topology(name="one", brokers=1)
+    node._volume, node.host_ports, node.extras = "run-broker-1", {}, NO_EXTRAS
+    node._client = engine = Engine("run-broker-1")
+    monkeypatch.setattr(module, "_start_with", silent)
+    monkeypatch.setattr(Node, "_described", lambda _: None)
+    with pytest.raises(EngineTrouble, match="starting broker-1 failed, the engine did not answer: read timed out"):
+        node._run_container({})
+    assert not engine.there

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from conformance.running.progress import Progress
 from conformance.running.settings import Settings
 from conformance.running.shard_writer import ShardWriter
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.errors import KitError
+from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.watch import Watch
 from fixtures.images import Image
 from fixtures.runs import Run
@@ -77,14 +78,19 @@ class Lab:
 
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
         image = self.images[key[0]]
-        cluster = KRaftCluster(fitted(topology, image.version, self.settings.features), image, self.run)
         try:
-            cluster.boot()
+            cluster = self._booted(image, fitted(topology, image.version, self.settings.features))
         except KitError as error:
             self._failed[key] = f"the {topology.name} cluster never came up: {error}"
             raise
         column = column_of(key[0], image, cluster.ranges())
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
+
+    def _booted(self, image: Image, topology: Topology) -> KRaftCluster:
+        """Another try after trouble of the engine, such as a busy disk, which says nothing about this Kafka."""
+        with suppress(EngineTrouble):
+            return KRaftCluster(topology, image, self.run).boot()
+        return KRaftCluster(topology, image, self.run).boot()
 
     def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False) -> str:
         """After an example: what it left broken is taken back, and the cluster seen to be whole.
