@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
 from fixtures.cluster import Topology
 from fixtures.cluster.config import DATA
 from fixtures.faults.lab import QUICK
@@ -18,7 +24,32 @@ COMBINED = Topology(
     brokers=1,
     config={**PROMPT_GROUPS, "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"},
 )
-"""One combined node: nearly all of KIP-360 and KIP-1251. Timed-out transactions are looked for ten times a second."""
+"""One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second."""
+
+GROUPS = msgspec.structs.replace(COMBINED, name="groups")
+"""The same where the consumer protocol (KIP-848) can be spoken: KIP-1251.
+
+A cluster of its own only in releases in which the protocol has to be switched on: that brings another group coordinator,
+which is not the one that their users have, and others' rows are not about it.
+"""
+
+
+def fitted(topology: Topology, version: str, features: Mapping[str, str] = MappingProxyType({})) -> Topology:
+    """What a topology is in this version, with the user's feature levels."""
+    if topology.name == GROUPS.name:
+        topology = _speaking_the_consumer_protocol(version)
+    return msgspec.structs.replace(topology, features={**topology.features, **features})
+
+
+def _speaking_the_consumer_protocol(version: str) -> Topology:
+    if not re.match(r"3\.[789]\b", version):
+        return COMBINED
+    opted_in = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+    if version.startswith("3.7."):
+        # ConsumerGroupDescribe, which premises are read back with, is the one API that 3.7 has and doesn't offer.
+        opted_in["unstable.api.versions.enable"] = "true"
+    return msgspec.structs.replace(GROUPS, config={**GROUPS.config, **opted_in})
+
 
 CLUSTER = Topology(name="cluster", controllers=1, brokers=3)
 """One controller and three brokers: KIP-101 and KIP-320."""

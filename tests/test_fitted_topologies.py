@@ -2,8 +2,7 @@
 
 import pytest
 
-from conformance.running.lab import fitted
-from conformance.topologies import CLUSTER, COMBINED
+from conformance.topologies import CLUSTER, COMBINED, GROUPS, fitted
 
 OPT_IN = "group.coordinator.rebalance.protocols"
 UNSTABLE = "unstable.api.versions.enable"
@@ -11,13 +10,24 @@ UNSTABLE = "unstable.api.versions.enable"
 
 @pytest.mark.parametrize(
     ("version", "switched_on"),
-    [("3.6.2", set()), ("3.7.2", {OPT_IN, UNSTABLE}), ("3.8.1", {OPT_IN}), ("3.9.2", {OPT_IN}), ("4.0.2", set())],
+    [("3.7.2", {OPT_IN, UNSTABLE}), ("3.8.1", {OPT_IN}), ("3.9.2+zstd", {OPT_IN})],
 )
 def test_the_consumer_protocol_and_its_description_are_switched_on_where_they_are_optional(
     version: str, switched_on: set[str]
 ) -> None:
-    assert fitted(COMBINED, version, {}).config.keys() - COMBINED.config.keys() == switched_on
-    assert fitted(CLUSTER, version, {}).config == CLUSTER.config
+    assert fitted(GROUPS, version).name == GROUPS.name
+    assert fitted(GROUPS, version).config.keys() - COMBINED.config.keys() == switched_on
+
+
+@pytest.mark.parametrize("version", ["3.6.2", "3.7.2", "3.9.2", "4.0.2", "3.10.0"])
+def test_what_is_not_about_the_consumer_protocol_meets_the_coordinator_that_users_have(version: str) -> None:
+    assert fitted(COMBINED, version) == COMBINED
+    assert fitted(CLUSTER, version) == CLUSTER
+
+
+@pytest.mark.parametrize("version", ["3.6.2", "4.0.2", "4.3.1"])
+def test_no_cluster_is_booted_to_switch_on_what_is_on(version: str) -> None:
+    assert fitted(GROUPS, version) == COMBINED
 
 
 def test_levels_of_the_user_come_before_those_of_the_topology() -> None:

@@ -8,7 +8,7 @@ from conformance.bench import Bench
 from conformance.checks import Rig
 from conformance.rigs.groups import Group, GroupData, Member, fresh_group
 from conformance.rigs.producers import LEGACY, TV2, Dialect, Producer, Ready, Stage, accepted, ready
-from conformance.topologies import COMBINED
+from conformance.topologies import GROUPS
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import NewOffset, OffsetFetchAnswer
@@ -110,4 +110,4 @@ def fresh_txn_group(partitions: int = 4) -> Rig[GroupData, TxnGroup]:
         return plain.prepare(bench)
 
     prepare.__qualname__ = f"fresh_txn_group_{partitions}"
-    return Rig(COMBINED, prepare, TxnGroup)
+    return Rig(GROUPS, prepare, TxnGroup)

@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.bench import Bench
 from conformance.checks import PremiseSaid, Rig, premise
-from conformance.topologies import COMBINED
+from conformance.topologies import GROUPS
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
@@ -417,4 +417,4 @@ def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:
         return new_group(bench, partitions)
 
     prepare.__qualname__ = f"fresh_group_{partitions}"
-    return Rig(COMBINED, prepare, Group)
+    return Rig(GROUPS, prepare, Group)

@@ -18,6 +18,7 @@ from conformance.registry import checks_by_row
 from conformance.running.progress import Progress
 from conformance.running.settings import Settings
 from conformance.running.shard_writer import ShardWriter
+from conformance.topologies import fitted
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.watch import Watch
@@ -68,6 +69,7 @@ class Lab:
 
     def standing(self, label: str, topology: Topology) -> Standing:
         """The cluster for a column and topology, booted if needed. A boot that failed once is not tried again."""
+        topology = fitted(topology, self.images[label].version, self.settings.features)
         key = (label, topology.name)
         if key in self._failed:
             raise KitError(self._failed[key])
@@ -79,7 +81,7 @@ class Lab:
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
         image = self.images[key[0]]
         try:
-            cluster = self._booted(image, fitted(topology, image.version, self.settings.features))
+            cluster = self._booted(image, topology)
         except KitError as error:
             self._failed[key] = f"the {topology.name} cluster never came up: {error}"
             raise
@@ -245,18 +247,6 @@ def with_reason(detail: str, replaced: str) -> str:
 
 def column_of(label: str, image: Image, ranges: dict[str, int]) -> Column:
     return Column(label=label, version=image.version, image=image.reference, image_id=image.id, ranges=ranges)
-
-
-def fitted(topology: Topology, version: str, features: dict[str, str]) -> Topology:
-    """The topology with what this version needs switched on, and the user's feature levels."""
-    config = dict(topology.config)
-    if re.match(r"3\.[789]\.", version) and topology.combined:
-        # KIP-848 is opt-in there; its rows are run with it (D-CGP).
-        config["group.coordinator.rebalance.protocols"] = "classic,consumer"
-        if version.startswith("3.7."):
-            # ConsumerGroupDescribe, which premises are read back with, is the one API that 3.7 has and doesn't offer.
-            config["unstable.api.versions.enable"] = "true"
-    return msgspec.structs.replace(topology, config=config, features={**topology.features, **features})
 
 
 def slug(text: str) -> str:

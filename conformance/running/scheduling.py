@@ -12,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 from conformance.checks import Check
 from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck, every_check
+from conformance.topologies import fitted
 
 if TYPE_CHECKING:
     import pytest
@@ -85,7 +86,7 @@ def cluster_of(nodeid: str) -> str:
     """
     label = nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
     own = " machine" if _is_machine(nodeid) else ""
-    return f"{label} {_check(nodeid).topology.name}{own}"
+    return f"{label} {fitted(_check(nodeid).topology, label).name}{own}"
 
 
 def _is_machine(nodeid: str) -> bool:
