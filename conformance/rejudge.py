@@ -6,6 +6,9 @@ With `--spark` the same on all cores, or on the master that is named, as Parquet
     python -m zipfile -c kit.zip history fixtures strategies conformance reports
     spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
 
+With `--shards NEW` it also writes whole shards to NEW, as today's judges and rows would have them; `python -m reports --in NEW
+--out DIR/matrix` merges them. That is the way to a verdict for a row that was changed since it was run.
+
 The exit code is 0 when both are the same, 1 when a judge now says something else (or raises, which loses no other example), 2
 for wrong use, 3 when Spark does not start.
 """
@@ -15,10 +18,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
@@ -26,14 +29,19 @@ from conformance.bench import Bench
 from conformance.catalogue import Facts
 from conformance.checks import Check, all_checks
 from conformance.evaluate import applicable, evaluate
+from conformance.judges.tally import Gathered, gather
 from conformance.machines import all_machines
+from conformance.rejudged import rewritten
 from fixtures.tape import StoredTape
 from history.events import History
 from history.observations import Observation
-from history.shards import Column, ObservationLine, Shard, read_shards
+from history.shards import AnyShardLine, Column, ObservationLine, read_shards
 from history.store import read_frames
 from reports.errors import ReportError
 from reports.judged import judged, place
+
+Again: TypeAlias = dict[str, dict[str, list[Observation]]]
+"""By shard and example."""
 
 SMALL = 64 * 2**20
 """Bytes below which a session is tuned for little."""
@@ -70,8 +78,11 @@ def main(arguments: list[str] | None = None) -> int:
     if "://" not in out and not Path(out, "shards").is_dir():
         print(f"{out} has no shards/: give the directory that was --conformance-out", file=sys.stderr)
         return 2
+    if asked.shards and (wrong := _not_there(asked.shards, asked.spark)):
+        print(wrong, file=sys.stderr)
+        return 2
     try:
-        changed = list(_in_spark(out, asked.spark) if asked.spark else _here(Path(out)))
+        changed = list(_in_spark(out, asked.spark) if asked.spark else _here(Path(out), asked.shards))
     except ReportError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -93,39 +104,58 @@ def _parser() -> argparse.ArgumentParser:
         const="local[*]",
         help="in Spark; default: local[*] (spark-submit has its own)",
     )
+    parser.add_argument(
+        "--shards",
+        metavar="NEW",
+        type=Path,
+        help="write whole shards there, as of today, for `python -m reports --in NEW`",
+    )
     return parser
+
+
+def _not_there(folder: Path, spark: str | None) -> str:
+    """Why new shards can't be written to `folder`; empty when they can."""
+    if spark:
+        return f"--shards {folder} goes without --spark: whole shards are written in this process only"
+    if folder.exists() and any(folder.iterdir()):
+        return f"--shards {folder} is not empty: a merge would count what is in it; give a new directory"
+    return ""
 
 
 # --- in this process
 
 
-def _here(out: Path) -> Iterator[str]:
-    workers: dict[tuple[str, str], dict[str, Shard]] = defaultdict(dict)
-    for shard in read_shards(out / "shards"):
+def _here(out: Path, into: Path | None) -> Iterator[str]:
+    pieces = list(read_shards(out / "shards"))
+    whole = not any("" in piece.torn_of for piece in pieces)
+    workers: dict[tuple[str, str], dict[str, Gathered]] = defaultdict(dict)
+    for shard in gather(pieces):
         if shard.header is None:
-            yield f"{shard.path}: no header, so its column is unknown"
+            yield f"{shard.id}: no header, so its column is unknown"
         else:
-            workers[shard.header.run, shard.header.worker][shard.header.shard] = shard
+            workers[shard.header.run, shard.header.worker][shard.id] = shard
     for (run, worker), shards in workers.items():
-        yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards)
+        again: Again = {id: {} for id in shards}
+        yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
+        if into is not None:
+            for id, shard in shards.items():
+                with _opened(into, id) as file:
+                    file.write(rewritten(shard, again[id], whole=whole))
 
 
-def _compare(out: Path, histories: Path, shards: Mapping[str, Shard]) -> Iterator[str]:
-    """What has changed in one worker's examples, which are of the columns of its `shards`."""
+def _compare(out: Path, histories: Path, shards: Mapping[str, Gathered], again: Again) -> Iterator[str]:
+    """What has changed in one worker's examples, which are of the columns of its `shards`. What they say now: `again`."""
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
-    before = {name: observed(shard) for name, shard in shards.items()}
-    (out / "rejudged").mkdir(exist_ok=True)
+    before = {id: observed(shard.lines) for id, shard in shards.items()}
     with ExitStack() as stack:
-        files = {
-            name: stack.enter_context((out / "rejudged" / Path(shard.path).name).open("wb"))
-            for name, shard in shards.items()
-        }
+        files = {id: stack.enter_context(_opened(out / "rejudged", id)) for id in shards}
         for frame, content in read_frames(histories) if histories.exists() else ():
             for one in judged(content, place(histories, frame.offset), headers, rejudge):
                 said = before.get(one.shard, {}).pop(one.example, [])
                 if one.error:
                     yield _told(one.example, one.check, f"could not be judged: {one.error}")
                     continue
+                again[one.shard][one.example] = one.observations
                 after = canonical_lines(one.observations)
                 files[one.shard].write(after)
                 if after != canonical_lines(said):
@@ -134,15 +164,20 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, Shard]) -> Iterato
         yield _told(example, "", "its observations have no history")
 
 
+def _opened(folder: Path, id: str) -> BinaryIO:
+    folder.mkdir(parents=True, exist_ok=True)
+    return (folder / f"{PurePath(id).name}.jsonl").open("wb")
+
+
 def canonical_lines(observations: list[Observation]) -> bytes:
     return b"".join(msgspec.json.encode(o, order="sorted") + b"\n" for o in observations)
 
 
-def observed(shard: Shard) -> dict[str, list[Observation]]:
-    """The observations of a shard by example, as the judges said them."""
+def observed(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
+    """The observations among them by example, as the judges said them."""
     fields = [field.name for field in msgspec.structs.fields(Observation)]
     found: dict[str, list[Observation]] = {}
-    for line in shard.lines:
+    for line in lines:
         if isinstance(line, ObservationLine):
             said = Observation(**{name: getattr(line, name) for name in fields})
             found.setdefault(line.example, []).append(said)

@@ -14,12 +14,13 @@ from conformance import checks, rejudge
 from conformance.bench import Bench
 from conformance.checks import Check, Rig, Said, held_if, premise, recorded
 from conformance.evaluate import Outcome, evaluate
+from conformance.judges.tally import judge_shards
 from conformance.running.shard_writer import ShardWriter
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire import Unanswered, WireError
 from history.events import End, Example, Fault, History, Premise
-from history.shards import SCHEMA, Column
+from history.shards import SCHEMA, Column, read_shards
 from history.store import HistoryWriter, read_histories
 from tests.declared import facts_of
 from tests.fake_cluster import TOPOLOGY, FakeCluster
@@ -337,6 +338,21 @@ def test_rejudging_gives_the_same_bytes(play: Play, known: Check, capsys: pytest
     assert [line["result"] for line in map(msgspec.json.decode, first.splitlines())] == ["held", "violated"]
     assert rejudge.main([str(out)]) == 0
     assert (out / "rejudged" / "s1.jsonl").read_bytes() == first
+
+
+def test_whole_shards_are_written_for_the_merge(play: Play, known: Check) -> None:
+    out, new = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6)), play.out / "new"
+    assert rejudge.main([str(out), "--shards", str(new)]) == 0
+    found = {cell.requirement: cell for cell in judge_shards(read_shards(new)).cells}
+    assert (found[ROW].verdict, found[ROW].observations) == ("violated", 2)
+
+
+def test_shards_are_not_written_over_others(play: Play, known: Check, capsys: pytest.CaptureFixture[str]) -> None:
+    out = filed(play, known, FakeCluster(5, 7, 7))
+    assert rejudge.main([str(out), "--shards", str(out / "shards")]) == 2
+    assert f"--shards {out / 'shards'} is not empty" in capsys.readouterr().err
+    assert rejudge.main([str(out), "--shards", str(out / "new"), "--spark"]) == 2
+    assert "goes without --spark" in capsys.readouterr().err
 
 
 def test_a_judge_that_now_says_something_else_is_named(

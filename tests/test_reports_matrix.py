@@ -7,6 +7,7 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
+from conformance.judges.verdicts import CHANGED_SINCE
 from reports.matrix import Matrix, Pooled, encode
 from tests.sample_matrix import ROW, all_cases, case, cell, checks, matrix, violation
 
@@ -60,7 +61,7 @@ def test_a_row_without_a_check_is_told_from_one_whose_check_did_not_run(header: 
 
 def test_a_row_that_was_changed_since_is_not_run() -> None:
     found = cell(matrix(GREEN, V, rows={ROW: "an older hash"}), V)
-    assert (found.verdict, found.reason) == ("not-run", "row changed since it was run")
+    assert (found.verdict, found.reason) == ("not-run", CHANGED_SINCE)
 
 
 def test_a_row_that_the_version_does_not_have_is_inapplicable() -> None:

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from conformance.catalogue import Requirement, shipped
 from conformance.judges.tally import Cell, judge_shards
-from conformance.judges.verdicts import FLOORS, CaseTally, CellEvidence, Judgement, below_floor, judge_cell
+from conformance.judges.verdicts import (
+    CHANGED_SINCE,
+    FLOORS,
+    CaseTally,
+    CellEvidence,
+    Judgement,
+    below_floor,
+    judge_cell,
+)
 from conformance.registry import checks_by_row
 from history.shards import AnyShardLine, Footer, ObservationLine, Shard, read_shard
 from tests.declared import facts_of
@@ -80,7 +88,7 @@ def test_a_row_without_a_check_is_untested_and_one_whose_checks_were_not_run_is_
 
 def test_a_changed_row_counts_as_not_run() -> None:
     judgement = judged(ROW, changed=True)
-    assert (judgement.verdict, judgement.reason) == ("not-run", "row changed since it was run")
+    assert (judgement.verdict, judgement.reason) == ("not-run", CHANGED_SINCE)
 
 
 def test_nothing_is_satisfied_where_lines_are_lost() -> None:

@@ -39,7 +39,7 @@ class Matrix(msgspec.Struct, kw_only=True):
         return lines
 
 
-class _Gathered:
+class Gathered:
     """One shard, from however many files hold pieces of it: a line that is there twice counts once."""
 
     def __init__(self, id: str) -> None:
@@ -67,6 +67,7 @@ class _Gathered:
 
     @property
     def missing(self) -> str:
+        """What it is known to lack, in words."""
         footer = min((line for line in self.lines if isinstance(line, Footer)), key=lambda line: line.n, default=None)
         if footer is None:
             return f"shard {self.id} has no footer: its worker was cut short"
@@ -100,7 +101,7 @@ class _Pool:
     def facts(self) -> Facts:
         return Facts(version=self.version, ranges=self.ranges)
 
-    def pour(self, shard: _Gathered, header: Header) -> None:
+    def pour(self, shard: Gathered, header: Header) -> None:
         self.version = header.column.version
         for name, level in header.column.ranges.items():
             self.ranges[name] = max(level, self.ranges.get(name, level))
@@ -161,7 +162,7 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> Matrix:
     pieces = list(shards)
     strays = [piece for piece in pieces if "" in piece.torn_of and PurePath(piece.path).name.startswith(run)]
     lost = ["a torn line tells no shard, or a file is empty"] if strays else []
-    for shard in _gather(pieces):
+    for shard in gather(pieces):
         if shard.header is None:
             lost += [f"shard {shard.id} has no readable header"] if shard.id.startswith(run) else []
         elif run in ("", shard.header.run):
@@ -172,13 +173,14 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> Matrix:
     return Matrix(cells=[_cell(row, label, pool, lost) for label, pool in sorted(pools.items()) for row in shipped()])
 
 
-def _gather(pieces: Iterable[Shard]) -> list[_Gathered]:
-    shards: dict[str, _Gathered] = {}
+def gather(pieces: Iterable[Shard]) -> list[Gathered]:
+    """The shards that these files hold, whole or in pieces."""
+    shards: dict[str, Gathered] = {}
     for piece in pieces:
         for id in piece.torn_of - {""}:
-            shards.setdefault(id, _Gathered(id))
+            shards.setdefault(id, Gathered(id))
         for line in piece.lines:
-            shards.setdefault(line.shard, _Gathered(line.shard)).add(line)
+            shards.setdefault(line.shard, Gathered(line.shard)).add(line)
     return list(shards.values())
 
 

@@ -97,6 +97,9 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     return ""
 
 
+CHANGED_SINCE = "row changed since it was run: run it again, or judge what is stored with conformance.rejudge --shards"
+
+
 def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgement:
     """The worst that the evidence shows: violated > flaky > error > inconclusive > satisfied."""
     cases = [case.id for case in row.applicable_cases(facts)]
@@ -107,7 +110,7 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
     if not evidence.checks:
         return Judgement(verdict="untested", reason="the kit has no check for this row")
     if evidence.changed:
-        return Judgement(verdict="not-run", reason="row changed since it was run")
+        return Judgement(verdict="not-run", reason=CHANGED_SINCE)
     return _judge_observed(row, evidence, {case: evidence.cases.get(case, CaseTally()) for case in cases})
 
 
