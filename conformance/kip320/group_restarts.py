@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.bench import Bench
 from conformance.checks import Rig, Said, held_if, premise, scenario
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
-from conformance.kip320.tail_readers import silently_skips, take_over, values
+from conformance.kip320.tail_readers import epoch_before, silently_skips, take_over, values
 from conformance.rigs.groups import JOIN_WITHOUT_ID
 from conformance.rigs.reader import Position, Reader
 from conformance.rigs.rest import at_rest
@@ -101,16 +101,21 @@ class Group:
 
 
 def is_recognised(
-    couple: Couple, group: Group, state: PartitionMetadata, position: Position, cut: int, version: int
+    couple: Couple, group: Group, state: PartitionMetadata, reader: Reader, cut: int, version: int
 ) -> Iterator[Said]:
-    """The new member finds the position with its epoch, and by the leader's word that epoch ended before it."""
+    """The new member finds the position with its epoch, and by the leader's word that epoch ended before it.
+
+    Where the epoch has no record left the leader tells the one before it (`unchecked_fetches` has the reason).
+    """
+    position = reader.position
     found = group.committed(version)
     node = couple.bench.node(state.leader)
     end = node.offset_for_leader_epoch(
         couple.name, couple.index, max(found.leader_epoch, 0), current_leader_epoch=state.leader_epoch
     )
     kept = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, position.epoch)
-    ended = end.error is Error.NONE and end.leader_epoch == position.epoch and end.end_offset == cut < position.offset
+    told = (end.error, end.leader_epoch, end.end_offset)
+    ended = told == (Error.NONE, epoch_before(reader, cut), cut) and cut < position.offset
     yield held_if(kept and ended, found, end, row="KIP320-CONS-03", case="restart")
 
 
@@ -162,6 +167,6 @@ def group_restarts(
         new = len(set(one.members)) == 2 and one.coordinator().node != first
         yield premise(new, f"a new member at another coordinator: {one.members}, {one.coordinator().node}")
     yield goes_unnoticed(couple, control, state, position, fetches)
-    yield from is_recognised(couple, group, state, position, kept, fetches)
+    yield from is_recognised(couple, group, state, reader, kept, fetches)
     bench.start(first)
     at_rest(couple)

@@ -43,15 +43,24 @@ def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
 
 
 def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Said]:
-    """Fetches at the reader's position, which was cut away and refilled: with LastFetchedEpoch, without, before it existed."""
+    """Fetches at the reader's position, which was cut away and refilled: with LastFetchedEpoch, without, before it existed.
+
+    The epoch that diverges is that of what was kept. The reader's may be in nobody's log any more: until 3.5 the ISR that
+    became smaller began an epoch (KAFKA-15021), in which what was cut may have been written.
+    """
     offset, epoch = reader.position.offset, reader.position.epoch
     node, current = couple.bench.node(state.leader), state.leader_epoch
     told = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
     silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
     before = node.fetch(couple.topic, 0, offset, version=old)
     for case, answer in (("sentinel", silent), ("old-version", before)):
-        held = diverges(told, epoch, cut) and silently_skips(answer, offset, epoch)
+        held = diverges(told, epoch_before(reader, cut), cut) and silently_skips(answer, offset, epoch)
         yield held_if(held, told, answer, row="KIP320-FETCH-08", case=case)
+
+
+def epoch_before(reader: Reader, cut: int) -> int:
+    """Of the last record that the reader shares with a log that was cut there."""
+    return next(record.epoch for record in reversed(reader.delivered) if record.offset < cut)
 
 
 # --- CONS-01
