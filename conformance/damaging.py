@@ -103,6 +103,10 @@ class Disk:
         """leader-epoch-checkpoint is gone."""
         return self._lose("remove-epoch-checkpoint", f"{self._partition}/{EPOCHS}")
 
+    def lose_watermarks(self) -> Changed:
+        """replication-offset-checkpoint is gone: no replica of the broker knows how much of it is committed."""
+        return self._lose("remove-watermark-checkpoint", HIGH_WATERMARKS)
+
     def lose(self) -> Changed:
         """The replica's whole directory is gone."""
         return self._lose("wipe-disk", self._partition)

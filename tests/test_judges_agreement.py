@@ -32,6 +32,14 @@ def stuck(told: LogHistory, *logs: tuple[Batch, ...], isr: tuple[int, ...] = (1,
     return told
 
 
+def quiet(told: LogHistory) -> LogHistory:
+    """All have the log and are in sync, but 3 does not hear of the high watermark."""
+    told.all_healed().settled(2, 1).later(33).settled(2, 1).at_rest(met=False).metadata(1, 2, 1)
+    for broker, mark in ((1, 2), (2, 2), (3, 0)):
+        told.whole(broker, *LOG, epoch=1, hw=mark)
+    return told
+
+
 class TestAgreement:
     judge = agreement.replicas_agree_in_the_end
 
@@ -83,6 +91,10 @@ class TestAgreement:
 
     def test_a_log_that_is_never_copied(self) -> None:
         assert broken(self.judge, stuck(LogHistory(), LOG, LOG, (A,), isr=BROKERS)) == ["logs"]
+
+    def test_a_high_watermark_that_stays_behind(self) -> None:
+        assert broken(self.judge, quiet(LogHistory())) == ["logs"]
+        assert said(self.judge, quiet(LogHistory()))[-1].label == "stuck"
 
     def test_a_partition_that_nobody_leads(self) -> None:
         told = LogHistory().all_healed().later(30).settled(-1, 3, isr=(2,)).at_rest(met=False)
@@ -141,6 +153,9 @@ class TestHealedReplicas:
         told = ended(self.tail(), LOG, LOG, (A, B))
         assert broken(self.judge, told) == ["leader"]
         assert said(self.judge, told)[-1].label == "divergent-prefix"
+
+    def test_one_that_has_the_log_and_not_the_high_watermark(self) -> None:
+        assert [(one.case, one.result) for one in said(self.judge, quiet(self.fenced()))] == [("follower", "held")]
 
     def test_replicas_that_were_never_away(self) -> None:
         told = LogHistory().settled(2, 1).produce(2, "a", at=0).whole(2, A, epoch=1, hw=1)

@@ -31,7 +31,7 @@ class End(msgspec.Struct, frozen=True):
     disk: tuple[OnDisk, ...]
 
     def differs(self, node: str) -> str:
-        """What of its log is not the leader's; empty where nothing is, or nothing is known."""
+        """What of its log is not the leader's; empty where nothing is, or nothing is known. High watermarks don't count."""
         if self.leader is None:
             return ""
         return next((_differs(self.leader, read) for read in self.others if read.node == node), "")
@@ -78,11 +78,17 @@ def _had_time(story: PartitionStory) -> bool:
     return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
 
 
+def _unlike_ends(one: LogRead, other: LogRead) -> str:
+    """Log end and high watermark: all four are to be the same."""
+    ends = (one.log_end, one.high_watermark), (other.log_end, other.high_watermark)
+    same = ends[0] == ends[1] and one.log_end == one.high_watermark
+    return "" if same else f"log end and HW {ends[0]} on {one.node}, {ends[1]} on {other.node}"
+
+
 def _differs(one: LogRead, other: LogRead) -> str:
     """What is not the same in two whole logs, from the log start of both on; log starts may differ."""
-    ends = (one.log_end, one.high_watermark), (other.log_end, other.high_watermark)
-    if ends[0] != ends[1] or one.log_end != one.high_watermark:
-        return f"log end and HW {ends[0]} on {one.node}, {ends[1]} on {other.node}"
+    if one.log_end != other.log_end:
+        return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
     low = max(one.log_start, other.log_start)
     mine, theirs = ([batch for batch in read.batches if batch.last >= low] for read in (one, other))
     found = next((pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]), None)
@@ -117,8 +123,9 @@ def _logs(end: End) -> Iterator[Finding]:
     if end.leader is None:
         return
     for other in end.others:
-        differs = _differs(end.leader, other)
-        label = "stuck" if differs.startswith("log end") else "divergent-prefix"
+        stuck = _unlike_ends(end.leader, other)
+        differs = stuck or _differs(end.leader, other)
+        label = "stuck" if stuck else "divergent-prefix"
         yield Finding(not differs, "logs", (end.leader.event, other.event), differs, label)
 
 

@@ -1,0 +1,56 @@
+"""What a follower knows after it truncated, when nobody writes any more."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.checks import Said, held_if, premise, scenario
+from conformance.rigs.crashes import PAIR, Crashing
+from conformance.rigs.rest import at_rest
+from fixtures.wire.log import FetchedPartition
+
+HEARS_WITHIN = 10.0
+"""Seconds: some twenty fetches of a follower, each of which waits for half a second."""
+
+
+@scenario("SC-02", "KIP101-INV-18b", rig=PAIR, kept=integers(1, 4), orphans=integers(1, 3))
+def cut_follower_hears_of_the_high_watermark(
+    partition: Crashing, kept: int, orphans: int
+) -> Generator[Said, None, None]:
+    """Both replicas are killed; one has lost its last records and leads, the other truncates and knows no high watermark.
+
+    A write then shows that it can learn one.
+    """
+    leader, second = follower_cut_by_a_leader(partition, kept, orphans)
+    yield partition.joins(lambda: partition.in_sync(leader, leader, second), "both in sync")
+    reads: list[FetchedPartition] = []
+
+    def equal() -> bool:
+        reads[:] = partition.read(leader), partition.read(second)
+        return reads[0].high_watermark == reads[1].high_watermark
+
+    met = partition.bench.settles(equal, "one high watermark", HEARS_WITHIN)
+    marks, ends = [read.high_watermark for read in reads], [partition.end(id) for id in (leader, second)]
+    yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were cut: {ends}, {marks}")
+    yield held_if(met, *reads, detail=f"high watermark {marks[0]} on {leader}, {marks[1]} on {second} after 10 s")
+    partition.acknowledged(b"after", by=leader)
+    at_rest(partition)
+
+
+def follower_cut_by_a_leader(partition: Crashing, kept: int, orphans: int) -> tuple[int, int]:
+    """The ids of the leader, which lost the orphans, and of the follower, which is being started with them."""
+    follower, leader = partition.replicas
+    bystander = partition.bystander()
+    written = partition.acknowledged(*(b"record %d" % n for n in range(kept + orphans)))
+    partition.kill(follower)
+    before = partition.led_by(leader, isr={leader})
+    partition.kill(leader)
+    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.disk(leader).cut(written[kept].offset)
+    partition.disk(follower).lose_watermarks()
+    partition.start(leader)
+    partition.led_by(leader, above=before.leader_epoch)
+    partition.start(follower)
+    return leader, follower
