@@ -224,7 +224,8 @@ class Group:
             return None
         seen = self.describe()
         current = {member.epoch for member in members} == {seen.group_epoch}
-        return seen if seen.group_state == "Stable" and current else None
+        stable = seen.group_state.lower() == "stable"  # 3.7 writes it small
+        return seen if stable and current else None
 
     def told_to_revoke(self, member: Member) -> frozenset[int]:
         """Heartbeat until the member is told to give partitions up, without acknowledging it; which ones."""
