@@ -103,7 +103,7 @@ def test_a_filter_is_in_the_url_and_comes_back_from_it(site: Site) -> None:
         found, url = page.locator(rows).count(), page.url
         assert (found, page.locator(f"#m-{ROW}").is_visible()) == (1, True)
         page.get_by_role("button", name="Clear").click()
-        page.wait_for_function("!location.hash.includes('verdict')")
+        page.wait_for_function("() => !location.hash.includes('verdict')")
         assert page.locator(rows).count() == every > 1
     with site.visit(url.rpartition("/")[2]) as page:
         assert page.locator(rows).count() == found

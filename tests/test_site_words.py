@@ -20,7 +20,13 @@ def test_the_bar_has_a_segment_for_each_verdict_side_by_side() -> None:
 
 @pytest.mark.parametrize(
     ("versions", "words"),
-    [("3.3..3.7", "3.3 to 3.7"), ("4.3..", "4.3 and later"), ("..3.9", "up to 3.9"), ("..", "every version")],
+    [
+        ("3.3..3.7", "3.3 to 3.7"),
+        ("4.3..4.3", "4.3"),
+        ("4.3..", "4.3 and later"),
+        ("..3.9", "up to 3.9"),
+        ("..", "every version"),
+    ],
 )
 def test_ranges_are_put_in_words(versions: str, words: str) -> None:
     assert in_words(versions) == words

@@ -72,14 +72,17 @@ def _merged(asked: argparse.Namespace) -> Merged:
     catalogue = shipped()
     _make(Path(asked.out))
     deviations = load_deviations(catalogue)
-    parquet = Path(asked.out, "parquet").absolute().as_uri()
+    parquet = _uri(str(Path(asked.out, "parquet")))
     with session(asked.master, small=_bytes(asked.shards) < _SMALL_BYTES) as spark:
         return merge(spark, asked.shards, catalogue, deviations, parquet, archive=_uri(asked.archive))
 
 
 def _uri(folder: str) -> str:
-    """A local folder as a URI, so that no default file system of a cluster takes it for its own; nothing for nothing."""
-    return folder if not folder or "://" in folder else Path(folder).absolute().as_uri()
+    """A local folder as a URI, so that no default file system of a cluster takes it for its own; nothing for nothing.
+
+    Hadoop takes a URI as it stands: a blank in it is a blank, and %20 would be the name of another folder.
+    """
+    return folder if not folder or "://" in folder else f"file://{Path(folder).absolute()}"
 
 
 def _make(out: Path) -> None:

@@ -19,6 +19,8 @@ def in_words(versions: str) -> str:
     low, high = versions.split("..")
     if not high:
         return f"{low} and later" if low else "every version"
+    if low == high:
+        return low
     return f"{low} to {high}" if low else f"up to {high}"
 
 
