@@ -90,3 +90,14 @@ def test_a_container_that_the_engine_made_without_saying_so_is_removed(monkeypat
     with pytest.raises(EngineTrouble, match="starting broker-1 failed, the engine did not answer: read timed out"):
         node._run_container({})
     assert not engine.there
+
+
+def test_an_engine_that_does_not_answer_a_removal_is_trouble_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(*_: object, **__: object) -> None:
+        raise requests.exceptions.ReadTimeout("read timed out")
+
+    node: Any = node_on(None)
+    node._volume, node._client = "run-broker-1", Engine("run-broker-1")
+    monkeypatch.setattr(Engine, "remove", silent)
+    with pytest.raises(EngineTrouble, match="removing broker-1 failed, the engine did not answer: read timed out"):
+        node.remove()
