@@ -215,7 +215,7 @@ def answers_carry_the_leaders_endpoint(
     name = quorum.any(member)
     version = quorum.version(API[case], older, 1)
     tried = _asked_in_old_epoch(quorum, name, case, back, version)
-    yield held_if(tried.answer.node_endpoints == (_endpoint(tried),), tried.answer)
+    yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
 @probe("KIP595-API-07", rig=QUORUM, cases=["fetch"], member=MEMBERS, back=integers(0, 4), older=integers(0, 1))
@@ -225,7 +225,7 @@ def fetch_carries_the_leaders_endpoint(
     """The answer to a fetch names the host and port of the leader's controller listener."""
     name = quorum.any(member)
     tried = _asked_in_old_epoch(quorum, name, "fetch", back, quorum.version("Fetch", older, FETCH_WITH_ENDPOINTS))
-    yield held_if(tried.answer.node_endpoints == (_endpoint(tried),), tried.answer)
+    yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
 @probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=MEMBERS, back=integers(1, 4),
@@ -245,6 +245,6 @@ def _asked_in_old_epoch(quorum: Quorum, name: str, api: str, back: int, version:
     return quorum.tried(name, ask, disk=False)
 
 
-def _endpoint(tried: Tried[Any]) -> Node:
+def endpoint_of_leader(tried: Tried[Any]) -> Node:
     id = tried.leader.leader_id
     return Node(node_id=id, host=f"controller-{id}", port=CONTROLLER_PORT)

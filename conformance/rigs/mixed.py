@@ -9,7 +9,7 @@ from conformance.rigs.quorum import Quorum, QuorumData, cluster_id_of
 from conformance.topologies import MIXED_QUORUM
 from fixtures.cluster import Received
 from fixtures.wire.cluster import QuorumAnswer
-from fixtures.wire.log import FetchedPartition, LeaderAndEpoch
+from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA
 
 OFTEN = 0.1
@@ -61,6 +61,17 @@ class Mixed(Quorum):
             "a snapshot after epoch 0",
             SNAPSHOT_WITHIN,
         )
+
+    def snapshot(self) -> EpochAndOffset | None:
+        """One that the leader names: to a log that ends in epoch 0, or (newer releases) to an empty one. None if not in time."""
+        led, found = self.settled(), list[EpochAndOffset]()
+
+        def named() -> bool:
+            answers = [self.fetch_as(-1, led, log) for log in (LogEnd(0, 1), LogEnd(0, 0))]
+            found.extend(answer.snapshot_id for answer in answers if answer.snapshot_id is not None)
+            return bool(found)
+
+        return found[0] if self.bench.settles(named, "a snapshot", SNAPSHOT_WITHIN) else None
 
     def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
         """Fetch from the leader as a replica whose log ends there."""
