@@ -121,6 +121,7 @@ class Check:
         body: Body,
         schedule: str = "",
         judges: tuple[Judge, ...] = (),
+        run_first: bool = False,
     ) -> None:
         self.own_rows = rows
         self.rows = tuple(dict.fromkeys([*rows, *(one.row for one in judges)]))
@@ -130,6 +131,7 @@ class Check:
         self.cases = cases
         self.examples = examples
         self.smoke = smoke
+        self.run_first = run_first
         self.strategies: Mapping[str, SearchStrategy[Any]] = dict(strategies)
         self.body = body
         self.takes = frozenset(inspect.signature(body).parameters)
@@ -159,10 +161,12 @@ def probe(
     cases: Sequence[str] | None = None,
     examples: int = 5,
     smoke: bool = True,
+    run_first: bool = False,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
     """Declare a probe of `rows`. `examples` is how many a round has: fewer for one that observes much at a high price.
-    One that restarts nodes for a case beside the row's others may leave the smoke profile (`smoke`).
+    One that restarts nodes for a case beside the row's others may leave the smoke profile (`smoke`). It is best `run_first` on
+    its cluster: a killed node recovers every log that it has, a thousand of them after a while.
 
     The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is then
     run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
@@ -170,7 +174,7 @@ def probe(
     """
 
     named = tuple(cases) if cases is not None else None
-    return lambda body: _registered(Check(rows, rig, named, examples, smoke, strategies, body))
+    return lambda body: _registered(Check(rows, rig, named, examples, smoke, strategies, body, run_first=run_first))
 
 
 def scenario(

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from conformance.catalogue import shipped
+from conformance.checks import Check
 from conformance.machines import MachineCheck
 from conformance.registry import AnyCheck, every_check
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
 from conformance.running.watching import RunShown, again_and_again
+from conformance.topologies import fitted
 from fixtures.errors import KitError
 from fixtures.leases import workers
 
@@ -122,8 +124,9 @@ class CheckItem(pytest.Item):
         Machines come last: they take whatever time there is.
         """
         priority = min(shipped()[row].priority for row in self.check.rows)
-        last = isinstance(self.check, MachineCheck)
-        return last, self.part, self.label, self.check.topology.name, priority, self.check.id
+        machine, cluster = isinstance(self.check, MachineCheck), fitted(self.check.topology, self.label).name
+        early = isinstance(self.check, Check) and self.check.run_first
+        return machine, self.part, self.label, cluster, not early, priority, self.check.id
 
     def runtest(self) -> None:
         run = self.config.stash[SESSION].run_check(self.check, self.label, self.part)

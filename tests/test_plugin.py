@@ -20,6 +20,7 @@ from conformance.running.baseline import Baseline, BaselineCell
 from conformance.running.evidence import Schedule
 from conformance.running.machine_run import PARTS
 from conformance.running.session import exit_code
+from conformance.topologies import fitted
 from fixtures.images import newest
 from history.shards import Column
 
@@ -103,8 +104,15 @@ def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> N
     listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
     labels = {label for _, label in listed}
     assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
-    order = [(isinstance(KNOWN[check], MachineCheck), label, KNOWN[check].topology.name) for check, label in listed]
+    cluster = {(check, label): fitted(KNOWN[check].topology, label).name for check, label in listed}
+    order = [(isinstance(KNOWN[check], MachineCheck), label, cluster[check, label]) for check, label in listed]
     assert order == sorted(order)
+    late = [
+        not getattr(KNOWN[check], "run_first", False) for check, label in listed if cluster[check, label] == "combined"
+    ]
+    of_one = late[: len(late) // 2]  # of 4.2.2 and of 4.3.1
+    assert of_one == sorted(of_one)
+    assert not of_one[0], "nothing is to be run first"
 
 
 def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:

@@ -206,6 +206,7 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, rise: int) -> None:
     "KIP1251-TXN-05",
     rig=fresh_txn_group(),
     cases=["restart"],
+    run_first=True,
     examples=3,
     smoke=False,
     offset=OFFSETS,
