@@ -107,7 +107,8 @@ def is_first(check: AnyCheck) -> bool:
 
 def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
     """Machines take what time is left, so they come last."""
-    listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
+    versions, profile = ("--kafka-version", "3.9", "--kafka-version", "4.2..4.3"), ("--conformance-profile", "quick")
+    listed = kit.listed(*versions, *profile, "--feature", "transaction.version=1")
     labels = {label for _, label in listed}
     assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
     cluster = {(check, label): fitted(KNOWN[check].topology, label).name for check, label in listed}
