@@ -70,7 +70,8 @@ class Note(Event, frozen=True, kw_only=True, tag="note"):
 class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_field="type"):
     """Opens a group: which check ran on which column, with which case and drawn inputs.
 
-    `context` is the data of a rig that several examples share, `members` the nodes of the cluster.
+    `context` is the data of a rig that several examples share, `members` the nodes of the cluster, `ranges` what that very
+    cluster declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
     """
 
     example: str
@@ -80,6 +81,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     inputs: dict[str, Any] = {}
     context: dict[str, Any] = {}
     members: list[dict[str, Any]] = []
+    ranges: dict[str, int] = {}
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"):

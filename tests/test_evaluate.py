@@ -14,6 +14,7 @@ from conformance import checks, rejudge
 from conformance.bench import Bench
 from conformance.checks import Check, Rig, Said, held_if, premise, recorded
 from conformance.evaluate import Outcome, evaluate
+from conformance.judges.judge import Finding, judge
 from conformance.judges.tally import judge_shards
 from conformance.running.shard_writer import ShardWriter
 from fixtures.errors import KitError
@@ -77,6 +78,7 @@ class Play:
             inputs=msgspec.to_builtins(inputs),
             context=context or {},
             members=msgspec.to_builtins(cluster.members()),
+            ranges=COLUMN.ranges,
         )
         tape = LiveTape(self.writer, example)
         bench = Bench(tape, COLUMN, cluster.members(), cluster)  # type: ignore[arg-type]
@@ -391,3 +393,19 @@ def test_an_example_that_was_cut_short_is_not_judged(play: Play, known: Check) -
 def test_a_folder_that_is_no_output_of_a_run_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rejudge.main([str(tmp_path)]) == 2
     assert f"{tmp_path} has no shards/" in capsys.readouterr().err
+
+
+def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard's header tells what the first of a worker's clusters declared, which may have had no broker."""
+
+    @judge("KIP101-EPOCH-02")
+    def always(_: History) -> Iterator[Finding]:
+        yield Finding(True, "moved", ())
+
+    check = Check((ROW,), FRESH, ("consumer",), 5, True, {}, grows, judges=(always,))
+    monkeypatch.setitem(checks.REGISTRY, check.id, check)
+    _, history = play.live(check, FakeCluster(5, 7, 7))
+    controllers = msgspec.structs.replace(COLUMN, ranges={"controller.Fetch": 17})
+    without = msgspec.structs.replace(history, example=msgspec.structs.replace(history.example, ranges={}))
+    assert {o.requirement for o in rejudge.rejudge(history, controllers)} == {ROW, "KIP101-EPOCH-02"}
+    assert {o.requirement for o in rejudge.rejudge(without, controllers)} == {ROW}

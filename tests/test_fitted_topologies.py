@@ -6,11 +6,12 @@ from conformance.topologies import CLUSTER, COMBINED, GROUPS, fitted
 
 OPT_IN = "group.coordinator.rebalance.protocols"
 UNSTABLE = "unstable.api.versions.enable"
+UNVERIFIED = "transaction.partition.verification.enable"
 
 
 @pytest.mark.parametrize(
     ("version", "switched_on"),
-    [("3.7.2", {OPT_IN, UNSTABLE}), ("3.8.1", {OPT_IN}), ("3.9.2+zstd", {OPT_IN})],
+    [("3.7.2", {OPT_IN, UNSTABLE, UNVERIFIED}), ("3.8.1", {OPT_IN}), ("3.9.2+zstd", {OPT_IN})],
 )
 def test_the_consumer_protocol_and_its_description_are_switched_on_where_they_are_optional(
     version: str, switched_on: set[str]

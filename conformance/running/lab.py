@@ -161,6 +161,7 @@ class Lab:
             check=check,
             column=standing.column.label,
             members=msgspec.to_builtins(standing.cluster.topology.members()),
+            ranges=standing.column.ranges,
             **fields,
         )
         self.progress.example_begins()
