@@ -29,8 +29,9 @@ class Voter(Frozen):
         self.fetches = [fetch_from(end, number) for number, end in enumerate(ends, 1)]
         self.answered: list[int] = []
 
-    def serve(self, fetch: Received, **answer: Any) -> None:
+    def serve(self, fetch: Received, **answer: Any) -> bool:
         self.answered.append(fetch.number)
+        return True
 
     def fetch_in(self, epoch: int, leader: int) -> Received | None:
         assert (epoch, leader) == (EPOCH, LEADER)

@@ -255,8 +255,8 @@ class Frozen:
         leader: LeaderAndEpoch | None = None,
         high_watermark: int = -1,
         diverging: EpochAndOffset | None = None,
-    ) -> None:
-        """Answer a fetch. A high watermark of -1 is unknown; one that falls would end the node."""
+    ) -> bool:
+        """Answer a fetch; False if the voter has given it up. A high watermark of -1 is unknown; one that falls would end it."""
         current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
         answer: dict[str, Any] = {
             "partition_index": 0,
@@ -269,8 +269,8 @@ class Frozen:
         if diverging is not None:
             answer["diverging_epoch"] = {"epoch": diverging.epoch, "end_offset": diverging.end_offset}
         nodes = address(current.leader_id) if fetch.version >= ENDPOINTS_FROM else {}
-        self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
         self._open = None
+        return self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
 
 
 def grant(peers: Peers, asked: Received) -> None:
