@@ -214,7 +214,7 @@ class Frozen:
         """Answer that its log diverges; returns the fetch that follows."""
         return self._moved_on(fetch, lambda asked: self.serve(asked, diverging=diverging))
 
-    def _moved_on(self, fetch: Received, answer: Callable[[Received], None]) -> Received | None:
+    def _moved_on(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
         """The fetch that follows an answer which moves the log's end.
 
         A node that gave up on its fetch before the answer was there never heard it, and repeats the fetch. So does one that
