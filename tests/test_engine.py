@@ -59,7 +59,7 @@ def test_an_engine_that_answers_is_used(host: Host) -> None:
 
 
 def test_an_installed_engine_is_started_and_outlives_us(host: Host, program: Program) -> None:
-    program("dockerd", "touch $HERE/up; echo $$ $(ps -o sid= -p $$) > $HERE/session; exec sleep 60")
+    program("dockerd", "echo $$ $(ps -o sid= -p $$) > $HERE/session; touch $HERE/up; exec sleep 60")
     assert engine.ensure() is host.client
     process, session = (host.up.parent / "session").read_text().split()
     assert process == session, "it leads a session of its own, so no signal to ours reaches it"
