@@ -23,13 +23,15 @@ _SETTINGS = {
     # Adaptive execution puts together what is little of many, but cuts nothing apart that is too much of few.
     "spark.sql.shuffle.partitions": "32",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Java interprets longer methods for ever, and those that Spark generates for all fields of a line at once are longer.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
 }
 # Caches and shuffles go to disk beyond it, so that it does not have to grow with the input.
 _LARGE = {"spark.driver.memory": "2g"}
 _LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _CODE = Path(__file__).parent.parent
 """Where tasks find the kit's own modules; spark-submit brings them along."""
-_FLAGS = f"-XX:+UseSerialGC -Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
+_FLAGS = f"-Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
 
 # Where a merge takes seconds, compiling it takes most of them: half the time is saved by not doing so.
 _SMALL = {
@@ -38,7 +40,9 @@ _SMALL = {
     "spark.sql.shuffle.partitions": "2",
 }
 _ALWAYS_SAID = "WARNING: Using incubator modules"
-_SMALL_FLAGS = "-XX:TieredStopAtLevel=1"
+_SMALL_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# What is cached fills the memory, and all cores wait while it is looked through.
+_LARGE_FLAGS = "-XX:+UseParallelGC"
 
 
 @contextmanager
@@ -89,7 +93,7 @@ def _settings(small: bool) -> dict[str, str]:
     settings = _SETTINGS | (_SMALL if small else {})
     if _submitted():
         return settings
-    flags = f"{_FLAGS} {_SMALL_FLAGS}" if small else _FLAGS
+    flags = f"{_FLAGS} {_SMALL_FLAGS if small else _LARGE_FLAGS}"
     here = {"spark.driver.extraJavaOptions": flags, "spark.executorEnv.PYTHONPATH": str(_CODE)}
     return settings | _LOCAL | here | ({} if small else _LARGE)
 
