@@ -58,10 +58,9 @@ def merge(
     """
     texts = read.read_text(spark, folder)
     with once(validate.classify(read.parse(texts))) as distinct:
-        lines = distinct.lines
         summaries, empty = _summaries(distinct), read.empty_files(spark, folder)
         intake = take_in(summaries, catalogue, empty)
-        tables = _Tables(spark, lines, intake, catalogue)
+        tables = _Tables(spark, distinct, intake, catalogue)
         found = tables.collect()
         matrix = build(catalogue, intake, _pooled(found), deviations)
         cells = spark.createDataFrame(_cells(matrix), MATRIX_COLUMNS)
@@ -69,8 +68,8 @@ def merge(
         filed: list[Filed] = []
         if archive:
             by_run = take_in(summaries, catalogue, empty, by_run=True)
-            judge = partial(_alone, spark, lines, matrix, catalogue)
-            filed = add(spark, archive, lines, by_run, judge, catalogue)
+            judge = partial(_alone, spark, distinct, matrix, catalogue)
+            filed = add(spark, archive, distinct.lines, by_run, judge, catalogue)
             found["trend"] = _collected(trend(spark, archive))
         insights = assemble(found, matrix.kafka_versions)
         if parquet:
@@ -80,7 +79,7 @@ def merge(
     return Merged(matrix=matrix, insights=insights, filed=filed)
 
 
-def _alone(spark: SparkSession, lines: DataFrame, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
+def _alone(spark: SparkSession, distinct: Once, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
     """What each run saw by itself: the matrix at hand where no column is pooled from several runs."""
     names = {column.label: column.kafka_version for column in runs.columns}
     if all(len(column.runs) == 1 for column in matrix.columns):
@@ -88,7 +87,7 @@ def _alone(spark: SparkSession, lines: DataFrame, matrix: Matrix, catalogue: Cat
         return msgspec.structs.replace(
             matrix, cells=[msgspec.structs.replace(cell, kafka_version=names[cell.kafka_version]) for cell in cells]
         )
-    return build(catalogue, runs, _pooled(_Tables(spark, lines, runs, catalogue).collect()), ())
+    return build(catalogue, runs, _pooled(_Tables(spark, distinct, runs, catalogue).collect()), ())
 
 
 def _pooled(found: dict[str, list[dict[str, Any]]]) -> Pooled:
@@ -101,20 +100,21 @@ def _as_json(name: str, table: DataFrame) -> DataFrame:
 
 
 def _summaries(found: Once) -> list[ShardSummary]:
-    return [msgspec.convert(row, ShardSummary) for row in _collected(validate.summarise(found.lines, found.doubtful))]
+    summed = validate.summarise(found.lines, found.few, found.doubtful)
+    return [msgspec.convert(row, ShardSummary) for row in _collected(summed)]
 
 
 class _Tables:
     """The tables of `reports.tally` and `reports.tables` over the shards that count."""
 
-    def __init__(self, spark: SparkSession, lines: DataFrame, intake: Intake, catalogue: Catalogue) -> None:
+    def __init__(self, spark: SparkSession, distinct: Once, intake: Intake, catalogue: Catalogue) -> None:
         shards = spark.createDataFrame(sorted(intake.shards.items()), "shard string, kafka_version string")
         changed = intake.outdated
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
-        usable = tally.usable(lines, shards)
-        self.observations = tally.observations(usable, outdated)
+        self.observations = tally.observations(tally.usable(distinct.lines, shards), outdated)
         self.alike = tally.alike(self.observations).persist()
         self.cases = tally.cases(self.alike)
+        usable = tally.usable(distinct.few, shards)
         replays = tally.replays(usable, outdated)
         examples = tally.examples(usable, outdated)
         faults = tally.faults(examples)

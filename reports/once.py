@@ -11,28 +11,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 
 class Once(msgspec.Struct, frozen=True):
-    """Distinct lines, and the shards of which more is to be found out than how many there are."""
+    """Distinct lines, and the shards of which more is to be found out than how many there are.
+
+    `few` are those of them that are no whole observations: most questions are about these, and to look through all lines for
+    each question took an eighth of a merge.
+    """
 
     lines: DataFrame
+    few: DataFrame
     doubtful: list[str]
 
 
 @contextmanager
 def once(lines: DataFrame) -> Iterator[Once]:
     """Distinct lines of those that `reports.validate.classify` gives. They are kept, parsed, as long as this lasts."""
-    kept = [lines.persist()]
+    # Memory does not hold them. Filled with what it can, it took twice the time to collect garbage.
+    kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
         doubtful = _doubtful(lines)
         if doubtful:
             is_doubtful = F.col("shard").isin(doubtful)
             kept.append(lines.where(is_doubtful).dropDuplicates(["text"]).persist())
             lines = lines.where(~is_doubtful).unionAll(kept[-1])
-        yield Once(lines, doubtful)
+        kept.append(lines.where(~F.col("whole") | (F.col("type") != "observation")).persist())
+        yield Once(lines, kept[-1], doubtful)
     finally:
         for table in kept:
             table.unpersist()

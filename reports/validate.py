@@ -36,10 +36,11 @@ def _one() -> Column:
     return F.is_valid_utf8("text") & F.endswith("text", F.lit("}")) & ~F.contains("text", F.lit(_GLUED))
 
 
-def summarise(lines: DataFrame, doubtful: Sequence[str] | None = None) -> DataFrame:
+def summarise(lines: DataFrame, few: DataFrame | None = None, doubtful: Sequence[str] | None = None) -> DataFrame:
     """One row per shard id, as `reports.intake.ShardSummary`; lines that tell no shard are summed up under ''.
 
-    Only in `doubtful` shards (None: in all) may different lines carry one number.
+    `few` (None: all) are lines without whole observations. Only in `doubtful` shards (None: in all) may different lines carry
+    one number.
     """
     whole = F.col("whole")
     is_header, is_footer = whole & (F.col("type") == "header"), whole & (F.col("type") == "footer")
@@ -56,7 +57,8 @@ def summarise(lines: DataFrame, doubtful: Sequence[str] | None = None) -> DataFr
     )
     # Apart, since what texts are aggregated by is sorted first: these are few.
     told = (
-        lines.where(~whole | is_header | is_footer)
+        (lines if few is None else few)
+        .where(~whole | is_header | is_footer)
         .groupBy("shard")
         .agg(
             F.min(F.when(is_header, F.col("text"))).alias("header"),

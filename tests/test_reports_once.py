@@ -48,7 +48,7 @@ def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None
     with once(lines) as found:
         assert found.doubtful == ["", "false", "late", "swapped", "torn", "twice"]
         assert sorted(row.text for row in found.lines.collect()) == sorted(set(texts))
-        summed = summarise(found.lines, found.doubtful).collect()
+        summed = summarise(found.lines, found.few, found.doubtful).collect()
     assert sorted(map(str, summed)) == sorted(map(str, summarise(_lines(spark, sorted(set(texts)))).collect()))
     numbers = {row.shard: (row.lines, row.numbers) for row in summed}
     assert numbers["false"] == (len(FALSE), len(FALSE) - 1)
