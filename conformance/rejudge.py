@@ -137,7 +137,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
         else:
             workers[shard.header.run, shard.header.worker][shard.id] = shard
     for (run, worker), shards in workers.items():
-        again: Again = {id: {} for id in shards}
+        again: Again = {id: {} for id in shards} if into else {}
         yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
         if into is not None:
             for id, shard in shards.items():
@@ -146,7 +146,10 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
 
 
 def _compare(out: Path, histories: Path, shards: Mapping[str, Gathered], again: Again) -> Iterator[str]:
-    """What has changed in one worker's examples, which are of the columns of its `shards`. What they say now: `again`."""
+    """What has changed in one worker's examples, which are of the columns of its `shards`.
+
+    What they say now is put into `again`, for the shards that it has.
+    """
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
     before = {id: observed(shard.lines) for id, shard in shards.items()}
     with ExitStack() as stack:
@@ -157,7 +160,8 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, Gathered], again: 
                 if one.error:
                     yield _told(one.example, one.check, f"could not be judged: {one.error}")
                     continue
-                again[one.shard][one.example] = one.observations
+                if one.shard in again:
+                    again[one.shard][one.example] = one.observations
                 after = canonical_lines(one.observations)
                 files[one.shard].write(after)
                 if after != canonical_lines(said):
