@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -89,10 +88,14 @@ class Lab:
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
 
     def _booted(self, image: Image, topology: Topology) -> KRaftCluster:
-        """Another try after trouble of the engine, such as a busy disk, which says nothing about this Kafka."""
-        with suppress(EngineTrouble):
+        """Another try after trouble of the engine, such as a busy disk, which says nothing about this Kafka.
+
+        The trouble of the first try is the context of whatever the second one ends in.
+        """
+        try:
             return KRaftCluster(topology, image, self.run).boot()
-        return KRaftCluster(topology, image, self.run).boot()
+        except EngineTrouble:
+            return KRaftCluster(topology, image, self.run).boot()
 
     def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False) -> str:
         """After an example: what it left broken is taken back, and the cluster seen to be whole.
