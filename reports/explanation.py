@@ -101,7 +101,8 @@ def _why(about: Explained) -> Iterator[str]:
         yield f"  {reason}"
     for entry in cell.known:
         ticket = f" ({TICKETS}{entry.ticket})" if entry.ticket else ""
-        yield f"  Known deviation of {_versions(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
+        what = "race" if entry.race else "deviation"
+        yield f"  Known {what} of {_versions(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
     yield from (f"  The column is incomplete: {reason}" for reason in about.column.incomplete)
 
 

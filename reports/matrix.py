@@ -263,7 +263,7 @@ def _stale(cell: Cell, intake: Intake, deviations: Sequence[Deviation]) -> list[
     return [
         Stale(requirement=cell.requirement, kafka_version=cell.kafka_version, ticket=entry.ticket, reason=entry.reason)
         for entry in deviations
-        if entry.covers(cell.requirement, version)
+        if not entry.race and entry.covers(cell.requirement, version)
     ]
 
 

@@ -79,6 +79,11 @@ def test_a_known_deviation_marks_a_red_cell_and_is_told_when_it_no_longer_holds(
     assert [(entry.requirement, entry.kafka_version) for entry in found.stale_deviations] == [(ROW, V)]
 
 
+def test_a_race_that_was_not_met_still_holds() -> None:
+    race = Deviation(requirement=ROW, versions=("4.3..",), reason="r", race=True)
+    assert matrix(GREEN, V, deviations=[race]).stale_deviations == []
+
+
 def test_observations_of_unknown_rows_are_counted() -> None:
     assert matrix(Pooled(cases=[case(V, "c", "KIP1-GONE-01")]), V).unknown_rows == {"KIP1-GONE-01": 5}
 

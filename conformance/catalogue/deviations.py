@@ -17,12 +17,16 @@ SHIPPED = files("conformance") / "known-deviations.toml"
 
 
 class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row that released versions are known to break; `ticket` is Kafka's own where there is one."""
+    """A row that released versions are known to break; `ticket` is Kafka's own where there is one.
+
+    A `race` is met by luck: a column where it was not met says nothing about its end.
+    """
 
     requirement: str
     versions: tuple[str, ...]
     reason: str
     ticket: str = ""
+    race: bool = False
 
     def covers(self, requirement: str, version: str) -> bool:
         return requirement == self.requirement and any(in_range(version, text) for text in self.versions)
