@@ -23,7 +23,7 @@ def cut_follower_hears_of_the_high_watermark(
 
     A write then shows that it can learn one.
     """
-    leader, second = follower_cut_by_a_leader(partition, kept, orphans)
+    leader, second = yield from follower_cut_by_a_leader(partition, kept, orphans)
     yield partition.joins(lambda: partition.in_sync(leader, leader, second), "both in sync")
     reads: list[FetchedPartition] = []
 
@@ -34,12 +34,15 @@ def cut_follower_hears_of_the_high_watermark(
     met = partition.bench.settles(equal, "one high watermark", HEARS_WITHIN)
     marks, ends = [read.high_watermark for read in reads], [partition.end(id) for id in (leader, second)]
     yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were cut: {ends}, {marks}")
-    yield held_if(met, *reads, detail=f"high watermark {marks[0]} on {leader}, {marks[1]} on {second} after 10 s")
+    detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HEARS_WITHIN:g} s at most"
+    yield held_if(met, *reads, detail=detail)
     partition.acknowledged(b"after", by=leader)
     at_rest(partition)
 
 
-def follower_cut_by_a_leader(partition: Crashing, kept: int, orphans: int) -> tuple[int, int]:
+def follower_cut_by_a_leader(
+    partition: Crashing, kept: int, orphans: int
+) -> Generator[Said, None, tuple[int, int]]:
     """The ids of the leader, which lost the orphans, and of the follower, which is being started with them."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
@@ -48,8 +51,11 @@ def follower_cut_by_a_leader(partition: Crashing, kept: int, orphans: int) -> tu
     before = partition.led_by(leader, isr={leader})
     partition.kill(leader)
     partition.until(lambda: partition.leaderless(bystander), "no leader")
-    partition.disk(leader).cut(written[kept].offset)
-    partition.disk(follower).lose_watermarks()
+    lost = partition.disk(leader).cut(written[kept].offset)
+    disk = partition.disk(follower)
+    disk.lose_watermarks()
+    had = [lost.before, disk.holds().log_end]
+    yield premise(had == [kept + orphans] * 2, f"both had {kept + orphans} records: log ends {had}")
     partition.start(leader)
     partition.led_by(leader, above=before.leader_epoch)
     partition.start(follower)
