@@ -63,10 +63,7 @@ def electable(word: Word) -> tuple[int, ...]:
     order=permutations([0, 1, 2]),
 )
 def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Said, None, None]:
-    """All brokers die amid writes with acks=all; one that cannot be elected has lost its tail; they return in any order.
-
-    A last write lets everybody hear of the high watermark: who truncated may not without one (KIP101-INV-18b).
-    """
+    """All brokers die amid writes with acks=all; one that cannot be elected has lost its tail; they return in any order."""
     bench, before = power.bench, power.alone.settled()
     power.alone.acknowledged(b"before")
     traffic = Traffic(power.trio, ENOUGH)
@@ -82,7 +79,6 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
     yield premise(state.leader != victim, f"led by one that lost nothing, not by {victim}: {state}")
     yield from returned(power.alone, before)
     yield from new_epoch(power.alone, before, "broker")
-    power.trio.acknowledged(b"after")
     at_rest(power.trio, power.alone)
 
 
