@@ -333,6 +333,17 @@ def _run(*command: str | Path, **environment: str) -> subprocess.CompletedProces
     )  # fmt: skip
 
 
+def test_blanks_in_a_path_are_blanks(tmp_path: Path) -> None:
+    """To Hadoop, %20 is the name of another folder."""
+    shards = _write(tmp_path / "my run" / "shards", _sample())
+    out, archive = tmp_path / "my run" / "matrix", tmp_path / "my runs"
+    done = _run(sys.executable, "-m", "reports", "--in", shards, "--out", out, "--archive", archive)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((out / "parquet" / "matrix").glob("*.parquet"))
+    assert list(archive.rglob("*.parquet"))
+    assert {path.name for path in tmp_path.iterdir()} == {"my run", "my runs"}
+
+
 def test_the_command_ends_with_the_matrix_and_the_path_of_the_page(tmp_path: Path) -> None:
     shards = _write(tmp_path / "out" / "shards", _sample())
     out = tmp_path / "out" / "matrix"
