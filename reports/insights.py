@@ -77,6 +77,17 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     faults: dict[str, FaultReach]
 
 
+class FaultMet(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault on a column, each example counted once, though it is behind the cells of many rows."""
+
+    kafka_version: str
+    fault: str
+    examples: int
+    injected: int
+    witnessed: int
+    healed: int
+
+
 class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
     """How often a premise of a check was met on a column; one that never was is a hole."""
 
@@ -115,6 +126,7 @@ class Insights(msgspec.Struct, kw_only=True):
     firsts: list[Firsts] = []
     wavering: list[Wavering] = []
     coverage: list[Coverage] = []
+    faults_met: list[FaultMet] = []
     premises: list[PremiseReach] = []
     spent: list[Spent] = []
     trend: list[TrendPoint] = []
@@ -124,6 +136,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "firsts": Firsts,
     "wavering": Wavering,
     "coverage": Coverage,
+    "faults_met": FaultMet,
     "premises": PremiseReach,
     "spent": Spent,
     "trend": TrendPoint,
@@ -150,5 +163,5 @@ def encode(insights: Insights) -> bytes:
     return msgspec.json.format(msgspec.json.encode(insights, order="deterministic"), indent=1) + b"\n"
 
 
-_ORDER = ("requirement", "run_date", "run", "check", "case", "inputs", "premise")
+_ORDER = ("requirement", "run_date", "run", "check", "case", "inputs", "premise", "fault")
 """Within a column, in this order as far as a table has it."""

@@ -23,6 +23,7 @@ from reports.matrix import Matrix, Pooled, build
 from reports.once import Once, once
 from reports.tables.changes import changes, columns, runs
 from reports.tables.coverage import coverage
+from reports.tables.faults_met import faults_met
 from reports.tables.firsts import firsts
 from reports.tables.premises import premises
 from reports.tables.shape import schema
@@ -129,6 +130,7 @@ class _Tables:
             "faults": faults,
             "wavering": wavering(self.alike),
             "coverage": coverage(applicable, self.cases, examples, faults),
+            "faults_met": faults_met(usable),
             "premises": premises(usable),
             "spent": spent(usable),
         }

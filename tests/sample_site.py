@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
-from reports.insights import Coverage, FaultReach, Firsts, Insights, PremiseReach, Spent
+from reports.insights import Coverage, FaultMet, FaultReach, Firsts, Insights, PremiseReach, Spent
 from reports.matrix import Matrix, Pooled
 from reports.pages import write_site
 from tests.sample_evidence import write_zombie
@@ -62,6 +62,7 @@ def _insights() -> Insights:
             )
         ],
         coverage=[Coverage(requirement=ROW, kafka_version=BAD, examples=9, cases_reached=2, cases=2, faults=reach)],
+        faults_met=[FaultMet(kafka_version=BAD, fault=FAULT, examples=5, injected=5, witnessed=5, healed=5)],
         premises=[PremiseReach(kafka_version=BAD, check="zombies", premise="a zombie", met=5, unmet=0)],
         spent=[Spent(kafka_version=BAD, check="zombies", examples=9, seconds=12.0, outcomes={"done": 1})],
     )  # fmt: skip

@@ -16,6 +16,7 @@ from reports.insights import (
     TABLES,
     Change,
     Coverage,
+    FaultMet,
     FaultReach,
     Firsts,
     PremiseReach,
@@ -28,6 +29,7 @@ from reports.insights import (
 from reports.session import session
 from reports.tables.changes import changes, columns, runs
 from reports.tables.coverage import coverage
+from reports.tables.faults_met import faults_met
 from reports.tables.firsts import firsts
 from reports.tables.premises import premises
 from reports.tables.shape import schema
@@ -291,6 +293,23 @@ LINES = (
     "type string, shard string, kafka_version string, `check` string, outcome string, examples long, seconds double, "
     "premises map<string,struct<met:long,unmet:long>>"
 )
+
+
+def test_faults_of_a_column_are_added_up_over_examples(spark: SparkSession) -> None:
+    lines = [
+        ("example", V, {"kill": (2, 1, 2), "pause": (1, 1, None)}),
+        ("example", V, {"kill": (1, 1, 1)}),
+        ("example", "3.9.2", {"kill": (1, 1, 1)}),
+        ("check", V, {"kill": (9, 9, 9)}),
+        ("example", V, None),
+    ]
+    counts = "map<string,struct<injected:long,witnessed:long,healed:long>>"
+    table = spark.createDataFrame(lines, f"type string, kafka_version string, faults {counts}")
+    assert _rows(faults_met(table), FaultMet) == [
+        FaultMet(kafka_version=V, fault="kill", examples=2, injected=3, witnessed=2, healed=3),
+        FaultMet(kafka_version=V, fault="pause", examples=1, injected=1, witnessed=1, healed=0),
+        FaultMet(kafka_version="3.9.2", fault="kill", examples=1, injected=1, witnessed=1, healed=1),
+    ]
 
 
 def test_premises_are_added_up_and_one_that_was_never_met_is_told(spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ import pytest
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
 from conformance.judges.verdicts import VERDICTS
-from reports.insights import Coverage, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
+from reports.insights import Coverage, FaultMet, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
 from reports.matrix import Matrix, Pooled
 from reports.merge import Merged
 from reports.pages import write_site
@@ -91,6 +91,7 @@ def insights() -> Insights:
             PremiseReach(kafka_version="4.3.1", check="kip320.a", premise="was cut " + EVIL, met=0, unmet=4),
             PremiseReach(kafka_version="4.3.1", check="kip320.a", premise="was bumped", met=5, unmet=1),
         ],
+        faults_met=[FaultMet(kafka_version="4.3.1", fault="zombie " + EVIL, examples=6, injected=6, witnessed=5, healed=6)],
         spent=[Spent(kafka_version="4.3.1", check=EVIL, examples=7, seconds=90.0, outcomes={"done": 1, EVIL: 1})],
         trend=trend,
     )  # fmt: skip
@@ -282,6 +283,7 @@ def test_premises_never_met_and_faults_without_a_witness_stand_out(pages: dict[s
     assert text.rindex("was cut") < text.rindex("was bumped"), "those never met come first in their table"
     assert "2 / 3, 1 healed" in text
     assert re.search("2 / 3 ?67 %", text)
+    assert re.search(r"zombie .*5 / 6 ?6 examples", text)
 
 
 def test_runs_tell_images_seeds_and_time(pages: dict[str, Page]) -> None:

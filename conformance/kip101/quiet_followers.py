@@ -40,9 +40,7 @@ def cut_follower_hears_of_the_high_watermark(
     at_rest(partition)
 
 
-def follower_cut_by_a_leader(
-    partition: Crashing, kept: int, orphans: int
-) -> Generator[Said, None, tuple[int, int]]:
+def follower_cut_by_a_leader(partition: Crashing, kept: int, orphans: int) -> Generator[Said, None, tuple[int, int]]:
     """The ids of the leader, which lost the orphans, and of the follower, which is being started with them."""
     follower, leader = partition.replicas
     bystander = partition.bystander()

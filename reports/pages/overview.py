@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from history.shards import FaultCount
-from reports.insights import PremiseReach, Spent
+from reports.insights import FaultMet, PremiseReach, Spent
 from reports.pages.views import GroupView
 
 
@@ -25,9 +25,10 @@ class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultView(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault by row group, each with a sum (or None) per column."""
+    """A fault: per column what all examples met of it, and by row group a sum; each or None."""
 
     name: str
+    met: list[FaultMet | None]
     groups: dict[str, list[FaultSum | None]]
 
 
@@ -53,19 +54,21 @@ class SpentView(msgspec.Struct, frozen=True, kw_only=True):
     cells: list[Spent | None]
 
 
-def faults(groups: Sequence[GroupView], labels: Sequence[str]) -> list[FaultView]:
-    """Every fault that an example met, by KIP."""
-    names = sorted({name for group in groups for view in group.rows for name in view.faults})
+def faults(groups: Sequence[GroupView], found: Iterable[FaultMet], labels: Sequence[str]) -> list[FaultView]:
+    """Every fault that an example met, in all and by KIP."""
+    met = {(each.fault, each.kafka_version): each for each in found}
+    names = {name for group in groups for view in group.rows for name in view.faults} | {name for name, _ in met}
     return [
         FaultView(
             name=name,
+            met=[met.get((name, label)) for label in labels],
             groups={
                 f"KIP-{group.kip}": [_sum(group, place, name) for place in range(len(labels))]
                 for group in groups
                 if any(name in view.faults for view in group.rows)
             },
         )
-        for name in names
+        for name in sorted(names)
     ]
 
 

@@ -74,7 +74,7 @@ def _faults(matrix: Matrix, insights: Insights, groups: Sequence[views.GroupView
         "faults.html.j2",
         "faults.html",
         labels=labels,
-        faults=overview.faults(groups, labels),
+        faults=overview.faults(groups, insights.faults_met, labels),
         coverage=overview.coverage(groups, labels),
         premises=premises,
         holes=overview.holes(premises),
