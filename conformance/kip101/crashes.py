@@ -31,8 +31,8 @@ def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
 
 def unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Said]:
     """A replica that nobody leads: its file and its answers know nothing of the epoch that its log lost."""
+    end = partition.loaded(id)  # the file is as the crash left it until then
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
-    end = partition.loaded(id)
     answer = partition.bench.node(id).fetch(partition.topic, 0, end, last_fetched_epoch=lost.epoch)
     cleared = bool(entries) and all(entry.start < end for entry in entries)
     detail = f"its log ends at {end}, its entries are {entries}; asked for epoch {lost.epoch}: {answer}"
