@@ -14,7 +14,7 @@ from fixtures.cluster.node import Node
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS
 from fixtures.disk.held import HeldReplica, held
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
-from fixtures.disk.volume import on_volume, remove, write
+from fixtures.disk.volume import move, on_volume, remove, write
 from fixtures.errors import KitError
 from fixtures.faults.damage import Place, places
 from fixtures.faults.disk import cut_tail
@@ -117,7 +117,9 @@ class Disk:
         def done() -> Changed:
             node, path = self._node(), self._partition
             before = node.exists(f"{path}/meta.properties")
-            found = on_volume(node, remove(path), write(path, b""), f"test -d {path} || echo gone")
+            # Moved first: what the broker makes in a directory while it is being removed keeps it from being so.
+            aside = f"{path}.aside"
+            found = on_volume(node, move(path, aside), write(path, b""), remove(aside), f"test -d {path} || echo gone")
             return Changed(before, found.strip() != "gone")
 
         self._phase("failed-directory", "inject", {})
