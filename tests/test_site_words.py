@@ -49,6 +49,13 @@ def test_since_when_is_put_in_words(first_bad: str, last_good: str, first_good: 
     assert since(firsts) == words
 
 
+def test_a_race_has_no_first_good_version() -> None:
+    firsts = Firsts(
+        requirement="R", bad=["3.9.2", "4.2.2"], good=["4.3.1"], first_bad="3.9.2", last_good="", first_good="4.3.1"
+    )
+    assert since(firsts, race=True) == "Seen in 3.9.2, 4.2.2; a race: where it was not met, nothing is known"
+
+
 def test_labels_become_names_of_files_that_stay_apart() -> None:
     labels = ["4.3.1", "4.3.1@a/b:c", "4.3.1@a-b:c", "../x", "..", "a b"]
     names = [anchor(label) for label in labels]

@@ -65,7 +65,7 @@ class RowView(msgspec.Struct, kw_only=True):
 
     @property
     def since(self) -> str:
-        return since(self.firsts) if self.firsts else ""
+        return since(self.firsts, race=any(entry.race for entry in self.known)) if self.firsts else ""
 
     @property
     def known(self) -> list[Deviation]:

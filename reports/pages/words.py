@@ -24,9 +24,14 @@ def in_words(versions: str) -> str:
     return f"{low} to {high}" if low else f"up to {high}"
 
 
-def since(firsts: Firsts) -> str:
-    """Since when a row is broken, and whether it was mended; "" for one that no released version breaks."""
+def since(firsts: Firsts, *, race: bool = False) -> str:
+    """Since when a row is broken, and whether it was mended; "" for one that no released version breaks.
+
+    A `race` is met by luck, so that good versions say little.
+    """
     if not firsts.first_bad:
         return ""
+    if race:
+        return f"Seen in {', '.join(firsts.bad)}; a race: where it was not met, nothing is known"
     began = f"Since {firsts.first_bad} " + (f"({firsts.last_good} was good)" if firsts.last_good else "or before")
     return f"{began}, " + (f"mended in {firsts.first_good}" if firsts.first_good else f"last seen in {firsts.bad[-1]}")
