@@ -198,7 +198,7 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
             msgspec.convert(_picked(found, Violation), Violation)
             for found in _ordered(evidence.violations.get(key, []))
         ],
-        known=_known(row.id, column, judgement, deviations),
+        known=_known(row.id, column, judgement, tallies, deviations),
     )
 
 
@@ -250,10 +250,17 @@ def _ordered(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: int(row["place"]))
 
 
-def _known(row: str, column: ColumnFacts, judgement: Judgement, deviations: Sequence[Deviation]) -> list[Deviation]:
+def _known(
+    row: str,
+    column: ColumnFacts,
+    judgement: Judgement,
+    tallies: dict[str, CaseTally],
+    deviations: Sequence[Deviation],
+) -> list[Deviation]:
     if judgement.verdict not in ("violated", "flaky"):
         return []
-    return [deviation for deviation in deviations if deviation.covers(row, column.version)]
+    violated = [case for case, tally in tallies.items() if tally.violated]
+    return [entry for entry in deviations if entry.covers(row, column.version) and entry.explains(violated)]
 
 
 def _stale(cell: Cell, intake: Intake, deviations: Sequence[Deviation]) -> list[Stale]:

@@ -79,6 +79,15 @@ def test_a_known_deviation_marks_a_red_cell_and_is_told_when_it_no_longer_holds(
     assert [(entry.requirement, entry.kafka_version) for entry in found.stale_deviations] == [(ROW, V)]
 
 
+def test_a_deviation_of_one_case_does_not_explain_another() -> None:
+    first, second, *_ = (each.id for each in shipped()[ROW].cases)
+    entry = Deviation(requirement=ROW, versions=("4.3..",), reason="r", cases=(first,))
+    for violated, known in (([first], [entry]), ([second], []), ([first, second], [])):
+        red = Pooled(cases=[case(V, id, violated=1) for id in violated], checks=[checks(V)])
+        found = cell(matrix(red, V, deviations=[entry]), V)
+        assert (found.verdict, found.known) == ("violated", known)
+
+
 def test_a_race_that_was_not_met_still_holds() -> None:
     race = Deviation(requirement=ROW, versions=("4.3..",), reason="r", race=True)
     assert matrix(GREEN, V, deviations=[race]).stale_deviations == []

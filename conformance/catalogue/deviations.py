@@ -19,7 +19,7 @@ SHIPPED = files("conformance") / "known-deviations.toml"
 class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row that released versions are known to break; `ticket` is Kafka's own where there is one.
 
-    A `race` is met by luck: a column where it was not met says nothing about its end.
+    A `race` is met by luck: a column where it was not met says nothing about its end. With `cases` it is about these only.
     """
 
     requirement: str
@@ -27,9 +27,14 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     reason: str
     ticket: str = ""
     race: bool = False
+    cases: tuple[str, ...] = ()
 
     def covers(self, requirement: str, version: str) -> bool:
         return requirement == self.requirement and any(in_range(version, text) for text in self.versions)
+
+    def explains(self, violated: Iterable[str]) -> bool:
+        """Is it about all of these cases? What breaks another case is not known."""
+        return not self.cases or set(violated) <= set(self.cases)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,6 +56,11 @@ def _check(deviations: Iterable[Deviation], catalogue: Catalogue, file: str) -> 
         if entry.requirement not in catalogue:
             raise CatalogueError(
                 f"{file}: {entry.requirement!r} is no row of the catalogue; entries name existing rows"
+            )
+        known = {case.id for case in catalogue[entry.requirement].cases}
+        if unknown := set(entry.cases) - known:
+            raise CatalogueError(
+                f"{file}: {entry.requirement} has no case {', '.join(sorted(unknown))}; its cases are {', '.join(sorted(known))}"
             )
         if not entry.versions:
             raise CatalogueError(f"{file}: {entry.requirement} names no versions; write versions = ['3.3..3.5']")
