@@ -127,8 +127,12 @@ def examples(lines: DataFrame, outdated: Outdated) -> DataFrame:
 def faults(examples: DataFrame) -> DataFrame:
     """Faults that the examples behind a cell brought: injected, witnessed, healed."""
     single = examples.select(*CELL, F.explode("faults").alias("fault", "count"))
-    counts = [F.sum(F.coalesce(f"count.{name}", F.lit(0))).alias(name) for name in ("injected", "witnessed", "healed")]
-    return single.groupBy(*CELL, "fault").agg(*counts)
+    return single.groupBy(*CELL, "fault").agg(*reach())
+
+
+def reach() -> list[Column]:
+    """Aggregates of `count`, a fault's counts in one example: how often it was injected, witnessed and healed in all."""
+    return [F.sum(F.coalesce(f"count.{name}", F.lit(0))).alias(name) for name in ("injected", "witnessed", "healed")]
 
 
 def _rows() -> Column:

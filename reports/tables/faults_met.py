@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 
 from reports.insights import FaultMet
 from reports.tables.shape import shaped
+from reports.tally import reach
 
 
 def faults_met(lines: DataFrame) -> DataFrame:
     """One line per column and fault, as `reports.insights.FaultMet`; `lines` of shards that count."""
     single = lines.where("type = 'example'").select("kafka_version", F.explode("faults").alias("fault", "count"))
-    counts = [F.sum(F.coalesce(f"count.{name}", F.lit(0))).alias(name) for name in ("injected", "witnessed", "healed")]
-    met = F.count("*").alias("examples")
-    return shaped(single.groupBy("kafka_version", "fault").agg(met, *counts), FaultMet)
+    examples = F.count("*").alias("examples")
+    return shaped(single.groupBy("kafka_version", "fault").agg(examples, *reach()), FaultMet)
