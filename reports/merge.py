@@ -101,7 +101,7 @@ def _as_json(name: str, table: DataFrame) -> DataFrame:
 
 
 def _summaries(found: Once) -> list[ShardSummary]:
-    summed = validate.summarise(found.lines, found.few, found.doubtful)
+    summed = validate.summarise(found.counts, found.few, found.several)
     return [msgspec.convert(row, ShardSummary) for row in _collected(summed)]
 
 
@@ -123,7 +123,7 @@ class _Tables:
             _applicable(intake, catalogue), "kafka_version string, requirement string, case string"
         )
         self.small = {
-            "violations": tally.violations(self.observations),
+            "violations": tally.violations(tally.observations(usable, outdated)),
             "paths": tally.paths(self.alike, replays),
             "replays": tally.replayed(replays),
             "checks": tally.checks(usable, self.alike, outdated),

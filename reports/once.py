@@ -12,20 +12,28 @@ from contextlib import contextmanager
 
 import msgspec
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from reports.validate import count
 
 
 class Once(msgspec.Struct, frozen=True):
-    """Distinct lines, and the shards of which more is to be found out than how many there are.
+    """Distinct lines, what they count to (`reports.validate.count`), and the shards of which that does not tell all.
 
-    `few` are those of them that are no whole observations: most questions are about these, and to look through all lines for
-    each question took an eighth of a merge.
+    `few` are those of them that are no whole observations, or violations: most questions are about these, and to look through
+    all lines for each question took an eighth of a merge.
     """
 
     lines: DataFrame
     few: DataFrame
+    counts: DataFrame
     doubtful: list[str]
+
+    @property
+    def several(self) -> DataFrame:
+        """The lines of doubtful shards: different ones may carry one number."""
+        return self.lines.where(F.col("shard").isin(self.doubtful))
 
 
 @contextmanager
@@ -34,43 +42,38 @@ def once(lines: DataFrame) -> Iterator[Once]:
     # Memory does not hold them. Filled with what it can, it took twice the time to collect garbage.
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
-        doubtful = _doubtful(lines)
+        kept.append(counts := count(lines).persist())
+        doubtful = _doubtful(counts)
         if doubtful:
             is_doubtful = F.col("shard").isin(doubtful)
-            kept.append(lines.where(is_doubtful).dropDuplicates(["text"]).persist())
-            lines = lines.where(~is_doubtful).unionAll(kept[-1])
-        kept.append(lines.where(~F.col("whole") | (F.col("type") != "observation")).persist())
-        yield Once(lines, kept[-1], doubtful)
+            kept.append(compared := lines.where(is_doubtful).dropDuplicates(["text"]).persist())
+            lines = lines.where(~is_doubtful).unionAll(compared)
+            counts = counts.where(~is_doubtful).unionAll(count(compared))
+        rare = ~F.col("whole") | (F.col("type") != "observation") | (F.col("result") == "violated")
+        kept.append(few := lines.where(rare).persist())
+        yield Once(lines, few, counts, doubtful)
     finally:
         for table in kept:
             table.unpersist()
 
 
-def _doubtful(lines: DataFrame) -> list[str]:
+def _doubtful(counts: DataFrame) -> list[str]:
     """Shards whose lines are not known to be one of each number. One row per shard comes to the driver."""
-    number = F.when(F.col("whole"), F.col("n"))
-    found = lines.groupBy("shard").agg(
-        F.count_if(~F.col("whole")).alias("bad"),
-        F.count(number).alias("lines"),
-        F.min(number).alias("first"),
-        F.max(number).alias("last"),
-        F.bit_xor(F.when(F.col("whole"), F.xxhash64("n"))).alias("mark"),
-    )
-    shards = found.collect()
+    shards = counts.collect()
     hopeful = [
         (one.shard, one.last, one.mark)
         for one in shards
         if not one.bad and one.first == 0 and one.lines == one.last + 1
     ]
-    return sorted({one.shard for one in shards} - _in_order(lines, hopeful))
+    return sorted({one.shard for one in shards} - _in_order(counts.sparkSession, hopeful))
 
 
-def _in_order(lines: DataFrame, hopeful: list[tuple[str, int, int]]) -> set[str]:
+def _in_order(spark: SparkSession, hopeful: list[tuple[str, int, int]]) -> set[str]:
     """Shards with as many lines as numbers up to the last, and the mark of these: the hashes of all, added up bit by bit.
 
     Where one number was missing and another there twice, the marks would differ (but for one chance in 2**64).
     """
-    wanted = lines.sparkSession.createDataFrame(hopeful, "shard string, last long, mark long")
+    wanted = spark.createDataFrame(hopeful, "shard string, last long, mark long")
     numbers = wanted.select("shard", "mark", F.explode(F.sequence(F.lit(0).cast("long"), "last")).alias("n"))
     marks = numbers.groupBy("shard", "mark").agg(F.bit_xor(F.xxhash64("n")).alias("expected"))
     return {row.shard for row in marks.where("mark = expected").collect()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -12,6 +10,7 @@ from reports.schema import KINDS, is_whole
 
 # How a torn line begins if it still tells whose it was (`history.shards` writes type, shard and number first).
 _SHARD = r'^\{"type":"[a-z]+","shard":"([^"\\]+)"'
+_HEADER = '{"type":"header",'
 _LABEL = r'^\{"type":"header",.*?"column":\{"label":"([^"\\]+)"'
 
 # Two lines with nothing between. No text within a line holds this: its quotes would be escaped.
@@ -26,9 +25,15 @@ def classify(lines: DataFrame) -> DataFrame:
         .withColumn(
             "whole", is_whole() & F.col("foreign").isNull() & (F.length("shard") > 0) & (F.col("n") >= 0) & _one()
         )
-        .withColumn("column_label", F.coalesce("column.label", F.regexp_extract("text", _LABEL, 1)))
+        .withColumn("column_label", F.coalesce("column.label", _label_of_torn()))
         .withColumn("shard", F.coalesce("shard", F.regexp_extract("text", _SHARD, 1)))
     )
+
+
+def _label_of_torn() -> Column:
+    # A regular expression makes one of Java's texts out of each line that it looks at, so it is shown headers only.
+    begins = F.startswith("text", F.lit(_HEADER))
+    return F.when(begins, F.regexp_extract("text", _LABEL, 1)).otherwise("")
 
 
 def _one() -> Column:
@@ -36,39 +41,49 @@ def _one() -> Column:
     return F.is_valid_utf8("text") & F.endswith("text", F.lit("}")) & ~F.contains("text", F.lit(_GLUED))
 
 
-def summarise(lines: DataFrame, few: DataFrame | None = None, doubtful: Sequence[str] | None = None) -> DataFrame:
-    """One row per shard id, as `reports.intake.ShardSummary`; lines that tell no shard are summed up under ''.
+def count(lines: DataFrame) -> DataFrame:
+    """One row per shard id: how many lines of which kind, and their numbers; lines that tell no shard are under ''.
 
-    `few` (None: all) are lines without whole observations. Only in `doubtful` shards (None: in all) may different lines carry
-    one number.
+    `mark` is what the hashes of the numbers come to, added up bit by bit.
     """
-    whole = F.col("whole")
-    is_header, is_footer = whole & (F.col("type") == "header"), whole & (F.col("type") == "footer")
-    kinds = [F.count_if(whole & (F.col("type") == kind)).alias(f"of {kind}") for kind in KINDS]
-    counts = lines.groupBy("shard").agg(
-        F.count_if(whole).alias("lines"),
-        F.count_if(~whole).alias("bad"),
-        F.min(F.when(whole, F.col("n"))).alias("first"),
-        F.max(F.when(whole, F.col("n"))).alias("last"),
-        F.min(F.when(is_footer, F.col("n"))).alias("footer"),
-        F.count_if(is_header).alias("headers"),
+    number = F.when(F.col("whole"), F.col("n"))
+    kinds = [F.count_if(_whole(kind)).alias(f"of {kind}") for kind in KINDS]
+    return lines.groupBy("shard").agg(
+        F.count(number).alias("lines"),
+        F.count_if(~F.col("whole")).alias("bad"),
+        F.min(number).alias("first"),
+        F.max(number).alias("last"),
+        F.bit_xor(F.when(F.col("whole"), F.xxhash64("n"))).alias("mark"),
+        F.min(F.when(_whole("footer"), F.col("n"))).alias("footer"),
         F.min("foreign").alias("foreign"),
         *kinds,
     )
-    # Apart, since what texts are aggregated by is sorted first: these are few.
-    told = (
-        (lines if few is None else few)
-        .where(~whole | is_header | is_footer)
-        .groupBy("shard")
-        .agg(
-            F.min(F.when(is_header, F.col("text"))).alias("header"),
-            F.max("column_label").alias("label"),
-            F.min_by("counts", F.when(is_footer, F.col("n"))).alias("counted"),
-        )
-    )
-    several = lines if doubtful is None else lines.where(F.col("shard").isin(list(doubtful)))
-    numbers = several.where(whole).groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
-    found = counts.join(told, "shard", "left").join(numbers, "shard", "left")
+
+
+def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFrame:
+    """One row per shard id, as `reports.intake.ShardSummary`, from the `count` of all lines.
+
+    `few` are at least all lines that are no whole observations, `several` those of shards where different lines may carry one
+    number.
+    """
+    # Apart from the counts, since what texts are aggregated by is sorted first.
+    is_header, is_footer = _whole("header"), _whole("footer")
+    told = few.where(~F.col("whole") | is_header | is_footer).groupBy("shard").agg(
+        F.min(F.when(is_header, F.col("text"))).alias("header"),
+        F.max("column_label").alias("label"),
+        F.min_by("counts", F.when(is_footer, F.col("n"))).alias("counted"),
+    )  # fmt: skip
+    numbers = several.where("whole").groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
     by_kind = F.create_map(*(part for kind in KINDS for part in (F.lit(kind), F.col(f"of {kind}"))))
-    filled = {"kinds": by_kind, "numbers": F.coalesce("numbers", "lines"), "label": F.coalesce("label", F.lit(""))}
-    return found.withColumns(filled).drop(*(f"of {kind}" for kind in KINDS))
+    filled = {
+        "headers": F.col("of header"),
+        "kinds": by_kind,
+        "numbers": F.coalesce("numbers", "lines"),
+        "label": F.coalesce("label", F.lit("")),
+    }
+    found = counts.join(told, "shard", "left").join(numbers, "shard", "left").withColumns(filled)
+    return found.drop("mark", *(f"of {kind}" for kind in KINDS))
+
+
+def _whole(kind: str) -> Column:
+    return F.col("whole") & (F.col("type") == kind)

@@ -48,7 +48,8 @@ def _shard(name: str, version: str = "4.3.1", run: str = NIGHT, **header: str) -
 def _offer(spark: SparkSession, uri: str, folder: Path) -> list[Filed]:
     """Archives all shards of a folder. Whatever they hold, each run is judged to have satisfied ROW."""
     lines = validate.classify(read.parse(read.read_text(spark, str(folder))))
-    summaries = [ShardSummary(**row.asDict(recursive=True)) for row in validate.summarise(lines).collect()]
+    summed = validate.summarise(validate.count(lines), lines, lines)
+    summaries = [ShardSummary(**row.asDict(recursive=True)) for row in summed.collect()]
     return archive(spark, uri, lines, take_in(summaries, shipped(), by_run=True), _judge, shipped())
 
 

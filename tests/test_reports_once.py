@@ -11,7 +11,7 @@ from conformance.catalogue import shipped
 from reports.once import once
 from reports.read import parse
 from reports.session import session
-from reports.validate import classify, summarise
+from reports.validate import classify, count, summarise
 from tests.sample_shards import ShardBuilder
 
 pytestmark = pytest.mark.spark
@@ -48,8 +48,9 @@ def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None
     with once(lines) as found:
         assert found.doubtful == ["", "false", "late", "swapped", "torn", "twice"]
         assert sorted(row.text for row in found.lines.collect()) == sorted(set(texts))
-        summed = summarise(found.lines, found.few, found.doubtful).collect()
-    assert sorted(map(str, summed)) == sorted(map(str, summarise(_lines(spark, sorted(set(texts)))).collect()))
+        summed = summarise(found.counts, found.few, found.several).collect()
+    every = _lines(spark, sorted(set(texts)))
+    assert sorted(map(str, summed)) == sorted(map(str, summarise(count(every), every, every).collect()))
     numbers = {row.shard: (row.lines, row.numbers) for row in summed}
     assert numbers["false"] == (len(FALSE), len(FALSE) - 1)
     assert numbers["swapped"] == (len(SWAPPED) - 1, len(SWAPPED) - 1)
