@@ -20,7 +20,7 @@ from reports.archived import trend
 from reports.insights import TABLES, Insights, TrendPoint, assemble
 from reports.intake import Intake, ShardSummary, take_in
 from reports.matrix import Matrix, Pooled, build
-from reports.once import Once, once
+from reports.once import Once, fitting, once
 from reports.tables.changes import changes, columns, runs
 from reports.tables.coverage import coverage
 from reports.tables.faults_met import faults_met
@@ -113,7 +113,7 @@ class _Tables:
         changed = intake.outdated
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
         self.observations = tally.observations(tally.usable(distinct.lines, shards), outdated)
-        self.alike = tally.alike(self.observations).persist()
+        self.alike = fitting(tally.alike(self.observations)).persist()
         self.cases = tally.cases(self.alike)
         usable = tally.usable(distinct.few, shards)
         replays = tally.replays(usable, outdated)

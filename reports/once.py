@@ -50,11 +50,16 @@ def once(lines: DataFrame) -> Iterator[Once]:
             lines = lines.where(~is_doubtful).unionAll(compared)
             counts = counts.where(~is_doubtful).unionAll(count(compared))
         rare = ~F.col("whole") | (F.col("type") != "observation") | (F.col("result") == "violated")
-        kept.append(few := lines.where(rare).persist())
+        kept.append(few := fitting(lines.where(rare)).persist())
         yield Once(lines, few, counts, doubtful)
     finally:
         for table in kept:
             table.unpersist()
+
+
+def fitting(table: DataFrame) -> DataFrame:
+    """A table that is looked at often, in no more parts than the cores can use: each part takes a task each time."""
+    return table.coalesce(2 * table.sparkSession.sparkContext.defaultParallelism)
 
 
 def _doubtful(counts: DataFrame) -> list[str]:
