@@ -127,25 +127,35 @@ def _merged_row(one: Merged) -> str:
 
 
 def judging(folder: Path, scale: Scale, progress: Progress) -> str:
-    plain = _judge(folder / "sample", scale.sample, [], progress)
-    spark = _judge(folder / "run", scale.events, ["--spark", MASTER], progress)
+    """Plain Python has its turn before and after Spark, since a machine may be quicker at one time than at another."""
+    sample = _written(folder / "sample", scale.sample, progress)
+    run = _written(folder / "run", scale.events, progress)
+    before = _judge(folder / "sample", sample, [], progress)
+    spark = _judge(folder / "run", run, ["--spark", MASTER], progress)
+    after = _judge(folder / "sample", sample, [], progress)
+    rate = (before.events + after.events) / (before.run.seconds + after.run.seconds)
     lines = [
         "| judged again | events | seconds | cores | events a second | memory |",
         "|---|---:|---:|---:|---:|---:|",
-        _judged_row("plain Python", plain),
+        _judged_row("plain Python, before", before),
         _judged_row(f"Spark, {MASTER}", spark),
+        _judged_row("plain Python, after", after),
         "",
-        f"Spark judges {spark.rate / plain.rate:.2f} times as many events a second.",
+        f"Spark judges {spark.rate / rate:.2f} times as many events a second.",
     ]
     return "\n".join(lines)
 
 
-def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> Judged:
+def _written(out: Path, events: int, progress: Progress) -> int:
     written = write_run(out, events)
     progress(f"{written} events written")
+    return written
+
+
+def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> Judged:
     run = _ended(watched(sys.executable, "-m", "conformance.rejudge", out, *options), 0)
     progress(f"judged again in {run.seconds:.1f} s")
-    return Judged(events=written, run=run)
+    return Judged(events=events, run=run)
 
 
 def _judged_row(name: str, one: Judged) -> str:

@@ -217,7 +217,7 @@ def compared(spark: Any, run: str) -> Iterator[str]:
     again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")
     now = spark.read.parquet(f"{run}/rejudged/parquet")
     wrong = again.differences(now, again.said(spark, f"{run}/shards")).persist()
-    told = wrong.take(TOLD)
+    told = wrong.sort("example", "check", "wrong").take(TOLD)
     yield from (_told(row.example, row.check, row.wrong) for row in told)
     if len(told) == TOLD and (more := wrong.count() - TOLD):
         yield f"and {more} more"

@@ -6,6 +6,7 @@ file are spread over tasks, and thousands of small files share them; each task t
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import inspect
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
@@ -171,29 +172,48 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 
 def _batch(rows: Sequence[msgspec.Struct], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([msgspec.to_builtins(row, builtin_types=(bytes,)) for row in rows], schema=schema)
+    return pa.RecordBatch.from_struct_array(_array(rows, pa.struct(list(schema))))
+
+
+def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+    """Structs field by field, which takes a fourth of the time that `from_pylist` takes."""
+    if pa.types.is_struct(type):
+        parts = [_array([getattr(value, field.name) for value in values], field.type) for field in type]
+        return pa.StructArray.from_arrays(parts, fields=list(type))
+    if pa.types.is_list(type) and pa.types.is_struct(type.value_type):
+        ends = pa.array(itertools.accumulate(map(len, values), initial=0), pa.int32())
+        items = [item for value in values for item in value]
+        return pa.ListArray.from_arrays(ends, _array(items, type.value_type), type=type)
+    return pa.array(values, type)
 
 
 def said(spark: SparkSession, shards: str) -> DataFrame:
-    """What the shards hold: columns shard, example and observations, in the order in which they were made."""
-    lines = validate.classify(read.parse(read.read_text(spark, shards))).where("whole and type = 'observation'")
+    """What the shards hold: columns shard, example and the `marks` of its observations, in the order they were made in."""
+    lines = validate.classify(read.parse(read.read_text(spark, shards)))
     empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
     fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]
-    numbered = F.sort_array(F.collect_set(F.struct("n", F.struct(*fields).alias("observation"))))
-    told = lines.groupBy("shard", "example").agg(numbered.alias("numbered"))
-    return told.select("shard", "example", F.col("numbered.observation").alias("observations"))
+    numbered = F.struct("n", _mark(F.struct(*fields)).alias("mark"))
+    # With a filter instead of `when` Spark would read each line's JSON twice: once to filter, and once more to group.
+    is_observation = F.col("whole") & (F.col("type") == "observation")
+    made = F.sort_array(F.collect_set(F.when(is_observation, numbered)))
+    told = lines.groupBy("shard", "example").agg(made.alias("made")).where(F.size("made") > 0)
+    return told.select("shard", "example", F.col("made.mark").alias("marks"))
+
+
+def _mark(observation: Column) -> Column:
+    """A hash: two observations of one place in an example have the same by one chance in 2**64."""
+    return F.xxhash64(observation)
 
 
 def differences(now: DataFrame, said: DataFrame) -> DataFrame:
-    """Where JUDGED examples are not what the shards `said`: columns example, check (null if not known now) and `wrong`, in a
-    fixed order."""
-    none = F.array().cast(OBSERVATION_LIST)
-    after, before = now.withColumn("is_there", F.lit(True)), said.withColumnRenamed("observations", "before")
-    both = after.join(before, ["shard", "example"], "full_outer")
+    """Where JUDGED examples are not what the shards `said`: columns example, check (null if not known now) and `wrong`."""
+    none = F.array().cast("array<long>")
+    after = now.select("shard", "example", "check", "error", F.transform("observations", _mark).alias("after"))
+    both = after.withColumn("is_there", F.lit(True)).join(said, ["shard", "example"], "full_outer")
     wrong = (
         F.when(F.col("is_there").isNull(), "its observations have no history")
         .when(F.col("error") != "", F.concat(F.lit("could not be judged: "), "error"))
-        .when(F.coalesce("observations", none) != F.coalesce("before", none), "judged differently now")
+        .when(F.coalesce("after", none) != F.coalesce("marks", none), "judged differently now")
     )
     named = both.select("example", "check", wrong.alias("wrong"))
-    return named.where("wrong is not null").sort("example", "check", "wrong")
+    return named.where("wrong is not null")
