@@ -156,6 +156,17 @@ def test_a_violated_row_and_an_ended_column_are_told_at_once_and_once() -> None:
     assert said[2:] == ["3.9.2  violated: A-2", "4.3.1  trouble  12:31, 0 of 0 checks, 0 observations, 1 rows violated"]
 
 
+def test_of_a_column_that_ended_before_only_its_end_is_told() -> None:
+    said: list[str] = []
+    lines = Lines(said.append, 60.0, Clock())
+    for _ in range(2):
+        lines.show([column("3.9.2", "violated", violated={"A-1": 2}), column("4.3.1", violated={"A-1": 1})])
+    assert said == [
+        "4.3.1  violated: A-1",
+        "3.9.2  violated  12:31, 0 of 0 checks, 0 observations, 1 rows violated",
+    ]
+
+
 # --- a table
 
 
@@ -182,7 +193,7 @@ def test_the_table_shows_each_column_and_who_is_at_it() -> None:
 
 def test_on_a_terminal_rows_newly_violated_stay_above_the_table(tmp_path: Path) -> None:
     plan = new_plan(legs_for(["3.9.2", "4.3.1"]), [])
-    plan.legs[0].run, plan.legs[0].code = "r1", 1
+    plan.legs[0].run = "r1"
     violating("3.9.2", "A-1")(Progress(tmp_path / "progress", "r1", "gw0"))
     runner = Runner(tmp_path, plan, at_once=1, workers=1)
     file = io.StringIO()

@@ -64,13 +64,16 @@ def _shown(name: str, state: str, seconds: float, columns: Sequence[ColumnProgre
 
 
 class Violated:
-    """Tells of each row and column once that it is violated."""
+    """Tells of each row and column once that it is violated; columns that a former command ran are no news."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str]] | None = None
 
     def new(self, columns: Sequence[ColumnState]) -> list[str]:
         found = [(column.name, row) for column in columns for row in column.so_far.violated]
+        if self._told is None:
+            before = {column.name for column in columns if column.ended}
+            self._told = {one for one in found if one[0] in before}
         news = [one for one in found if one not in self._told]
         self._told.update(news)
         return [f"{name}  violated: {row}" for name, row in news]
