@@ -16,6 +16,9 @@ LOST = "second"
 TOPICS = 4
 """So many that each directory gets some: a broker puts a new one where the fewest are."""
 
+HEARD_WITHIN = 5.0
+"""Seconds in which the controller's answer to a lost directory is there, where releases have one."""
+
 
 class TwoDisksData(msgspec.Struct, frozen=True):
     """Partitions of the directory that is left, and of the one that is lost."""
@@ -37,6 +40,10 @@ class TwoDisks:
         failed = [found for found in self.node.describe_log_dirs().log_dirs if found.error is Error.KAFKA_STORAGE_ERROR]
         return next((found for found in failed if found.log_dir.endswith(LOST)), None)
 
+    def leaderless(self) -> bool:
+        """Does no lost partition have a leader any more, as the broker sees it?"""
+        return all(partition.state().leader == -1 for partition in self.offline)
+
 
 def two_disks(bench: Bench) -> TwoDisksData:
     """Partitions with a few records, half of which are lost."""
@@ -55,7 +62,10 @@ def two_disks(bench: Bench) -> TwoDisksData:
         raise KitError(f"all of {TOPICS} topics are in one of two log directories: {told}")
     data = TwoDisksData(*map(tuple, placed))
     bench.disk(broker, LOST).fail()
-    bench.eventually(TwoDisks(bench, data).lost, f"{broker} without its log directory {LOST}")
+    disks = TwoDisks(bench, data)
+    bench.eventually(disks.lost, f"{broker} without its log directory {LOST}")
+    # Since 3.7 (KIP-858) the broker tells the controller, which takes the lead away, and has to act on that in turn.
+    bench.settles(disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=HEARD_WITHIN)
     return data
 
 
