@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -57,6 +60,31 @@ def test_spark_gives_the_bytes_that_one_process_gives(spark: SparkSession, run: 
     plain = {shard: lines for shard, lines in plain.items() if lines}
     assert _lines(spark, run) == plain
     assert sum(len(lines) for lines in plain.values()) > 500
+
+
+CHANGED: dict[str, Any] = {"case": "other", "detail": "other", "label": "other", "events": [7, 8], "inputs": "other"}
+
+
+@pytest.mark.parametrize("field", CHANGED)
+def test_any_field_that_has_changed_is_noticed(spark: SparkSession, run: Path, field: str) -> None:
+    shard = run / "shards" / "gw0-4.3.1.jsonl"
+    lines = [json.loads(line) for line in shard.read_text().splitlines()]
+    changed = next(line for line in lines if line["type"] == "observation")
+    changed[field] = CHANGED[field]
+    shard.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    assert list(rejudge.compared(spark, _uri(run))) == [f"{changed['example']} ({MACHINE}): judged differently now"]
+
+
+def test_another_order_is_noticed(spark: SparkSession, run: Path) -> None:
+    shard = run / "shards" / "gw0-4.3.1.jsonl"
+    lines = [json.loads(line) for line in shard.read_text().splitlines()]
+    one, other = next(
+        (a, b) for a, b in pairwise(lines)
+        if a["type"] == b["type"] == "observation" and a["example"] == b["example"] and a["case"] != b["case"]
+    )  # fmt: skip
+    one["n"], other["n"] = other["n"], one["n"]
+    shard.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    assert list(rejudge.compared(spark, _uri(run))) == [f"{one['example']} ({MACHINE}): judged differently now"]
 
 
 def test_what_has_changed_is_told_as_one_process_tells_it(
