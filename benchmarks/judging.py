@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from benchmarks.histories import history
-from conformance.judges.judge import Judge
-from conformance.judges.log import LOG_JUDGES
+from conformance.judging.judge import Judge
+from conformance.judging.log.judges import LOG_JUDGES
 from fixtures.runs import Progress
 from history.events import History
 from history.store import read_histories

@@ -153,7 +153,7 @@ def _written(out: Path, events: int, progress: Progress) -> int:
 
 
 def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> Judged:
-    run = _ended(watched(sys.executable, "-m", "conformance.rejudge", out, *options), 0)
+    run = _ended(watched(sys.executable, "-m", "conformance.cli.rejudge", out, *options), 0)
     progress(f"judged again in {run.seconds:.1f} s")
     return Judged(events=events, run=run)
 

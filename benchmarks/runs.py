@@ -1,7 +1,7 @@
 """The output directory of a long night, made up: histories of many workers, one of whom has 30 % of all events.
 
 A few examples (`benchmarks.histories`) come again and again under names of their own. Shards hold what today's judges say of
-them, so that judging again has nothing new to tell: `python -m conformance.rejudge` is asked once about each of the few.
+them, so that judging again has nothing new to tell: `python -m conformance.cli.rejudge` is asked once about each of the few.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _named(example: History, name: str) -> History:
 def _said(out: Path, few: Sequence[History]) -> _Said:
     """What judges say about each of the few, by its name."""
     _write(out, "gw0", few, {})
-    watched(sys.executable, "-m", "conformance.rejudge", out)
+    watched(sys.executable, "-m", "conformance.cli.rejudge", out)
     found: _Said = defaultdict(list)
     for line in (out / "rejudged" / "gw0.jsonl").read_bytes().splitlines():
         observation = msgspec.json.decode(line)

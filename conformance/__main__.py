@@ -9,9 +9,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-import conformance.matrix
+import conformance.cli.matrix
+from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
-from conformance.running.storm import Storm, drawn_plans, succeeded, summary
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, WrongUse
 from fixtures.faults.show import Stages, as_expected, chosen, kinds, show, table
@@ -53,8 +53,8 @@ def clean(kept: Sequence[str]) -> int:
 
 
 def matrix(options: Sequence[str]) -> int:
-    """Checks on each column, merge, page (conformance/matrix.py)."""
-    return conformance.matrix.matrix(options, prepare=lambda versions: have_ready(versions, _say))
+    """Checks on each column, merge, page (conformance/cli/matrix.py)."""
+    return conformance.cli.matrix.matrix(options, prepare=lambda versions: have_ready(versions, _say))
 
 
 def faults(options: Sequence[str]) -> int:

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from conformance.campaign.watching import RunShown, again_and_again
 from conformance.catalogue import shipped
-from conformance.checks import Check
-from conformance.machines import MachineCheck
-from conformance.registry import AnyCheck, every_check
+from conformance.core.checks import Check
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck, every_check
+from conformance.core.topologies import fitted
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
-from conformance.running.watching import RunShown, again_and_again
-from conformance.topologies import fitted
 from fixtures.errors import KitError
 from fixtures.leases import workers
 
@@ -78,15 +78,17 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    folder = file_path.parent
-    if (
-        folder.parent == HERE
-        and folder.name.startswith("kip")
-        and file_path.suffix == ".py"
-        and (SESSION in parent.config.stash or LISTING in parent.config.stash)
-    ):
+    listens = SESSION in parent.config.stash or LISTING in parent.config.stash
+    if listens and _module(file_path) in {check.module for check in every_check().values()}:
         return CheckFile.from_parent(parent, path=file_path)
     return None
+
+
+def _module(path: Path) -> str:
+    """The dotted name of a file below this folder; empty for any other."""
+    if not path.is_relative_to(HERE):
+        return ""
+    return ".".join(("conformance", *path.relative_to(HERE).with_suffix("").parts))
 
 
 class CheckFile(pytest.File):
@@ -94,7 +96,7 @@ class CheckFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         wanted = self.config.stash.get(SESSION, None) or self.config.stash[LISTING]
-        module = f"conformance.{self.path.parent.name}.{self.path.stem}"
+        module = _module(self.path)
         for check in every_check().values():
             if check.module == module and wanted.selects(check):
                 for label in wanted.labels:

@@ -13,7 +13,7 @@ rich; executors run no Python.
 
 The way of the data: `read` makes a table of distinct lines with an explicit schema; `validate` tells whole lines from
 others and sums up each shard; `intake` decides on the driver which shards count and which columns are marked; `tally`
-pools observations, checks, faults and violations; `matrix` lets `conformance.judges.verdicts` judge each cell; `tables`
+pools observations, checks, faults and violations; `matrix` lets `conformance.judging.verdicts` judge each cell; `tables`
 answer what else people ask (`insights`); `pages`, `markdown`, `junit`, `badges` and `terminal` show it all. Everything
 after `read` is a function of the *set* of lines, so neither the order of shards nor their splitting or repetition can
 change a byte of the result.

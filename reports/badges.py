@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 from reports.matrix import ColumnReport, Matrix
 
 ALL = "all.json"

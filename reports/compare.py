@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 from reports.insights import Change, ChangeKind
 from reports.matrix import Cell
 

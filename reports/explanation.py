@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.catalogue import Requirement
-from conformance.judges.verdicts import FLOORS, CaseTally
+from conformance.judging.verdicts import FLOORS, CaseTally
 from reports.insights import Insights
 from reports.matrix import Cell, ColumnReport, Matrix, RowFacts
 from reports.pages.words import in_words

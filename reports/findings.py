@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from conformance.catalogue.deviations import Deviation
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 from reports.matrix import Cell, Matrix, RowFacts
 from reports.shown import ALARMING, alarming, cell_why
 from reports.spans import spans

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 
 ChangeKind = Literal["added", "removed", "changed", "unchanged"]
 

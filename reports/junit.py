@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Literal
 from xml.etree import ElementTree
 
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 from reports.matrix import Cell, ColumnReport, Matrix, RowFacts
 from reports.shown import cell_text
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from conformance.catalogue.deviations import Deviation
-from conformance.judges.verdicts import VERDICTS
+from conformance.judging.verdicts import VERDICTS
 from reports.differences import TURNS, Difference, Moved, Turn, between_matrices, pairs
 from reports.findings import Finding, findings
 from reports.matrix import Cell, Matrix

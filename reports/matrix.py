@@ -11,7 +11,7 @@ import msgspec
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.applicability import Facts
 from conformance.catalogue.deviations import Deviation
-from conformance.judges.verdicts import CaseTally, CellEvidence, Judgement, Verdict, judge_cell
+from conformance.judging.verdicts import CaseTally, CellEvidence, Judgement, Verdict, judge_cell
 from history.shards import FaultCount
 from reports.intake import ColumnFacts, Intake, Quarantine
 

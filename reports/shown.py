@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from conformance.judges.verdicts import VERDICTS, Verdict
+from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.matrix import Cell, Matrix
 
 GLYPHS: dict[Verdict, str] = {

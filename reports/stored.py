@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 from reports.errors import ReportError
 from reports.insights import Insights
 from reports.matrix import SCHEMA, Matrix

@@ -47,7 +47,7 @@ def alike(observations: DataFrame) -> DataFrame:
 
 
 def cases(alike: DataFrame) -> DataFrame:
-    """Counts per case, as `conformance.judges.verdicts.CaseTally`; `wavering` is meant for probes only."""
+    """Counts per case, as `conformance.judging.verdicts.CaseTally`; `wavering` is meant for probes only."""
     key = [*CELL, "case"]
     counts = alike.groupBy(*key).agg(
         *[_times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conformance.judges.verdicts import VERDICTS, Verdict
+from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.findings import Finding, findings
 from reports.matrix import Matrix
 from reports.shown import ALARMING, GLYPHS, clean, problems

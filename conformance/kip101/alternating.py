@@ -6,14 +6,14 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, lists
 
-from conformance.bench import File
-from conformance.checks import Said, held_if, premise, scenario
-from conformance.judges.surroundings import CONVERGES_WITHIN
-from conformance.rigs.epoch_file import entries_of, entry_of, read_epochs
-from conformance.rigs.log import Boundary, Partition
-from conformance.rigs.replicas import frozen
-from conformance.rigs.rest import at_rest, read_whole
-from conformance.rigs.turns import (
+from conformance.core.bench import File
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
+from conformance.rigs.log.partition import Boundary, Partition
+from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.replicas import frozen
+from conformance.rigs.log.rotation import (
     RECORDS,
     Stamped,
     Turn,

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from hypothesis.strategies import integers
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, premise, probe
-from conformance.rigs.log import Boundary, Partition, PartitionData, new_partition
-from conformance.rigs.rest import read_whole
-from conformance.rigs.spoken import BACK, spoken
-from conformance.topologies import QUICK_CLUSTER
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, probe
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
+from conformance.rigs.log.quiescence import read_whole
+from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error
 from fixtures.wire.configs import ResourceType

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, premise, scenario
-from conformance.rigs.log import Partition, PartitionData, new_partition
-from conformance.rigs.rest import at_rest, read_whole
-from conformance.rigs.turns import acts_as_leader
-from conformance.topologies import CONTROLLERS, QUICK_CLUSTER
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.topologies import CONTROLLERS, QUICK_CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition
+from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.rotation import acts_as_leader
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.wire import Error, WireError

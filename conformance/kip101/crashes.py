@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import PremiseSaid, Said, held_if, premise, scenario
-from conformance.rigs.crashes import LAGGING_PAIR, PAIR, Crashing
-from conformance.rigs.epoch_file import entries_of, read_epochs
-from conformance.rigs.log import Boundary
-from conformance.rigs.rest import at_rest
+from conformance.core.checks import PremiseSaid, Said, held_if, premise, scenario
+from conformance.rigs.log.crashes import LAGGING_PAIR, PAIR, Crashing
+from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
+from conformance.rigs.log.partition import Boundary
+from conformance.rigs.log.quiescence import at_rest
 from fixtures.wire import Error
 from fixtures.wire.log import EARLIEST, EpochEnd
 

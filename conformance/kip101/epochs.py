@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.log import Partition, partition_at_epoch
-from conformance.rigs.replicas import PAIRS, Pairs, frozen, whole_again
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.replicas import PAIRS, Pairs, frozen, whole_again
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer
 

@@ -10,13 +10,13 @@ from itertools import combinations, zip_longest
 
 from hypothesis.strategies import integers, lists
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, premise, scenario
-from conformance.rigs.log import Partition, PartitionData, new_partition
-from conformance.rigs.replicas import frozen
-from conformance.rigs.rest import at_rest
-from conformance.rigs.turns import acts_as_leader, elect_preferred, put_first
-from conformance.topologies import QUICK_CLUSTER
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.replicas import frozen
+from conformance.rigs.log.rotation import acts_as_leader, elect_preferred, put_first
 from fixtures.disk.held import HeldBatch, HeldReplica
 from fixtures.errors import KitError
 from fixtures.faults.network import RateLimit

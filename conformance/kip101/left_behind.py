@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.bench import Bench, File
-from conformance.checks import Said, held_if, premise, scenario
-from conformance.judges.surroundings import CONVERGES_WITHIN
-from conformance.rigs.epoch_file import entries_of, read_epochs
-from conformance.rigs.log import Partition
-from conformance.rigs.rest import at_rest, read_whole
-from conformance.rigs.turns import in_every_isr, out_of_isr, prefer, quick_partition, stamped
+from conformance.core.bench import Bench, File
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.rotation import in_every_isr, out_of_isr, prefer, quick_partition, stamped
 from fixtures.disk.held import HeldReplica
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata

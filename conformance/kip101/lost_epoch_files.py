@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator, Sequence
 
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, scenario
-from conformance.rigs.crashes import PAIR, TRIO, Crashing, Written
-from conformance.rigs.log import Boundary
-from conformance.rigs.rest import at_rest
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.rigs.log.crashes import PAIR, TRIO, Crashing, Written
+from conformance.rigs.log.partition import Boundary
+from conformance.rigs.log.quiescence import at_rest
 from fixtures.wire.log import EpochAndOffset
 from fixtures.wire.records import Batch
 

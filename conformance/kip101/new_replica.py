@@ -6,14 +6,14 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers
 
-from conformance.bench import Bench, File
-from conformance.checks import Rig, Said, held_if, premise, scenario
-from conformance.judges.surroundings import CONVERGES_WITHIN
-from conformance.rigs.epoch_file import entries_of, read_epochs
-from conformance.rigs.log import Boundary, Partition, PartitionData, new_partition
-from conformance.rigs.rest import at_rest, read_whole
-from conformance.rigs.turns import RECORDS, assign, seen_by
-from conformance.topologies import CLUSTER
+from conformance.core.bench import Bench, File
+from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.topologies import CLUSTER
+from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
+from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
+from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.rotation import RECORDS, assign, seen_by
 from fixtures.errors import KitError
 from fixtures.faults.frames import Delay
 from fixtures.wire import Error, NodeClient

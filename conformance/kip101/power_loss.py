@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, permutations
 
-from conformance.checks import Said, held_if, premise, scenario
-from conformance.rigs.crashes import Crashing
-from conformance.rigs.log import Boundary
-from conformance.rigs.power import POWER, Power, Traffic
-from conformance.rigs.rest import at_rest
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.rigs.log.crashes import Crashing
+from conformance.rigs.log.partition import Boundary
+from conformance.rigs.log.power_loss import POWER, Power, Traffic
+from conformance.rigs.log.quiescence import at_rest
 from fixtures.disk.words import Word
 from fixtures.wire.cluster import PartitionMetadata
 

@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, scenario
-from conformance.rigs.crashes import PAIR, Crashing
-from conformance.rigs.rest import at_rest
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.rigs.log.crashes import PAIR, Crashing
+from conformance.rigs.log.quiescence import at_rest
 from fixtures.wire.log import FetchedPartition
 
 HEARS_WITHIN = 10.0

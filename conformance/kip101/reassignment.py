@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.bench import File
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.log import Partition
-from conformance.rigs.replicas import TRIO, reassign
+from conformance.core.bench import File
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.replicas import TRIO, reassign
 from fixtures.wire.records import LENGTHS, Codec, batch
 
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from hypothesis.strategies import integers, sampled_from
 from msgspec.structs import replace
 
-from conformance.bench import Bench
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.log import Partition, PartitionData
-from conformance.rigs.replicas import RECOMPRESSING, TRIO
-from conformance.rigs.several import FIVE, Several
-from conformance.rigs.transactions import Transaction, accepted, coordinator_of
+from conformance.core.bench import Bench
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.partition import Partition, PartitionData
+from conformance.rigs.log.replicas import RECOMPRESSING, TRIO
+from conformance.rigs.log.several import FIVE, Several
+from conformance.rigs.producers.transactions import Transaction, accepted, coordinator_of
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import NewOffset

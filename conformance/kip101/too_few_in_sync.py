@@ -6,14 +6,14 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.bench import Bench
 from conformance.catalogue import Facts, shipped
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.topologies import QUICK_CLUSTER
 from conformance.kip320.replicas import TOO_FEW
-from conformance.rigs.behind import watermark_and_end
-from conformance.rigs.crashes import Crashing, on_brokers
-from conformance.rigs.replicas import frozen
-from conformance.topologies import QUICK_CLUSTER
+from conformance.rigs.log.crashes import Crashing, on_brokers
+from conformance.rigs.log.lagging_watermark import watermark_and_end
+from conformance.rigs.log.replicas import frozen
 from fixtures.wire import Error
 from fixtures.wire.records import batch
 

@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import pairwise
 
-from conformance.checks import Said, held_if, premise, scenario
-from conformance.rigs.crashes import LAGGING_TRIO, PAIR, Crashing, Written
-from conformance.rigs.log import Boundary
-from conformance.rigs.rest import at_rest
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, Crashing, Written
+from conformance.rigs.log.partition import Boundary
+from conformance.rigs.log.quiescence import at_rest
 
 # --- SC-01: an acknowledged record and the cut to the high watermark
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, uuids
 
-from conformance.checks import Said, held_if, probe
-from conformance.rigs.groups import Group, fresh_group, new_topic
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import Group, fresh_group, new_topic
 from fixtures.errors import KitError
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic

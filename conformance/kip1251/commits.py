@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, probe
-from conformance.rigs.groups import Group, fresh_group
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
 
 BUMPS = integers(0, 3)

@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.groups import Group, HandOver, fresh_group
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.groups.group import Group, HandOver, fresh_group
 from fixtures.wire import Error
 from fixtures.wire.groups import JOIN, HeartbeatAnswer
 

@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import Said, held_if, probe
-from conformance.rigs.groups import ClassicMember, Group, fresh_group
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import ClassicMember, Group, fresh_group
 from fixtures.wire import Error
 from fixtures.wire.groups import OffsetFetchAnswer
 

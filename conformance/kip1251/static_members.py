@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import PremiseSaid, Said, held_if, premise, probe
-from conformance.rigs.groups import Group, Member, fresh_group
+from conformance.core.checks import PremiseSaid, Said, held_if, premise, probe
+from conformance.rigs.groups.group import Group, Member, fresh_group
 from fixtures.wire import Error
 from fixtures.wire.groups import JOIN, LEAVE_TO_RETURN
 

@@ -6,9 +6,9 @@ from collections.abc import Generator, Mapping, Sequence
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, probe
-from conformance.rigs.group_log import GroupLog, StoredPartitions
-from conformance.rigs.groups import Group, fresh_group
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import Group, fresh_group
+from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
 from fixtures.wire.groups import LEAVE_TO_RETURN
 
 BUMPS = integers(0, 3)

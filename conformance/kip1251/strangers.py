@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.groups import Group, fresh_group
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
 
 OFFSETS = integers(1, 2**40)

@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, probe
-from conformance.rigs.group_transactions import TxnGroup, all_answered, fresh_txn_group, refusal
-from conformance.rigs.groups import Group, fresh_group
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import Group, fresh_group
+from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from fixtures.wire import Error
 
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from hypothesis.strategies import booleans, integers, uuids
 
-from conformance.checks import Said, held_if, probe
-from conformance.rigs.group_transactions import TxnGroup, all_answered, fresh_txn_group, refusal
-from conformance.rigs.groups import new_group
-from conformance.rigs.producers import Producer, accepted
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import new_group
+from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
+from conformance.rigs.producers.combined_node import Producer, accepted
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic
 from fixtures.wire.transactions import TxnOffsetCommitAnswer

@@ -6,11 +6,11 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, probe
+from conformance.core.checks import Said, held_if, probe
 from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, asking, unmoved
-from conformance.rigs.log import Partition, partition_at_epoch
-from conformance.rigs.replica_log import ReplicaLog, reads_nothing, replica_log, serves
-from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.replica_log import ReplicaLog, reads_nothing, replica_log, serves
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import FetchedPartition
 

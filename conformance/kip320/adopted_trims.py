@@ -6,12 +6,12 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, lists
 
-from conformance.bench import File
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.bench import File
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.trimming import start_of
-from conformance.rigs.epoch_file import entries_of, read_epochs
-from conformance.rigs.log import Boundary, Partition, fresh_partition
-from conformance.rigs.replicas import PATIENCE, frozen
+from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
+from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
+from conformance.rigs.log.replicas import PATIENCE, frozen
 from fixtures.wire import Error
 
 ADOPTED_WITHIN = 5.0

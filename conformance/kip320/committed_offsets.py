@@ -6,11 +6,11 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.fencing import LARGEST_EPOCH
-from conformance.rigs.log import Partition, partition_at_epoch
-from conformance.rigs.spoken import BACK, spoken
-from conformance.rigs.transactions import NOT_YET, Transaction, accepted, coordinator_of
+from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.producers.transactions import NOT_YET, Transaction, accepted, coordinator_of
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer

@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, premise, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, probe
+from conformance.core.topologies import COMBINED
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, holds
 from conformance.kip320.fencing import LARGEST_EPOCH
-from conformance.rigs.group_log import OFFSETS_TOPIC
-from conformance.rigs.groups import answering_again
-from conformance.rigs.log import Partition, PartitionData, fresh_partition, new_partition
-from conformance.rigs.replicas import whole_again
-from conformance.rigs.spoken import BACK, spoken
-from conformance.rigs.transactions import NOT_YET
-from conformance.topologies import COMBINED
+from conformance.rigs.groups.group import answering_again
+from conformance.rigs.groups.group_log import OFFSETS_TOPIC
+from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
+from conformance.rigs.log.replicas import whole_again
+from conformance.rigs.producers.transactions import NOT_YET
+from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic

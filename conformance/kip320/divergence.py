@@ -7,13 +7,13 @@ from itertools import product
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.fencing import asking, unmoved
-from conformance.rigs.behind import watermark_behind
-from conformance.rigs.histories import AWAY_AND_BACK, Gap, TrimmedPartitions, trimmed_to
-from conformance.rigs.log import Partition, fresh_partition, partition_at_epoch
-from conformance.rigs.replica_log import replica_log
-from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.log.histories import AWAY_AND_BACK, Gap, TrimmedPartitions, trimmed_to
+from conformance.rigs.log.lagging_watermark import watermark_behind
+from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
+from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, FetchedPartition
 

@@ -6,13 +6,13 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.fencing import unmoved
 from conformance.kip320.refusals import refused
-from conformance.rigs.behind import watermark_behind
-from conformance.rigs.log import Partition, fresh_partition, partition_at_epoch
-from conformance.rigs.replica_log import replica_log
-from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.log.lagging_watermark import watermark_behind
+from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
+from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import DEBUGGER, LATEST, EpochEnd
 

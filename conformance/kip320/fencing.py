@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.checks import PremiseSaid, Said, held_if, premise, probe
-from conformance.rigs.log import Partition, partition_at_epoch
-from conformance.rigs.replica_log import reads_nothing, replica_log, serves
-from conformance.rigs.spoken import BACK, spoken
+from conformance.core.checks import PremiseSaid, Said, held_if, premise, probe
+from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.replica_log import reads_nothing, replica_log, serves
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import CONSUMER, FetchedPartition, LeaderAndEpoch

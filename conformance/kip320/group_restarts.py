@@ -6,17 +6,17 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.topologies import QUICK_CLUSTER
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
 from conformance.kip320.tail_readers import epoch_before, silently_skips, take_over, values
-from conformance.rigs.groups import JOIN_WITHOUT_ID
-from conformance.rigs.reader import Position, Reader
-from conformance.rigs.rest import at_rest
-from conformance.rigs.spoken import BACK, spoken
-from conformance.rigs.transactions import accepted, coordinator_of
-from conformance.rigs.unclean import Couple, CoupleData, couple_led_by
-from conformance.topologies import QUICK_CLUSTER
+from conformance.rigs.groups.group import JOIN_WITHOUT_ID
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.reader import Position, Reader
+from conformance.rigs.log.unclean import Couple, CoupleData, couple_led_by
+from conformance.rigs.producers.transactions import accepted, coordinator_of
+from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.cluster import CoordinatorType, PartitionMetadata

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.behind import watermark_and_end
-from conformance.rigs.log import Partition, fresh_partition
-from conformance.rigs.replicas import PATIENCE, frozen
-from conformance.rigs.turns import acts_as_leader, assign, seen_by
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.lagging_watermark import watermark_and_end
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replicas import PATIENCE, frozen
+from conformance.rigs.log.rotation import acts_as_leader, assign, seen_by
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, LATEST, FetchedPartition

@@ -6,15 +6,15 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, premise, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, probe
+from conformance.core.topologies import CLUSTER
 from conformance.kip320.fencing import asking, unmoved
 from conformance.kip320.refusals import FENCED_APIS_FROM, refused
-from conformance.rigs.log import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
-from conformance.rigs.replica_log import replica_log
-from conformance.rigs.spoken import BACK, spoken
-from conformance.rigs.transactions import Transaction
-from conformance.topologies import CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
+from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.producers.transactions import Transaction
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import (
     CONSUMER,

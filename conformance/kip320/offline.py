@@ -6,10 +6,10 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, permutations
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.refusals import refused
-from conformance.rigs.spoken import BACK, spoken
-from conformance.rigs.two_disks import HALF_LOST, TwoDisks
+from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoDisks
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import EpochQuery
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.bench import Bench
-from conformance.checks import PremiseSaid, Said, held_if, premise, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import PremiseSaid, Said, held_if, premise, probe
 from conformance.kip320.divergence import DIVERGES_FROM, diverges
 from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM
-from conformance.rigs.log import Partition, fresh_partition
-from conformance.rigs.replica_log import replica_log
-from conformance.rigs.replicas import frozen, reassign
-from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.log.replicas import frozen, reassign
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Parked
 from fixtures.wire.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition

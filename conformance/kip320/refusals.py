@@ -6,13 +6,13 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, permutations, sampled_from
 
-from conformance.bench import Bench
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, unmoved
-from conformance.rigs.histories import LED_APART, ON_TWO_BROKERS, LedApart
-from conformance.rigs.log import Partition, partition_at_epoch
-from conformance.rigs.replica_log import reads_nothing
-from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.log.histories import LED_APART, ON_TWO_BROKERS, LedApart
+from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.replica_log import reads_nothing
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.log import FETCH_BY_ID_FROM, EpochEnd, EpochQuery, FetchedPartition, ListedOffset

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, scenario
-from conformance.judges.surroundings import CONVERGES_WITHIN
-from conformance.rigs.rejoining import CROWD, Crowd, Hammer, not_in
-from conformance.rigs.rest import at_rest
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.rejoining import CROWD, Crowd, Hammer, not_in
 from fixtures.faults.zombies import CutOffFromControllers
 
 SILENT = 0.4

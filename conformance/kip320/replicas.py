@@ -8,9 +8,9 @@ from typing import NamedTuple
 from hypothesis.strategies import integers, sampled_from
 from msgspec.structs import replace
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.controller import Controller
-from conformance.rigs.replicas import DUO, PAIRS, PATIENCE, Cast, Duo, Pairs, Tempted, frozen, leaving
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.replicas import DUO, PAIRS, PATIENCE, Cast, Duo, Pairs, Tempted, frozen, leaving
+from conformance.rigs.quorum.controller import Controller
 from fixtures.wire import Error
 from fixtures.wire.controller import AlteredPartition, IsrChange
 from fixtures.wire.log import FetchedPartition

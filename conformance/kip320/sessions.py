@@ -6,11 +6,11 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.divergence import DIVERGES_FROM, diverges
-from conformance.rigs.log import Partition, fresh_partition
-from conformance.rigs.replica_log import ReplicaLog, replica_log, serves
-from conformance.rigs.spoken import BACK, spoken
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replica_log import ReplicaLog, replica_log, serves
+from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition

@@ -6,15 +6,15 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, premise, scenario
-from conformance.faulting import Faults
-from conformance.judges.surroundings import CONVERGES_WITHIN
-from conformance.rigs.log import Partition, PartitionData, new_partition
-from conformance.rigs.replica_log import reads_nothing
-from conformance.rigs.rest import at_rest
-from conformance.rigs.turns import prefer
-from conformance.topologies import QUICK_CLUSTER
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.faulting import Faults
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.replica_log import reads_nothing
+from conformance.rigs.log.rotation import prefer
 from fixtures.faults.fault import Fault
 from fixtures.faults.injector import Unhealed
 from fixtures.faults.zombies import CutOffFromControllers

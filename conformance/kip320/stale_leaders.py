@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.topologies import LAG, SHRINKING
 from conformance.kip320.replicas import TOO_FEW
-from conformance.rigs.behind import watermark_and_end
-from conformance.rigs.log import Partition
-from conformance.rigs.rest import at_rest
-from conformance.rigs.several import Several, led_by_one
-from conformance.rigs.turns import acts_as_leader
-from conformance.rigs.unclean import Couple, couple_on
-from conformance.topologies import LAG, SHRINKING
+from conformance.rigs.log.lagging_watermark import watermark_and_end
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.rotation import acts_as_leader
+from conformance.rigs.log.several import Several, led_by_one
+from conformance.rigs.log.unclean import Couple, couple_on
 from fixtures.faults.zombies import CutOffFromControllers
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer

@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Said, held_if, premise, scenario
 from conformance.kip320.divergence import DIVERGES_FROM, diverges
-from conformance.rigs.reader import Reader, common_prefix, delivered_of
-from conformance.rigs.rest import at_rest, read_whole
-from conformance.rigs.unclean import COUPLE, SESSION, Couple
+from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
+from conformance.rigs.log.unclean import COUPLE, SESSION, Couple
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import FetchedPartition

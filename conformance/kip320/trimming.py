@@ -6,16 +6,16 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, just
 
-from conformance.bench import Bench
-from conformance.checks import Rig, Said, held_if, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, probe
+from conformance.core.topologies import CLUSTER
 from conformance.kip320.divergence import DIVERGES_FROM, TRIMMED, diverges, out_of_range
 from conformance.kip320.epoch_ends import FENCED_FROM, ends
 from conformance.kip320.fencing import asking, unmoved
-from conformance.rigs.behind import watermark_behind
-from conformance.rigs.histories import TrimmedPartitions, trimmed_to
-from conformance.rigs.log import Partition, PartitionData, fresh_partition, new_partition
-from conformance.rigs.spoken import BACK, spoken
-from conformance.topologies import CLUSTER
+from conformance.rigs.log.histories import TrimmedPartitions, trimmed_to
+from conformance.rigs.log.lagging_watermark import watermark_behind
+from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import DEBUGGER, EARLIEST, DeletedRecords, ListedOffset
 from fixtures.wire.records import NewBatch, NewRecord

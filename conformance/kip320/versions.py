@@ -7,13 +7,13 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.committed_offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
 from conformance.kip320.divergence import diverges
 from conformance.kip320.fencing import asking, unmoved
-from conformance.rigs.log import Partition, partition_at_epoch
-from conformance.rigs.replica_log import replica_log, serves
-from conformance.rigs.transactions import Transaction
+from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.replica_log import replica_log, serves
+from conformance.rigs.producers.transactions import Transaction
 from fixtures.wire import Error
 from fixtures.wire.groups import CommittedOffset, NewOffset
 from fixtures.wire.log import LATEST

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.behind import watermark_and_end
-from conformance.rigs.log import Partition, fresh_partition
-from conformance.rigs.replicas import PATIENCE, frozen
-from conformance.rigs.spoken import BACK, spoken
-from conformance.rigs.turns import elect_preferred, put_first
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.lagging_watermark import watermark_and_end
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replicas import PATIENCE, frozen
+from conformance.rigs.log.rotation import elect_preferred, put_first
+from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import DEBUGGER, LATEST, ListedOffset
 from fixtures.wire.records import batch

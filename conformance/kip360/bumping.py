@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.producers import COMPLETE, LAST_EPOCH, LEGACY, STAGE, Producer, Stage
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import COMPLETE, LAST_EPOCH, LEGACY, STAGE, Producer, Stage
 from fixtures.wire import Error
 from fixtures.wire.transactions import DescribedTransaction, InitProducerIdAnswer
 

@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.producers import LEGACY, STAGE, Log, Producer, Stage, accepted, error_of, unchanged
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import LEGACY, STAGE, Log, Producer, Stage, accepted, error_of, unchanged
 from fixtures.wire import Error
 from fixtures.wire.calls import Answer
 from fixtures.wire.groups import OffsetFetchAnswer

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis.strategies import integers, sampled_from, sets, text
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.producers import STAGE, Producer, Stage
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Producer, Stage
 from fixtures.wire import Error
 from fixtures.wire.transactions import ListTransactionsAnswer
 

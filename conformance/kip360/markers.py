@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.producers import STAGE, Log, Stage, accepted, error_of
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, accepted, error_of
 from fixtures.wire import Error
 from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
 

@@ -8,11 +8,11 @@ from functools import partial
 from hypothesis.strategies import booleans, integers, lists
 
 from conformance.catalogue import Facts, shipped
-from conformance.checks import ObservationSaid, Said, held_if, premise, probe
+from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip360.bumping import gives
 from conformance.kip360.sequences import REFUSED, Sent, appended, fill
 from conformance.kip360.transactions import BUMPS, ends_at, rolled_back
-from conformance.rigs.producers import STAGE, Log, Producer, Stage, accepted
+from conformance.rigs.producers.combined_node import STAGE, Log, Producer, Stage, accepted
 from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, just, lists, one_of
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.producers import LAST_EPOCH, SEQUENCES, STAGE, Log, Producer, Stage, accepted
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import LAST_EPOCH, SEQUENCES, STAGE, Log, Producer, Stage, accepted
 from fixtures.wire import Error
 from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import NewBatch

@@ -6,10 +6,10 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.checks import ObservationSaid, Said, held_if, premise, probe
+from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip360.bumping import gives
 from conformance.kip360.zombies import fenced
-from conformance.rigs.producers import STAGE, Log, Producer, Stage, accepted
+from conformance.rigs.producers.combined_node import STAGE, Log, Producer, Stage, accepted
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType, batch
 from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer

@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip360.bumping import gives
-from conformance.rigs.producers import LAST_EPOCH, STAGE, Stage, unchanged
+from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, unchanged
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType
 from fixtures.wire.transactions import InitProducerIdAnswer

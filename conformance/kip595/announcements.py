@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, probe
-from conformance.rigs.quorum import QUORUM, Quorum, Tried, of
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import RaftAnswer

@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip595.fetching import own_end
-from conformance.rigs.quorum import GHOSTS, LISTENER, QUORUM, Quorum
+from conformance.rigs.quorum.quorum import GHOSTS, LISTENER, QUORUM, Quorum
 from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
 

@@ -6,10 +6,10 @@ from collections.abc import Generator
 
 from hypothesis.strategies import sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.frozen import PEERS, LogEnd
-from conformance.rigs.mixed import MIXED, Mixed
-from conformance.rigs.replicas import frozen
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.replicas import frozen
+from conformance.rigs.quorum.frozen import PEERS, LogEnd
+from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error
 from fixtures.wire.cluster import QuorumAnswer
 from fixtures.wire.log import CONSUMER, LeaderAndEpoch

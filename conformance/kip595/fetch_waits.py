@@ -7,10 +7,10 @@ from collections.abc import Generator
 import msgspec
 from hypothesis.strategies import integers
 
-from conformance.checks import ObservationSaid, Said, held_if, premise, probe
+from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip595.fetching import log_end
-from conformance.rigs.mixed import MIXED, Mixed
-from conformance.rigs.quorum import FAR, QUORUM, Quorum, took
+from conformance.rigs.quorum.mixed import MIXED, Mixed
+from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
 from fixtures.wire.log import FetchedPartition
 from fixtures.wire.quorum import METADATA
 

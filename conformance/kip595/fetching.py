@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA

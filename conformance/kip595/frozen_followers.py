@@ -8,9 +8,9 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip595.frozen_votes import other
-from conformance.rigs.frozen import (
+from conformance.rigs.quorum.frozen import (
     FROZEN,
     PEERS,
     REQUEST_TIMEOUT,
@@ -22,7 +22,7 @@ from conformance.rigs.frozen import (
     log_end_of,
     no_ops,
 )
-from conformance.rigs.quorum import Stored
+from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip595.frozen_votes import BEHIND, other
-from conformance.rigs.frozen import FROZEN, PEERS, Frozen, candidate_epoch, epoch_of
-from conformance.rigs.quorum import Stored, of
+from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, candidate_epoch, epoch_of
+from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.cluster import Received
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch

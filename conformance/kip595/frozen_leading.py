@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.frozen import FROZEN, PEERS, Frozen, LogEnd
-from conformance.rigs.quorum import GHOSTS
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
+from conformance.rigs.quorum.quorum import GHOSTS
 from fixtures.wire import Error
 from fixtures.wire.cluster import QuorumAnswer
 from fixtures.wire.log import CONSUMER, LeaderAndEpoch

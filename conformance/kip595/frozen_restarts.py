@@ -6,10 +6,10 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip595.frozen_votes import other
-from conformance.rigs.frozen import FROZEN, PEERS, Frozen, LogEnd
-from conformance.rigs.quorum import Stored, of
+from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
+from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error, WireError
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import METADATA

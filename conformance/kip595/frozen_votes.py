@@ -7,9 +7,9 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
-from conformance.rigs.quorum import Stored, of
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
+from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import VoteAnswer

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from, text
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.quorum import FAR, QUORUM, Quorum, Tried, of
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, of
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.wire import Error
 from fixtures.wire.calls import PartitionAnswer, Topic

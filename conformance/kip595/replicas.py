@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip595.fetching import fetched, log_end
-from conformance.rigs.quorum import FAR, GHOSTS, QUORUM, Quorum
+from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
 from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC
 from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch

@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
+from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip595.refusals import endpoint_of_leader
-from conformance.rigs.mixed import MIXED, Mixed
+from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import SnapshotPiece

@@ -7,8 +7,8 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.quorum import FAR, QUORUM, QUORUM_STATE, Quorum
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum.quorum import FAR, QUORUM, QUORUM_STATE, Quorum
 from fixtures.wire import ConnectionClosed, Error
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.schemas import Versions

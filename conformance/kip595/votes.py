@@ -8,8 +8,8 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.checks import Said, held_if, premise, probe
-from conformance.rigs.quorum import FAR, QUORUM, Quorum, Role, Tried, of
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import VoteAnswer

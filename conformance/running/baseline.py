@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.judges.tally import Matrix
+from conformance.judging.pooling import Matrix
 
 
 class BaselineCell(msgspec.Struct, frozen=True):

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 
 import history
-from conformance.bench import Bench
 from conformance.catalogue import shipped
-from conformance.checks import Rig
-from conformance.registry import checks_by_row
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.registry import checks_by_row
+from conformance.core.topologies import fitted
 from conformance.running.progress import Progress
 from conformance.running.settings import Settings
 from conformance.running.shard_writer import ShardWriter
-from conformance.topologies import fitted
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.watch import Watch

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from conformance.catalogue import Facts, shipped
 from conformance.catalogue.applicability import applies
-from conformance.checks import Check
-from conformance.evaluate import Outcome, canonical, evaluate
-from conformance.judges.verdicts import FLOORS
+from conformance.core.checks import Check
+from conformance.core.evaluate import Outcome, canonical, evaluate
+from conformance.judging.verdicts import FLOORS
 from conformance.running.check_run import CheckRun
-from conformance.running.evidence import write_evidence
+from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, Standing, with_reason
 from history.events import End, History
 from history.observations import Observation

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.machines import MachineCheck
-from conformance.registry import AnyCheck
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck
 from conformance.running.check_run import CheckRun
-from conformance.running.evidence import Schedule
-from conformance.running.follow_up import REPLAYS
+from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
-from conformance.running.machine_run import MachineRun
+from conformance.running.machine.explorer import MachineRun
+from conformance.running.machine.investigator import REPLAYS
 from conformance.running.probes import ProbeRun
 from history.observations import Observation
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from xdist.scheduler import LoadScopeScheduling
 
-from conformance.checks import Check
-from conformance.machines import MachineCheck
-from conformance.registry import AnyCheck, every_check
-from conformance.topologies import fitted
+from conformance.core.checks import Check
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck, every_check
+from conformance.core.topologies import fitted
 
 if TYPE_CHECKING:
     import pytest

@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped
-from conformance.judges.tally import Matrix, judge_shards
-from conformance.machines import MachineCheck
-from conformance.registry import AnyCheck, checks_by_row, every_check, in_profile
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile
+from conformance.judging.pooling import Matrix, judge_shards
 from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
-from conformance.running.evidence import Schedule
+from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
-from conformance.running.machine_run import PARTS, MachineRun
+from conformance.running.machine.explorer import PARTS, MachineRun
 from conformance.running.probes import ProbeRun
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.settings import Settings, read

@@ -8,10 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from conformance.catalogue import Facts, shipped
-from conformance.checks import Check
-from conformance.judges.verdicts import FLOORS
-from conformance.machines import MachineCheck
-from conformance.registry import AnyCheck
+from conformance.core.checks import Check
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck
+from conformance.judging.verdicts import FLOORS
 from history.shards import CheckLine, Column, ExampleLine, FaultCount, ObservationLine, Shard
 
 WIDTH = 118

@@ -1,12 +1,12 @@
 """What `spark-submit` is given to judge again on a cluster.
 
 A script's own folder is the first in which modules are looked for, so there must be none beside it that could stand for one
-of Python's own (`conformance.bisect`).
+of Python's own (`conformance.cli.bisect`).
 """
 
 import sys
 
-from conformance.rejudge import main
+from conformance.cli.rejudge import main
 
 if __name__ == "__main__":
     sys.exit(main())

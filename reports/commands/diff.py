@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from conformance.catalogue import shipped
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 from reports.differences import TURNS, Difference, Moved, Turn, between_columns, between_matrices
 from reports.shown import GLYPHS, clean
 from reports.stored import read_seen

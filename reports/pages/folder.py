@@ -1,4 +1,4 @@
-"""The evidence folder of a violation, as `conformance.running.evidence` writes it: read back, whatever became of it.
+"""The evidence folder of a violation, as `conformance.running.evidence.folder` writes it: read back, whatever became of it.
 
 Everything in it was said by brokers or may be torn: what can't be read is named in `lacking`, and nothing here raises for it.
 """
@@ -187,7 +187,7 @@ def _as_text(data: bytes) -> str:
 
 
 def said_in(report: str) -> Said:
-    """What `conformance.running.report` put into report.md."""
+    """What `conformance.running.evidence.report` put into report.md."""
     head, seen, disk = (
         report.partition("\n## ")[0],
         _section(report, "What was seen"),

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from conformance.judges.verdicts import VERDICTS
+from conformance.judging.verdicts import VERDICTS
 from reports.pages.views import bar
 from reports.pages.words import anchor, in_words
 from reports.shown import GLYPHS, MEANINGS, TICKETS

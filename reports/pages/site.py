@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.catalogue import Catalogue
-from conformance.judges.verdicts import VERDICTS
+from conformance.judging.verdicts import VERDICTS
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix
 from reports.pages import overview, views

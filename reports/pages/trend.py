@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from conformance.judges.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
 from reports.insights import TrendPoint
 
 _CELL, _HEAD, _SIDE = 20, 18, 8

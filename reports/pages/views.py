@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
-from conformance.judges.verdicts import FLOORS, VERDICTS, Floor, Verdict
+from conformance.judging.verdicts import FLOORS, VERDICTS, Floor, Verdict
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Cell, Matrix, RowFacts
 from reports.pages.words import anchor, since

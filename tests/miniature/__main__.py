@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from conformance.kip101.log_machine import LOG_MACHINE
+from conformance.machines.log.machine import LOG_MACHINE
 from history.observations import Observation
 from tests.miniature.bugs import BUGS, Bug
 from tests.miniature.machine import Hunt, hunt, play, shortened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from conformance.bench import WITHIN, Bench, Done, File, Moment
+from conformance.core.bench import WITHIN, Bench, Done, File, Moment
 from fixtures.cluster.topology import Topology
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas

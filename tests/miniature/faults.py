@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.faulting import Faults
+from conformance.core.faulting import Faults
 from fixtures.errors import KitError
 from fixtures.faults import disk, elections, logs, process, shapes, unclean, zombies
 from fixtures.faults.fault import Fault, Measured, Unavailable

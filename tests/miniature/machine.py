@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.judges.judge import Judge, judge_all
-from conformance.machines import Executor, MachineCheck
-from conformance.running.shrink import Shown, Shrinker
+from conformance.core.machines import Executor, MachineCheck
+from conformance.judging.judge import Judge, judge_all
+from conformance.running.machine.shrink import Shown, Shrinker
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.judges.judge import judge_all
-from conformance.kip101.log_machine import LOG_MACHINE
-from conformance.rigs.log import new_partition
+from conformance.judging.judge import judge_all
+from conformance.machines.log.machine import LOG_MACHINE
+from conformance.rigs.log.partition import new_partition
 from fixtures.faults.process import Kill
 from fixtures.wire.records import batch
 from history.observations import Observation

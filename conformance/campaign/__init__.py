@@ -1,0 +1,1 @@
+"""Runs of many pytests: plan, legs, outcome, reruns, bisection."""

@@ -1,0 +1,86 @@
+"""The shards of a run as today's judges would have written them: they are merged like any others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from conformance.catalogue import shipped
+from conformance.core.registry import checks_by_row
+from conformance.judging.pooling import Gathered
+from history.observations import Observation
+from history.shards import AnyShardLine, ExampleLine, Footer, Header, ObservationLine, encode_line
+
+ByExample: TypeAlias = Mapping[str, Sequence[Observation]]
+"""What today's judges say of each example that has a history and could be judged."""
+Line = TypeVar("Line", bound=AnyShardLine)
+
+
+def rewritten(shard: Gathered, again: ByExample, *, whole: bool) -> bytes:
+    """The lines of a shard (which has a header) with today's rows, and with `again` in place of what was observed.
+
+    An example that is not in `again` keeps what was said of it, and a row that it was about keeps the hash it had then, so
+    that a changed row is not taken for judged. A shard that was not `whole` gets no footer, which marks its column.
+    """
+    return _Rewriting(shard, again, whole).content()
+
+
+class _Rewriting:
+    def __init__(self, shard: Gathered, again: ByExample, whole: bool) -> None:
+        assert shard.header is not None
+        self.header = shard.header
+        self.again = again
+        self.whole = whole and shard.trusted and not shard.missing
+        self.lines = sorted(shard.lines, key=lambda line: line.n)
+        observed = [line for line in self.lines if isinstance(line, ObservationLine)]
+        self.told: set[str] = set()
+        self.kept = {line.requirement for line in observed if line.example not in again}
+        self.evidence = {(o.example, o.requirement, o.case): o.evidence for o in observed if o.evidence}
+
+    def content(self) -> bytes:
+        said = [new for line in self.lines for new in self._said(line)]
+        said += [self._footer(said)] if self.whole else []
+        return b"".join(encode_line(_with(line, n=n)) for n, line in enumerate(said))
+
+    def _said(self, line: AnyShardLine) -> Iterator[AnyShardLine]:
+        if isinstance(line, Header):
+            yield _with(line, rows=self._rows(), checks=checks_by_row())
+        elif isinstance(line, ObservationLine | ExampleLine) and line.example in self.again:
+            yield from self._now(line)
+        elif not isinstance(line, Footer):
+            yield line
+
+    def _now(self, line: ObservationLine | ExampleLine) -> Iterator[AnyShardLine]:
+        """At the first line of an example all that is observed: that of the example itself may have been cut off."""
+        found = self.again[line.example]
+        if line.example not in self.told:
+            self.told.add(line.example)
+            yield from (self._observed(line, one) for one in found)
+        if isinstance(line, ExampleLine):
+            yield _with(line, rows=sorted({one.requirement for one in found}))
+
+    def _rows(self) -> dict[str, str]:
+        today = {row.id: row.hash for row in shipped()}
+        return today | {row: was for row, was in self.header.rows.items() if row in self.kept}
+
+    def _observed(self, example: ObservationLine | ExampleLine, one: Observation) -> ObservationLine:
+        """With what was put aside for the same finding, if anything was."""
+        return ObservationLine(
+            **msgspec.structs.asdict(one),
+            shard=self.header.shard,
+            n=0,
+            check=example.check,
+            history=f"histories/{self.header.run}/{self.header.worker}.jsonl.zst",
+            evidence=self.evidence.get((one.example, one.requirement, one.case), ""),
+        )
+
+    def _footer(self, said: Sequence[AnyShardLine]) -> Footer:
+        counts = Counter(str(line.__struct_config__.tag) for line in said)
+        return Footer(shard=self.header.shard, n=0, counts=dict(sorted(counts.items())))
+
+
+def _with(line: Line, **changes: object) -> Line:
+    return msgspec.structs.replace(line, **changes)

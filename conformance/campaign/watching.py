@@ -1,0 +1,214 @@
+"""Showing a run while it goes on: a table that changes on a terminal, else a line a column now and then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.campaign.legs import Runner
+from conformance.campaign.plan import Leg, Say
+from conformance.running.progress import ColumnProgress, Doing, SoFar, read_progress
+
+LINE_SECONDS = 60.0
+"""How often a column has a line where there is no terminal."""
+
+_ENDS = {0: "satisfied", 1: "violated", 2: "wrong use", 3: "trouble", 130: "interrupted"}
+"""A leg's code in a word: what there is to say of a column until all are judged together."""
+
+
+class ColumnState(msgspec.Struct, kw_only=True):
+    """What there is to show of one column. `state` is waiting, running, or how it ended."""
+
+    name: str
+    state: str
+    seconds: float
+    so_far: SoFar
+    now: list[Doing] = []
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in ("waiting", "running")
+
+
+def states(runner: Runner) -> list[ColumnState]:
+    """One of each leg, in their order."""
+    return [_state(runner, leg) for leg in runner.plan.legs]
+
+
+def _state(runner: Runner, leg: Leg) -> ColumnState:
+    columns = read_progress(runner.out, leg.run) if leg.run else []
+    if runner.is_running(leg):
+        state = "running"
+    else:
+        state = "waiting" if leg.code is None else _ENDS.get(leg.code, f"ended with {leg.code}")
+    return _shown(leg.name, state, runner.elapsed(leg), columns)
+
+
+def _shown(name: str, state: str, seconds: float, columns: Sequence[ColumnProgress]) -> ColumnState:
+    """A leg has one column, unless its options bring more."""
+    so_far = columns[0].so_far if columns else SoFar()
+    now = columns[0].now if columns and state == "running" else []
+    return ColumnState(name=name, state=state, seconds=seconds, so_far=so_far, now=now)
+
+
+# --- lines
+
+
+class Violated:
+    """Tells of each row and column once that it is violated; columns that a former command ran are no news."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] | None = None
+
+    def new(self, columns: Sequence[ColumnState]) -> list[str]:
+        found = [(column.name, row) for column in columns for row in column.so_far.violated]
+        if self._told is None:
+            before = {column.name for column in columns if column.ended}
+            self._told = {one for one in found if one[0] in before}
+        news = [one for one in found if one not in self._told]
+        self._told.update(news)
+        return [f"{name}  violated: {row}" for name, row in news]
+
+
+class Lines:
+    """A line for each running column each `every` seconds, and at once for a row newly violated and a column that ended."""
+
+    def __init__(self, say: Say, every: float = LINE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._say = say
+        self._every = every
+        self._clock = clock
+        self._said: dict[str, float] = {}
+        self._violated = Violated()
+        self._ended: set[str] = set()
+
+    def show(self, columns: Sequence[ColumnState]) -> None:
+        for line in self._violated.new(columns):
+            self._say(line)
+        for column in columns:
+            if column.ended and column.name not in self._ended:
+                self._ended.add(column.name)
+                self._say(line_of(column))
+            elif column.state == "running" and self._is_time(column.name):
+                self._say(line_of(column))
+
+    def _is_time(self, name: str) -> bool:
+        """The first line comes after the first while, not at once."""
+        now = self._clock()
+        if now - self._said.setdefault(name, now) < self._every:
+            return False
+        self._said[name] = now
+        return True
+
+
+def line_of(column: ColumnState) -> str:
+    parts = [
+        f"{column.name}  {column.state}  {minutes(column.seconds)}",
+        f"{column.so_far.done} of {column.so_far.of} checks",
+        f"{column.so_far.observations} observations",
+        f"{len(column.so_far.violated)} rows violated",
+        *map(at_work, column.now),
+    ]
+    return ", ".join(parts)
+
+
+def at_work(doing: Doing) -> str:
+    faults = f" under {', '.join(doing.faults)}" if doing.faults else ""
+    return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"
+
+
+def minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+# --- a table
+
+
+def table_of(columns: Sequence[ColumnState]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("column", "", "time", "checks", "observations", "violated", "now"):
+        table.add_column(head, justify="left" if head in ("column", "", "now") else "right")
+    for column in columns:
+        table.add_row(*_cells(column), style="dim" if column.state == "waiting" else "")
+    return table
+
+
+def _cells(column: ColumnState) -> list[str]:
+    if column.state == "waiting":
+        return [escape(column.name), column.state, "", "", "", "", ""]
+    so_far = column.so_far
+    now = "\n".join(f"{at_work(doing)} {minutes(time.time() - doing.since)}" for doing in column.now)
+    return [
+        escape(column.name),
+        column.state,
+        minutes(column.seconds),
+        f"{so_far.done}/{so_far.of}",
+        str(so_far.observations),
+        str(len(so_far.violated)),
+        escape(now),
+    ]
+
+
+@contextmanager
+def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Runner], None]]:
+    """What a runner calls again and again while it runs."""
+    console = console or Console()
+    if not console.is_terminal:
+        lines = Lines(say)
+        yield lambda runner: lines.show(states(runner))
+        return
+    violated = Violated()
+    with Live(console=console, auto_refresh=False) as live:
+
+        def draw(runner: Runner) -> None:
+            columns = states(runner)
+            for line in violated.new(columns):  # above the table, and there to stay
+                console.print(line, markup=False, highlight=False)
+            live.update(table_of(columns), refresh=True)
+
+        yield draw
+
+
+# --- a plain pytest's
+
+
+@contextmanager
+def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[None]:
+    """Calls `show` from a thread of its own while the context lasts, since pytest has no time to spare."""
+    over = threading.Event()
+
+    def until_over() -> None:
+        while not over.wait(every):
+            show()
+
+    thread = threading.Thread(target=until_over, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+class RunShown:
+    """The columns of one plain pytest, as the same lines; it has no legs, so that all of its columns run from its beginning."""
+
+    def __init__(self, out: Path, run: str, say: Say, every: float = LINE_SECONDS) -> None:
+        self._out = out
+        self._run = run
+        self._lines = Lines(say, every)
+        self._began = time.monotonic()
+
+    def show(self) -> None:
+        elapsed = time.monotonic() - self._began
+        self._lines.show(
+            [_shown(column.label, "running", elapsed, [column]) for column in read_progress(self._out, self._run)]
+        )

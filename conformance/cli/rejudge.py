@@ -1,0 +1,230 @@
+"""Judge stored histories again, without a cluster: `python -m conformance.cli.rejudge DIR`.
+
+Writes what today's judges say and compares it with what the shards hold: DIR/rejudged/<shard>.jsonl, observation lines only.
+With `--spark` the same on all cores, or on the master that is named, as Parquet below DIR/rejudged/parquet. On a cluster:
+
+    python -m zipfile -c kit.zip history fixtures strategies conformance reports
+    spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
+
+With `--shards NEW` it also writes whole shards to NEW, as today's judges and rows would have them; `python -m reports --in NEW
+--out DIR/matrix` merges them. That is the way to a verdict for a row that was changed since it was run.
+
+The exit code is 0 when both are the same, 1 when a judge now says something else (or raises, which loses no other example), 2
+for wrong use, 3 when Spark does not start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, TypeAlias
+
+import msgspec
+
+from conformance.campaign.rejudged import rewritten
+from conformance.catalogue import Facts
+from conformance.core.bench import Bench
+from conformance.core.checks import Check, all_checks
+from conformance.core.evaluate import applicable, evaluate
+from conformance.core.machines import all_machines
+from conformance.judging.pooling import Gathered, gather
+from fixtures.tape import StoredTape
+from history.events import History
+from history.observations import Observation
+from history.shards import AnyShardLine, Column, ObservationLine, read_shards
+from history.store import read_frames
+from reports.errors import ReportError
+from reports.judged import judged, place
+
+Again: TypeAlias = dict[str, dict[str, list[Observation]]]
+"""By shard and example."""
+
+SMALL = 64 * 2**20
+"""Bytes below which a session is tuned for little."""
+TOLD = 100
+"""How many differences are told in words; there may be as many as examples."""
+
+
+def rejudge(history: History, column: Column) -> list[Observation]:
+    """What today's judges say about a stored example.
+
+    A probe that lost its premise says nothing, but judges of its history may; what an example had proved before it ended in
+    trouble stays proved.
+    """
+    check = history.example.check
+    if history.end is None:
+        return []
+    if history.example.ranges:  # the shard's header tells those of the worker's first cluster
+        column = msgspec.structs.replace(column, ranges=history.example.ranges)
+    if check in all_machines():
+        facts = Facts(version=column.version, ranges=column.ranges)
+        return applicable(all_machines()[check].judge(history), facts)
+    if check in all_checks():
+        return _again(all_checks()[check], history, column)
+    return []
+
+
+def _again(check: Check, history: History, column: Column) -> list[Observation]:
+    example = history.example
+    bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
+    return evaluate(check, bench, check.drawn(example.inputs), example.context).observations
+
+
+def main(arguments: list[str] | None = None) -> int:
+    asked = _parser().parse_args(arguments)
+    out: str = asked.dir
+    if "://" not in out and not Path(out, "shards").is_dir():
+        print(f"{out} has no shards/: give the directory that was --conformance-out", file=sys.stderr)
+        return 2
+    if asked.shards and (wrong := _not_there(asked.shards, asked.spark)):
+        print(wrong, file=sys.stderr)
+        return 2
+    try:
+        changed = list(_in_spark(out, asked.spark) if asked.spark else _here(Path(out), asked.shards))
+    except ReportError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print("\n".join(changed) or "the same observations, byte for byte")
+    return 1 if changed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m conformance.cli.rejudge",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "dir", help="the output directory of a run, with shards/ and histories/ (with --spark, or its URI)"
+    )
+    parser.add_argument(
+        "--spark",
+        metavar="MASTER",
+        nargs="?",
+        const="local[*]",
+        help="in Spark; default: local[*] (spark-submit has its own)",
+    )
+    parser.add_argument(
+        "--shards",
+        metavar="NEW",
+        type=Path,
+        help="write whole shards there, as of today, for `python -m reports --in NEW`",
+    )
+    return parser
+
+
+def _not_there(folder: Path, spark: str | None) -> str:
+    """Why new shards can't be written to `folder`; empty when they can."""
+    if spark:
+        return f"--shards {folder} goes without --spark: whole shards are written in this process only"
+    if folder.exists() and any(folder.iterdir()):
+        return f"--shards {folder} is not empty: a merge would count what is in it; give a new directory"
+    return ""
+
+
+# --- in this process
+
+
+def _here(out: Path, into: Path | None) -> Iterator[str]:
+    pieces = list(read_shards(out / "shards"))
+    whole = not any("" in piece.torn_of for piece in pieces)
+    workers: dict[tuple[str, str], dict[str, Gathered]] = defaultdict(dict)
+    for shard in gather(pieces):
+        if shard.header is None:
+            yield f"{shard.id}: no header, so its column is unknown"
+        else:
+            workers[shard.header.run, shard.header.worker][shard.id] = shard
+    for (run, worker), shards in workers.items():
+        again: Again = {id: {} for id in shards} if into else {}
+        yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
+        if into is not None:
+            for id, shard in shards.items():
+                with _opened(into, id) as file:
+                    file.write(rewritten(shard, again[id], whole=whole))
+
+
+def _compare(out: Path, histories: Path, shards: Mapping[str, Gathered], again: Again) -> Iterator[str]:
+    """What has changed in one worker's examples, which are of the columns of its `shards`.
+
+    What they say now is put into `again`, for the shards that it has.
+    """
+    headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
+    before = {id: observed(shard.lines) for id, shard in shards.items()}
+    with ExitStack() as stack:
+        files = {id: stack.enter_context(_opened(out / "rejudged", id)) for id in shards}
+        for frame, content in read_frames(histories) if histories.exists() else ():
+            for one in judged(content, place(histories, frame.offset), headers, rejudge):
+                said = before.get(one.shard, {}).pop(one.example, [])
+                if one.error:
+                    yield _told(one.example, one.check, f"could not be judged: {one.error}")
+                    continue
+                if one.shard in again:
+                    again[one.shard][one.example] = one.observations
+                after = canonical_lines(one.observations)
+                files[one.shard].write(after)
+                if after != canonical_lines(said):
+                    yield _told(one.example, one.check, "judged differently now")
+    for example in (example for examples in before.values() for example in examples):
+        yield _told(example, "", "its observations have no history")
+
+
+def _opened(folder: Path, id: str) -> BinaryIO:
+    folder.mkdir(parents=True, exist_ok=True)
+    return (folder / f"{PurePath(id).name}.jsonl").open("wb")
+
+
+def canonical_lines(observations: list[Observation]) -> bytes:
+    return b"".join(msgspec.json.encode(o, order="sorted") + b"\n" for o in observations)
+
+
+def observed(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
+    """The observations among them by example, as the judges said them."""
+    fields = [field.name for field in msgspec.structs.fields(Observation)]
+    found: dict[str, list[Observation]] = {}
+    for line in lines:
+        if isinstance(line, ObservationLine):
+            said = Observation(**{name: getattr(line, name) for name in fields})
+            found.setdefault(line.example, []).append(said)
+    return found
+
+
+def _told(example: str, check: str | None, wrong: str) -> str:
+    return f"{example} ({check}): {wrong}" if check else f"{example}: {wrong}"
+
+
+# --- in Spark
+
+
+def _in_spark(out: str, master: str) -> Iterator[str]:
+    from reports.session import session
+
+    run = out if "://" in out else f"file://{Path(out).absolute()}"
+    with session(master, small=_is_small(out)) as spark:
+        yield from compared(spark, run)
+
+
+def _is_small(out: str) -> bool:
+    files = () if "://" in out else (*Path(out, "shards").rglob("*"), *Path(out, "histories").rglob("*"))
+    return "://" not in out and sum(file.stat().st_size for file in files) < SMALL
+
+
+def compared(spark: Any, run: str) -> Iterator[str]:
+    """Writes `run`/rejudged/parquet, and tells what has changed."""
+    from reports import rejudge as again
+
+    again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")
+    now = spark.read.parquet(f"{run}/rejudged/parquet")
+    wrong = again.differences(now, again.said(spark, f"{run}/shards")).persist()
+    told = wrong.sort("example", "check", "wrong").take(TOLD)
+    yield from (_told(row.example, row.check, row.wrong) for row in told)
+    if len(told) == TOLD and (more := wrong.count() - TOLD):
+        yield f"and {more} more"
+    wrong.unpersist()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,374 @@
+"""The bench: what a check works with. Its clients, its waits and its faults all pass through one tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from conformance.core.damaging import Disk
+from conformance.core.faulting import Faults
+from fixtures.cluster import KRaftCluster, NodeState, Peers
+from fixtures.cluster.config import HOST_PORT
+from fixtures.cluster.topology import Member
+from fixtures.consumers import Consumer, closed
+from fixtures.disk.held import HeldReplicas, held
+from fixtures.disk.words import Word, word
+from fixtures.errors import KitError
+from fixtures.faults.scene import Scene
+from fixtures.images import jar_of
+from fixtures.tape import Tape
+from fixtures.waiting import Overdue, eventually
+from fixtures.wire import NodeClient, Schemas
+from fixtures.wire.calls import Topic
+from history.shards import Column
+
+T = TypeVar("T")
+
+ClientKey = tuple[str, bool, str]
+"""A node's name, whether its controller listener is meant, and the purpose of a client of one's own."""
+
+WITHIN = 30.0
+"""Seconds that a wait of a check may take before it is trouble of the kit."""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What came of an action on a node: the state it was then in, as the engine says."""
+
+    state: NodeState
+    started_at: str = ""
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file read from a node's data directory; `content` is None when it is not there."""
+
+    content: bytes | None
+
+    @property
+    def text(self) -> str:
+        if self.content is None:
+            raise KitError("the file was not there when it was read")
+        return self.content.decode()
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Seconds on the kit's monotonic clock, and milliseconds since 1970 on its wall clock."""
+
+    seconds: float
+    unix_ms: int
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """How often the kit looked whether something had come true, and whether it had at last."""
+
+    tries: int
+    met: bool
+
+
+class Bench:
+    """Access to one cluster for one example.
+
+    `clients` are lent from example to example, so that not each opens its connections anew.
+    On a stored tape there is no cluster: every answer comes from the tape.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        column: Column,
+        members: list[Member],
+        cluster: KRaftCluster | None,
+        clients: dict[ClientKey, NodeClient] | None = None,
+    ) -> None:
+        self.tape = tape
+        self.column = column
+        self.members = {member.name: member for member in members}
+        self._cluster = cluster
+        self._lent = clients if clients is not None else {}
+        self._own: dict[ClientKey, NodeClient] = {}
+        self._names = 0
+        self._consumers: list[Consumer] = []
+        self._faults: list[Faults] = []
+        self._broken: dict[str, str] = {}
+
+    @property
+    def stored(self) -> bool:
+        """Does every answer come from a tape?"""
+        return self._cluster is None
+
+    @staticmethod
+    def members_of(stored: list[dict[str, Any]]) -> list[Member]:
+        """The members as an example's record names them."""
+        return msgspec.convert(stored, list[Member])
+
+    # --- nodes and clients
+
+    @property
+    def brokers(self) -> list[str]:
+        return [name for name, member in self.members.items() if member.is_broker]
+
+    @property
+    def controllers(self) -> list[str]:
+        return [name for name, member in self.members.items() if member.is_controller]
+
+    def name_of(self, id: int) -> str:
+        """The name of the node with this id; KitError for an id that the cluster does not have."""
+        for member in self.members.values():
+            if member.id == id:
+                return member.name
+        raise KitError(f"no node has id {id}; the cluster has {sorted(m.id for m in self.members.values())}")
+
+    def id_of(self, name: str) -> int:
+        return self.members[name].id
+
+    def node(self, name: str | int, *, controller: bool = False, purpose: str = "") -> NodeClient:
+        """The client of a node's broker listener (`controller`: of its controller listener), by name or id.
+
+        `purpose` gives a client, and so a connection, of its own.
+        """
+        name = self.name_of(name) if isinstance(name, int) else name
+        controller = controller or not self.members[name].is_broker
+        key = (name, controller, purpose)
+        held = self._own if purpose else self._lent
+        if key not in held:
+            held[key] = self._client(name, controller)
+        held[key].tap = self.tape
+        return held[key]
+
+    def _client(self, name: str, controller: bool) -> NodeClient:
+        # Both listeners of a combined node answer to one name, so the tape tells them apart by the client's.
+        known_as = f"{name}/controller" if controller and self.members[name].is_broker else name
+        if self._cluster is None:
+            return NodeClient(known_as, "", 0, None, self.tape)  # type: ignore[arg-type]
+        client = self._cluster.client(name, self.tape, controller=controller)
+        client.node = known_as
+        return client
+
+    @property
+    def peers(self) -> Peers:
+        """The voters that the kit plays itself."""
+        return Peers(self.tape, self._cluster.peers if self._cluster else None)
+
+    def close(self) -> None:
+        """Close what this bench opened for itself; lent clients go on to the next example."""
+        closed(self._consumers)
+        for client in self._own.values():
+            client.close()
+        for faults in self._faults:
+            faults.close()
+
+    def consumer(self, name: str, group: str | None = None) -> Consumer:
+        """A consumer of kafka-python's, closed with the bench. Not for checks that are judged again by running them."""
+        cluster = self._live()
+        bootstrap = [f"127.0.0.1:{cluster.node(broker).host_ports[HOST_PORT]}" for broker in self.brokers]
+        self._consumers.append(Consumer(name, bootstrap, self.tape, group))
+        return self._consumers[-1]
+
+    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+        """Do all of them side by side, each on a thread and with clients of its own. What one raises is raised."""
+        with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
+            for done in [pool.submit(action) for action in actions]:
+                done.result()
+
+    # --- names, time, waiting
+
+    def fresh(self, prefix: str) -> str:
+        """A name for a topic, group or transactional id that nobody used before."""
+        self._names += 1
+        return f"{prefix}-{self.tape.example.example}-{self._names}"
+
+    def now(self) -> Moment:
+        def read() -> Moment:
+            import time
+
+            return Moment(time.monotonic(), time.time_ns() // 1_000_000)
+
+        return self.tape.call("kit", "now", {}, Moment, read)
+
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float = WITHIN, every: float = 0.02) -> T:
+        """As `fixtures.waiting.eventually`; its tries are recorded. Overdue is trouble of the kit, not a verdict."""
+        if self._cluster is None:
+            every = 0.0
+        return eventually(probe, within=within, what=what, every=every)
+
+    def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
+        """Whether it comes true in time: for what a requirement says, where not coming true is a finding and no trouble."""
+        if self.stored:
+            # The tries are on the tape as well, and their answers have to be taken from it.
+            found = self.tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
+            for _ in range(found.tries):
+                probe()
+            return found.met
+        found = self._settled(probe, what, within)
+        return self.tape.call("kit", "settles", {"what": what}, Settled, lambda: found).met
+
+    def _settled(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+        tries = 0
+
+        def tried() -> bool:
+            nonlocal tries
+            tries += 1
+            return probe()
+
+        try:
+            self.eventually(tried, what, within)
+        except Overdue:
+            return Settled(tries, False)
+        return Settled(tries, True)
+
+    # --- faults
+
+    def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> Faults:
+        """Faults aimed around a partition of the check's: its leader, its followers, the coordinators of these names."""
+        scene = Scene(self._cluster, topic, index) if self._cluster is not None else None
+        if scene is not None:
+            scene.group, scene.transactional_id = group or scene.group, transactional_id or scene.transactional_id
+        self._faults.append(Faults(self.tape, scene))
+        return self._faults[-1]
+
+    def heal_all(self) -> None:
+        """Take back whatever the check left broken: faults that stand, nodes that are down or frozen. Raises KitError."""
+        for faults in self._faults:
+            faults.heal_all()
+        for name, fault in list(self._broken.items()):
+            if fault == "pause":
+                self.resume(name)
+            else:
+                self.start(name, fault)
+
+    def silent(self) -> list[str]:
+        """Brokers that the engine says are stopped or frozen: who asks them waits in vain. Not for checks that are judged
+        again by running them."""
+        return [name for name in self.brokers if self._live().node(name).state() != "running"]
+
+    def lacking(self) -> list[str]:
+        """What the check's faults left behind; empty when nothing."""
+        return [line for faults in self._faults for line in faults.lacking()]
+
+    # --- actions on nodes
+
+    def kill(self, name: str, role: str = "") -> Done:
+        """SIGKILL, with the engine's word that the process is gone as the witness."""
+        return self._fault("kill", name, role, "exited")
+
+    def crash(self, *names: str) -> dict[str, NodeState]:
+        """SIGKILL of several nodes side by side, so that none of them notices the end of another."""
+        for name in names:
+            self.tape.fault("kill", "inject", role=name, node=name)
+            self._broken[name] = "kill"
+
+        def act() -> dict[str, NodeState]:
+            self._live().each(lambda node: node.kill(), names)
+            return {name: self._live().node(name).state() for name in names}
+
+        states = self.tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
+        if set(states.values()) != {"exited"}:
+            raise KitError(f"a kill of {', '.join(names)} shows no effect: the engine says {states}")
+        for name in names:
+            self.tape.fault("kill", "witness", role=name, node=name, detail={"state": states[name]})
+        return states
+
+    def stop(self, name: str, role: str = "") -> Done:
+        return self._fault("stop", name, role, "exited")
+
+    def terminate(self, name: str) -> Done:
+        """Begin a controlled shutdown without waiting for its end, which is `stop`'s to see."""
+        return self._act("terminate", name)
+
+    def pause(self, name: str, role: str = "") -> Done:
+        return self._fault("pause", name, role, "paused")
+
+    def resume(self, name: str) -> Done:
+        return self._heal("pause", "resume", name)
+
+    def start(self, name: str, fault: str = "kill") -> Done:
+        """Start a node that was killed or stopped; it is running then, not yet ready."""
+        return self._heal(fault, "start", name)
+
+    def _fault(self, fault: str, name: str, role: str, expected: NodeState) -> Done:
+        self.tape.fault(fault, "inject", role=role or name, node=name)
+        self._broken[name] = fault
+        done = self._act(fault, name)
+        if done.state != expected:
+            raise KitError(f"{fault} of {name} shows no effect: the engine says it is {done.state}, not {expected}")
+        self.tape.fault(fault, "witness", role=role or name, node=name, detail={"state": done.state})
+        return done
+
+    def _heal(self, fault: str, action: str, name: str) -> Done:
+        done = self._act(action, name)
+        if done.state != "running":
+            raise KitError(f"{action} of {name} did not bring it back: the engine says it is {done.state}")
+        self._broken.pop(name, None)
+        self.tape.fault(fault, "heal", role=name, node=name, detail={"started_at": done.started_at})
+        return done
+
+    def _act(self, action: str, name: str) -> Done:
+        def act() -> Done:
+            node = self._live().node(name)
+            getattr(node, action)()
+            return Done(node.state(), node.started_at())
+
+        return self.tape.call(name, action, {}, Done, act)
+
+    @contextmanager
+    def down(self, name: str, role: str = "") -> Iterator[Done]:
+        """The node is killed for as long as the block lasts, and started again whatever happens inside."""
+        done = self.kill(name, role)
+        try:
+            yield done
+        finally:
+            self.start(name)
+
+    def read_file(self, name: str, path: str) -> File:
+        """A file below the node's data directory."""
+
+        def read() -> File:
+            try:
+                return File(self._live().node(name).read_file(path))
+            except FileNotFoundError:
+                return File(None)
+
+        return self.tape.call(name, "read_file", {"path": path}, File, read)
+
+    def replicas(self, *partitions: str, on: Sequence[str] = ()) -> HeldReplicas:
+        """What brokers have on disk of partitions (`topic-0`) that are on all of them, read while they run.
+
+        Of all brokers, unless `on` names those that host the partitions.
+        """
+
+        def read() -> HeldReplicas:
+            return held([self._live().node(name) for name in on or self.brokers], partitions)
+
+        request = {"partitions": list(partitions)} | ({"on": list(on)} if on else {})
+        return self.tape.call("cluster", "replicas", request, HeldReplicas, read)
+
+    def disk(self, name: str, partition: str) -> Disk:
+        """What a broker has on disk of a partition (`topic-0`), to be looked at, or damaged while it is down."""
+        return Disk(self.tape, name, partition, lambda: self._live().node(name))
+
+    def word(self, controller: str, topic: Topic, index: int) -> Word:
+        """A controller's word on a partition, from its log on disk: no broker needs to be up."""
+        request = {"topic": topic.name, "partition": index}
+        return self.tape.call(
+            controller, "word", request, Word, lambda: word(self._live().node(controller), topic, index)
+        )
+
+    def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
+        """What a record or file of the release says, read by the schema in one of its own jars, e.g. message
+        ``OffsetCommitValue`` of ``kafka-group-coordinator``.
+        """
+
+        def decoded() -> T:
+            schemas = Schemas.of_jar(jar_of(self._live().image, artifact))
+            return msgspec.convert(schemas.message(message).decode(data, version), into)
+
+        request = {"message": message, "version": version, "data": data.hex()}
+        return self.tape.call("kit", "decode", request, into, decoded)
+
+    def _live(self) -> KRaftCluster:
+        if self._cluster is None:
+            raise KitError("a stored history has no cluster")
+        return self._cluster

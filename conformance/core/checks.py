@@ -1,0 +1,220 @@
+"""Checks: code that exercises rows. A probe is a generator over a rig's handle; it yields premises and observations.
+
+A check is a pure function of its tape and its drawn inputs, so that a stored history is judged again by running it on the
+stored tape.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cache
+from typing import Any, Generic, TypeVar, get_type_hints
+
+import msgspec
+from hypothesis.strategies import SearchStrategy
+
+from conformance.core.bench import Bench
+from conformance.judging.judge import Judge
+from conformance.judging.log.judges import LOG_JUDGES
+from fixtures.cluster import Topology
+from history.observations import Result
+
+S = TypeVar("S", bound=msgspec.Struct)
+H = TypeVar("H")
+
+
+class Rig(Generic[S, H]):
+    """What a probe needs to stand on.
+
+    `prepare` makes it and returns plain data about it; `handle` turns that into what the probe receives. A `shared` rig is
+    prepared once for a cluster and must survive what its probes do; any other is prepared afresh in each example.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        prepare: Callable[[Bench], S],
+        handle: Callable[[Bench, S], H],
+        *,
+        shared: bool = False,
+    ) -> None:
+        self.topology = topology
+        self.prepare = prepare
+        self.handle = handle
+        self.shared = shared
+        self.data: type[S] = inspect.signature(prepare, eval_str=True).return_annotation
+
+    @property
+    def name(self) -> str:
+        return self.prepare.__qualname__
+
+
+class Said:
+    """What a probe yields."""
+
+
+class PremiseSaid(Said):
+    def __init__(self, met: bool, what: str) -> None:
+        self.met = met
+        self.what = what
+
+
+class ObservationSaid(Said):
+    def __init__(
+        self, result: Result, by: Sequence[object], row: str, case: str, detail: str, label: str, variant: str
+    ) -> None:
+        self.result = result
+        self.by = by
+        self.row = row
+        self.case = case
+        self.detail = detail
+        self.label = label
+        self.variant = variant
+
+
+def premise(met: bool, what: str = "the premise") -> PremiseSaid:
+    """The example goes on only when `met`; else it is premise lost and proves nothing. Say what was read back."""
+    return PremiseSaid(bool(met), what)
+
+
+def held_if(
+    held: bool, *by: object, row: str = "", case: str = "", detail: str = "", label: str = "", variant: str = ""
+) -> ObservationSaid:
+    """One observation: the row held, or it was violated. `by` are the answers that show it.
+
+    `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of several
+    legal answers was seen.
+    """
+    return ObservationSaid("held" if held else "violated", by, row, case, detail or _shown(by), label, variant)
+
+
+def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationSaid:
+    """An observation that is never judged (level informational)."""
+    return ObservationSaid("recorded", by, row, case, detail or _shown(by), "", variant)
+
+
+def _shown(by: Sequence[object]) -> str:
+    return "; ".join(repr(answer) for answer in by)[:2000]
+
+
+Body = Callable[..., Generator[Said, None, None]]
+
+
+class Check:
+    """A probe or a scenario: rows, rig, cases, strategies and body.
+
+    A scenario has the name of its `schedule` in the catalogue, and its history is judged like that of a machine: `own_rows`
+    are those that the body speaks of, `rows` also those of the `judges`.
+    """
+
+    def __init__(
+        self,
+        rows: tuple[str, ...],
+        rig: Rig[Any, Any],
+        cases: tuple[str, ...] | None,
+        examples: int,
+        smoke: bool,
+        strategies: Mapping[str, Any],
+        body: Body,
+        schedule: str = "",
+        judges: tuple[Judge, ...] = (),
+        run_first: bool = False,
+    ) -> None:
+        self.own_rows = rows
+        self.rows = tuple(dict.fromkeys([*rows, *(one.row for one in judges)]))
+        self.schedule = schedule
+        self.judges = judges
+        self.rig = rig
+        self.cases = cases
+        self.examples = examples
+        self.smoke = smoke
+        self.run_first = run_first
+        self.strategies: Mapping[str, SearchStrategy[Any]] = dict(strategies)
+        self.body = body
+        self.takes = frozenset(inspect.signature(body).parameters)
+        self.module = body.__module__
+        self.id = f"{body.__module__.removeprefix('conformance.')}.{body.__name__}"
+
+    @property
+    def topology(self) -> Topology:
+        return self.rig.topology
+
+    def drawn(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Recorded inputs as the body takes them, by its annotations."""
+        hints = get_type_hints(self.body)
+        return {name: msgspec.convert(value, hints[name]) for name, value in inputs.items()}
+
+    @property
+    def title(self) -> str:
+        return (self.body.__doc__ or self.body.__name__).strip().splitlines()[0]
+
+
+REGISTRY: dict[str, Check] = {}
+
+
+def probe(
+    *rows: str,
+    rig: Rig[Any, Any],
+    cases: Sequence[str] | None = None,
+    examples: int = 5,
+    smoke: bool = True,
+    run_first: bool = False,
+    **strategies: Any,
+) -> Callable[[Body], Check]:
+    """Declare a probe of `rows`. `examples` is how many a round has: fewer for one that observes much at a high price.
+    One that restarts nodes for a case beside the row's others may leave the smoke profile (`smoke`). It is best `run_first` on
+    its cluster: a killed node recovers every log that it has, a thousand of them after a while.
+
+    The body receives the rig's handle, a value of each strategy, and, if it has parameters of that name: `case` (it is then
+    run for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
+    expectation on this column). Where `cases` is a single one, it is the default of `held_if` without such a parameter.
+    """
+
+    named = tuple(cases) if cases is not None else None
+    return lambda body: _registered(Check(rows, rig, named, examples, smoke, strategies, body, run_first=run_first))
+
+
+def scenario(
+    schedule: str,
+    *rows: str,
+    rig: Rig[Any, Any],
+    cases: Sequence[str] | None = None,
+    examples: int = 2,
+    **strategies: Any,
+) -> Callable[[Body], Check]:
+    """Declare a fixed schedule of faults and requests, e.g. ``scenario("SC-03", "KIP320-CONS-01", rig=…)``.
+
+    As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with its whole history held
+    against the invariants of a log beside what the body says. A body ends with `conformance.rigs.log.quiescence.at_rest`.
+    """
+    named = tuple(cases) if cases is not None else None
+    return lambda body: _registered(
+        Check(rows, rig, named, examples, False, strategies, body, schedule=schedule, judges=LOG_JUDGES)
+    )
+
+
+def _registered(check: Check) -> Check:
+    if check.id in REGISTRY:
+        raise ValueError(f"check {check.id} is there twice; give one of them another name")
+    REGISTRY[check.id] = check
+    return check
+
+
+@cache
+def import_checks() -> None:
+    """Import every module below the KIP folders and the machines, so that what they declare is in the registries."""
+    import conformance
+
+    for package in pkgutil.iter_modules(conformance.__path__, "conformance."):
+        if package.ispkg and package.name.removeprefix("conformance.").startswith(("kip", "machines")):
+            for module in pkgutil.walk_packages(importlib.import_module(package.name).__path__, f"{package.name}."):
+                importlib.import_module(module.name)
+
+
+def all_checks() -> dict[str, Check]:
+    """All probes by id."""
+    import_checks()
+    return dict(sorted(REGISTRY.items()))

@@ -1,0 +1,29 @@
+"""All checks there are: probes and machines, by id."""
+
+from __future__ import annotations
+
+from conformance.catalogue import shipped
+from conformance.core.checks import Check, all_checks
+from conformance.core.machines import MachineCheck, all_machines
+
+AnyCheck = Check | MachineCheck
+
+
+def every_check() -> dict[str, AnyCheck]:
+    return {**all_checks(), **all_machines()}
+
+
+def in_profile(check: AnyCheck, profile: str) -> bool:
+    """The smoke profile leaves out what says so itself, and probes of scenario rows only: those restart nodes."""
+    if profile != "smoke" or isinstance(check, MachineCheck):
+        return True
+    return check.smoke and any(shipped()[row].kind != "scenario" for row in check.rows)
+
+
+def checks_by_row() -> dict[str, list[str]]:
+    """Which checks there are for each row that has one."""
+    rows: dict[str, list[str]] = {}
+    for check in every_check().values():
+        for row in check.rows:
+            rows.setdefault(row, []).append(check.id)
+    return dict(sorted(rows.items()))

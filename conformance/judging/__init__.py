@@ -1,0 +1,1 @@
+"""From histories to observations to verdicts: pure functions, no cluster."""

@@ -1,0 +1,1 @@
+"""The story of a partition, and the judges of its log."""

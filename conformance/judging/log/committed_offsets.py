@@ -1,0 +1,111 @@
+"""Committed offsets and their epochs (KIP-320), through whatever happens to the group coordinator.
+
+Which partition of __consumer_offsets holds a group is not looked up: what damages any of them ends all claims.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from conformance.judging.facts.log import NONE, Commit, Committed
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import DISK_LOSSES, DOWN, EPOCH_FILE_LOSSES, UNCLEAN
+
+OFFSETS_TOPIC = "__consumer_offsets"
+UNKNOWN = -1
+REFUSED = frozenset((-2, 3, 12, 22, 24, 25, 27, 30, 82, 110, 113))
+"""Never sent, or refused before anything was written. After other errors nobody knows: an append that timed out, or lost its
+leader, is told as a coordinator that is not available.
+"""
+
+
+class Shown(NamedTuple):
+    """An OffsetFetch, the last commit that was certainly acknowledged before it, and all that it may show."""
+
+    fetch: Committed
+    last: Commit
+    legal: list[Commit]
+
+    @property
+    def held(self) -> bool:
+        return any((one.offset, one.epoch) == (self.fetch.offset, self.fetch.epoch) for one in self.legal)
+
+    def __str__(self) -> str:
+        wanted = sorted({(one.offset, one.epoch) for one in self.legal})
+        found = (self.fetch.offset, self.fetch.epoch)
+        return f"{self.fetch.node} shows {found} for {self.fetch.group}, committed was {wanted}"
+
+
+@log_judge("KIP101-INV-19")
+def commits_are_shown_with_their_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """OffsetFetch returns the offset and epoch of the last acknowledged commit."""
+    for one in _shown(story):
+        yield Finding(one.held, "committed", (one.last.event, one.fetch.event), str(one), "lost-commit")
+
+
+@log_judge("KIP320-OC-03")
+def commits_survive_their_coordinator(story: PartitionStory) -> Iterator[Finding]:
+    """They do when it is killed and returns, and when another broker takes over."""
+    for one in _shown(story):
+        took = _coordinator(story, one.last)
+        lives = [story.cluster.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
+        if took and (took != one.fetch.node or lives[0] != lives[1]):
+            case = "move" if took != one.fetch.node else "restart"
+            yield Finding(one.held, case, (one.last.event, one.fetch.event), str(one), "lost-commit")
+
+
+def _coordinator(story: PartitionStory, commit: Commit) -> str:
+    """Who took a commit; for one by a client, who was the group's coordinator before or after with nothing happening between."""
+    if commit.node in story.cluster.ids:
+        return commit.node
+    place = bisect_left(story.committed, commit.event, key=lambda one: one.event)
+    for one in (*reversed(story.committed[:place][-4:]), *story.committed[place : place + 4]):
+        first, second = sorted((one.event, commit.event))
+        if one.group == commit.group and not story.cluster.fault_between(first, second):
+            return one.node
+    return ""
+
+
+def _shown(story: PartitionStory) -> Iterator[Shown]:
+    """A stale coordinator answers from what it had: one that a fault is about is not asked, nor any beside broken links."""
+    open_commits: dict[str, list[Commit]] = {}
+    ahead = sorted(story.commits, key=lambda one: one.event)
+    place = 0
+    for fetch in sorted(story.committed, key=lambda one: one.asked):
+        while place < len(ahead) and ahead[place].event < fetch.asked:
+            _take(open_commits.setdefault(ahead[place].group, []), ahead[place])
+            place += 1
+        known = open_commits.get(fetch.group, [])
+        acknowledged = [one for one in known if one.error == NONE]
+        if not acknowledged or not _is_current(story, fetch) or not _is_clean(story, acknowledged[-1], fetch):
+            continue
+        # Its coordinator may be new: until its watermark has caught up it shows what it had committed before to those
+        # that do not ask for stable offsets (KAFKA-14499). Clients do.
+        if not fetch.stable and story.cluster.fault_between(acknowledged[-1].asked, fetch.event):
+            continue
+        racing = [c for c in ahead[place : place + 64] if c.group == fetch.group and c.asked < fetch.event]
+        yield Shown(fetch, acknowledged[-1], [*known, *(c for c in racing if c.error not in REFUSED)])
+
+
+def _take(known: list[Commit], commit: Commit) -> None:
+    """A commit that is acknowledged puts an end to those that were acknowledged before it was sent. What nobody knows of may
+    be written at any time.
+    """
+    if commit.error == NONE:
+        known[:] = [one for one in known if one.error != NONE or one.event > commit.asked]
+    if commit.error not in REFUSED:
+        known.append(commit)
+
+
+def _is_current(story: PartitionStory, fetch: Committed) -> bool:
+    spans = story.cluster.standing(fetch.asked, fetch.event)
+    return all(span.fault in DOWN and fetch.node not in span.nodes for span in spans)
+
+
+def _is_clean(story: PartitionStory, commit: Commit, fetch: Committed) -> bool:
+    kinds = (*UNCLEAN, *DISK_LOSSES, *EPOCH_FILE_LOSSES)
+    lost = (s for s in story.cluster.spans if s.fault in kinds and commit.asked < s.ended and s.began < fetch.event)
+    return not any(span.fault == "wipe-disk" or span.partition.startswith(OFFSETS_TOPIC) for span in lost)

@@ -1,0 +1,206 @@
+"""What replicas come to when everything is healed and nobody writes any more (KIP-101, KIP-320)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from conformance.judging.facts.log import LogRead, OnDisk, Seen
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import NEVER
+
+LONG_ALIVE = 15.0
+"""Seconds that all brokers must have been alive when the time ran out, so that what did not converge had the time to."""
+LATELY = 5.0
+"""Seconds within which each of them must have answered."""
+
+
+class End(msgspec.Struct, frozen=True):
+    """How an example ended: the last look at the partition, and what each replica held on the wire and on disk.
+
+    `certain` tells that what is not in agreement breaks the row: all agreed, or had all the time there is.
+    """
+
+    since: int
+    certain: bool
+    look: Seen | None
+    leader: LogRead | None
+    others: tuple[LogRead, ...]
+    disk: tuple[OnDisk, ...]
+
+    def differs(self, node: str) -> str:
+        """What of its log is not the leader's; empty where nothing is, or nothing is known. High watermarks don't count."""
+        if self.leader is None:
+            return ""
+        return next((_differs(self.leader, read) for read in self.others if read.node == node), "")
+
+    def converged(self, node: str, id: int) -> bool:
+        """Is it in the ISR, with the log of the leader?"""
+        known = {read.node for read in (self.leader, *self.others) if read is not None}
+        led = self.look is not None and self.look.leader >= 0 and id in self.look.isr
+        return led and node in known and not self.differs(node)
+
+
+def end_of(story: PartitionStory) -> End | None:
+    """None where no example ended, or where replicas may differ: compacted, with flipped bytes or lost epoch files."""
+    cluster = story.cluster
+    since = cluster.rest if cluster.rest >= 0 else cluster.disagreed
+    if since < 0 or not story.deletes or story.rotten or not story.maps_intact(since):
+        return None
+    last = {read.node: read for read in story.whole_reads if read.asked > since}
+    newest = max((read.cur for read in last.values()), default=-1)
+    leader = next((read for read in last.values() if read.cur == newest and story.led(read)), None)
+    others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
+    look = next((seen for seen in reversed(story.seen) if seen.asked > since), None)
+    disk = tuple({held.node: held for held in story.disk if held.event > since}.values())
+    return End(since, cluster.rest >= 0 or _had_time(story), look, leader, others, disk)
+
+
+def _had_time(story: PartitionStory) -> bool:
+    """Did all brokers answer to the end, and name one another alive for long, with no fault left?
+
+    A fault that was taken back is not left, though it may not count as healed: that takes a full ISR, which is the question.
+    """
+    cluster, end = story.cluster, story.cluster.time(story.cluster.disagreed)
+    if cluster.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in cluster.spans):
+        return False
+    alive: dict[str, float] = {}
+    for seen in story.seen:
+        at = cluster.time(seen.event)
+        if cluster.healed < seen.event < cluster.disagreed:
+            if end - at < LONG_ALIVE and not cluster.brokers <= set(seen.unfenced):
+                return False
+            alive[seen.node] = at
+    waited = end - cluster.time(cluster.healed) >= LONG_ALIVE
+    names = {cluster.names[id] for id in cluster.brokers}
+    return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
+
+
+def _unlike_ends(one: LogRead, other: LogRead) -> str:
+    """Log end and high watermark: all four are to be the same."""
+    ends = (one.log_end, one.high_watermark), (other.log_end, other.high_watermark)
+    same = ends[0] == ends[1] and one.log_end == one.high_watermark
+    return "" if same else f"log end and HW {ends[0]} on {one.node}, {ends[1]} on {other.node}"
+
+
+def _differs(one: LogRead, other: LogRead) -> str:
+    """What is not the same in two whole logs, from the log start of both on; log starts may differ."""
+    if one.log_end != other.log_end:
+        return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
+    low = max(one.log_start, other.log_start)
+    mine, theirs = ([batch for batch in read.batches if batch.last >= low] for read in (one, other))
+    found = next((pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]), None)
+    if found is None and len(mine) == len(theirs):
+        return ""
+    return (
+        f"{one.node} holds {found[0]}, {other.node} {found[1]}" if found else f"{len(mine)} and {len(theirs)} batches"
+    )
+
+
+@log_judge("KIP101-INV-18")
+def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Finding]:
+    """Healed, and with nobody writing, all replicas come to the same log, all in the ISR, with the same epochs."""
+    end = end_of(story)
+    if end is None:
+        return
+    for finding in (*_in_sync(story, end), *_logs(end), *_stored(story, end)):
+        # Where all agreed a later look may see a broker fenced that had no time to send its heartbeat.
+        if finding.held or (end.certain and not (finding.case == "isr" and story.cluster.rest >= 0)):
+            yield finding
+
+
+def _in_sync(story: PartitionStory, end: End) -> Iterator[Finding]:
+    if end.look is None:
+        return
+    shown = f"leader {end.look.leader} at {end.look.epoch}, ISR {end.look.isr} of {end.look.replicas}"
+    for id in end.look.replicas:
+        yield Finding(id in end.look.isr and end.look.leader >= 0, "isr", (end.look.event,), shown, "stuck")
+
+
+def _logs(end: End) -> Iterator[Finding]:
+    if end.leader is None:
+        return
+    for other in end.others:
+        stuck = _unlike_ends(end.leader, other)
+        differs = stuck or _differs(end.leader, other)
+        label = "stuck" if stuck else "divergent-prefix"
+        yield Finding(not differs, "logs", (end.leader.event, other.event), differs, label)
+
+
+def _stored(story: PartitionStory, end: End) -> Iterator[Finding]:
+    """The same on disk, where stamps and base offsets count too; and entries of epochs that hold records."""
+    led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
+    for other in end.disk if led else ():
+        if other.node == led[0].node:
+            continue
+        by, low = (led[0].event,), max(led[0].log_start, other.log_start, *_map_starts(story, led[0], other))
+        mine, theirs = ([batch for batch in held.batches if batch[1] >= low] for held in (led[0], other))
+        shown = f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
+        yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
+        maps = [_entries(held, low) for held in (led[0], other)]
+        shown = f"epochs with records from {low} on: {led[0].node} {maps[0]}, {other.node} {maps[1]}"
+        yield Finding(maps[0] == maps[1], "maps", by, shown, "stuck")
+
+
+def _map_starts(story: PartitionStory, *replicas: OnDisk) -> list[int]:
+    """Where maps were trimmed: a crash may set the log start back behind that."""
+    trimmed = bool(story.trims) or any(span.fault == "delete-records" for span in story.cluster.spans)
+    return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
+
+
+def _entries(held: OnDisk, low: int) -> dict[int, int | None]:
+    """Start of each epoch with records at or above an offset, None where there is no entry."""
+    starts = dict(held.epochs or ())
+    with_records = dict.fromkeys(epoch for _, last, epoch, _ in held.batches if last >= low)
+    return {epoch: max(starts[epoch], low) if epoch in starts else None for epoch in with_records}
+
+
+# --- replicas that were healed
+
+
+@log_judge("KIP320-REPL-09")
+def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
+    """A replica that was fenced, or led on with a tail of its own, comes back to the common log and into the ISR by itself."""
+    end = end_of(story)
+    if end is None or end.look is None or end.leader is None:
+        return
+    premises = [
+        *(("follower", *one) for one in _fenced(story)),
+        *(("leader", *one) for one in _tails(story, end.leader)),
+    ]
+    for case, node, event in premises:
+        by = (event, end.leader.event, end.look.event)
+        differs = end.differs(node)
+        if end.converged(node, story.cluster.ids.get(node, -1)):
+            yield Finding(True, case, by)
+        elif end.certain and (differs or story.cluster.rest < 0):
+            shown = f"{node} did not converge: ISR {end.look.isr} of {end.look.replicas} {differs}"
+            label = "stuck" if story.cluster.rest < 0 else "divergent-prefix"
+            yield Finding(False, case, by, shown, label)
+
+
+def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
+    """Followers that were seen fenced and out of the ISR, each with the first look."""
+    found: dict[int, int] = {}
+    for seen in story.seen:
+        if seen.leader >= 0 and seen.unfenced:
+            for id in set(seen.replicas) - set(seen.isr) - set(seen.unfenced):
+                found.setdefault(id, seen.event)
+    return ((story.cluster.names[id], event) for id, event in found.items() if id in story.cluster.names)
+
+
+def _tails(story: PartitionStory, final: LogRead) -> Iterator[tuple[str, int]]:
+    """Leaders that had records of their own epoch which the final log has not, each with what first showed one."""
+    found: dict[str, int] = {}
+    for read in story.reads:
+        if read.batches and read.node not in found and story.led(read):
+            last = read.batches[-1]
+            if last.epoch == read.cur and last.last >= final.log_start and final.at(last.last) != last:
+                found[read.node] = read.event
+    for write in story.writes:
+        told = write.offset >= final.log_start and write.values and write.node not in found
+        if told and final.value_at(write.offset) != write.values[0]:
+            found[write.node] = write.event
+    return ((node, event) for node, event in found.items() if story.file_intact(node, final.event))

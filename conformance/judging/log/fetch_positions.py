@@ -1,0 +1,165 @@
+"""Positions that readers come back with, an offset and the epoch of the record before it (KIP-320): those that still stand,
+and those that the log was cut below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.facts.log import CONSUMER, OFFSET_OUT_OF_RANGE, LogRead, Refusal
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.responding_replica import OwnLog, OwnLogs
+from conformance.judging.log.story import PartitionStory
+
+SENDS_EPOCH_FROM = 12
+"""The Fetch version from which LastFetchedEpoch is on the wire."""
+
+
+def _fetches(story: PartitionStory, own_logs: OwnLogs) -> Iterator[tuple[LogRead, OwnLog]]:
+    """Fetches of consumers that named both epochs, with the log that they were answered from."""
+    for read in story.reads:
+        named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
+        if named and read.by_consumer and story.file_intact(read.node, read.event):
+            own = own_logs.of(read)
+            if own is not None:
+                yield read, own
+
+
+def _out_of_range(story: PartitionStory, own_logs: OwnLogs) -> Iterator[tuple[Refusal, OwnLog]]:
+    """The same, answered with OFFSET_OUT_OF_RANGE."""
+    for one in story.refusals:
+        named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
+        if named and one.error == OFFSET_OUT_OF_RANGE and story.file_intact(one.node, one.event):
+            own = own_logs.of(one)
+            if own is not None:
+                yield one, own
+
+
+def _is_genuine(own: OwnLog, offset: int, epoch: int) -> bool:
+    """Is the record before the position in the answerer's log, with that stamp?"""
+    batch = own.at(offset - 1)
+    return batch is not None and batch.epoch == epoch
+
+
+# --- those that still stand
+
+
+@log_judge("KIP101-INV-20")
+def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Finding]:
+    """A pair (offset, epoch) that the answerer holds is reported as truncated by no Fetch and no OffsetForLeaderEpoch."""
+    own_logs = OwnLogs(story)
+    for _, finding in _genuine_fetches(story, own_logs):
+        yield finding
+    yield from _lookups(story, own_logs)
+
+
+@log_judge("KIP320-FETCH-09")
+def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Finding]:
+    """The same by role; and it is out of range only below the log start. What ListOffsets gave is a position too."""
+    own_logs = OwnLogs(story)
+    for case, finding in _genuine_fetches(story, own_logs):
+        yield Finding(finding.held, case, finding.by, finding.detail, finding.label)
+    yield from _listed_positions(story, own_logs)
+    for one, own in _out_of_range(story, own_logs):
+        if _is_genuine(own, one.position, one.last) and 0 <= own.start <= one.position:
+            shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
+            yield Finding(False, _role(own_logs, one), (one.event,), shown, "false-truncation")
+    yield from _lookups(story, own_logs)
+
+
+def _role(own_logs: OwnLogs, told: LogRead | Refusal) -> str:
+    return "fetch" if own_logs.leads(told) else "follower"
+
+
+def _genuine_fetches(story: PartitionStory, own_logs: OwnLogs) -> Iterator[tuple[str, Finding]]:
+    for read, own in _fetches(story, own_logs):
+        if _is_genuine(own, read.fetch_offset, read.last):
+            shown = f"{read.node} holds ({read.fetch_offset - 1}, epoch {read.last}) and said {read.diverging}"
+            finding = Finding(read.diverging is None, "fetch", (read.event,), shown, "false-truncation")
+            yield _role(own_logs, read), finding
+
+
+def _lookups(story: PartitionStory, own_logs: OwnLogs) -> Iterator[Finding]:
+    for end in story.ends:
+        if end.asked_epoch < 0 or not own_logs.leads(end) or not story.file_intact(end.node, end.event):
+            continue
+        own = own_logs.of(end)
+        last = own.last_of(end.asked_epoch) if own is not None else None
+        if last is not None:
+            shown = f"{end.node} holds {last} and said that epoch {end.asked_epoch} ends at {end.end}"
+            yield Finding(end.end > last.last, "lookup", (end.event,), shown, "false-truncation")
+
+
+def _listed_positions(story: PartitionStory, own_logs: OwnLogs) -> Iterator[Finding]:
+    """The latest offset comes with the leader's epoch, which may be later than the stamp before it and have left no entry.
+
+    A lower epoch may then be named, but no end below the position.
+    """
+    listed = {(one.offset, one.epoch): one for one in reversed(story.listed) if one.timestamp >= -2}
+    for read, own in _fetches(story, own_logs):
+        given = listed.get((read.fetch_offset, read.last))
+        before = own.at(read.fetch_offset - 1)
+        if given is not None and given.event < read.asked and before is not None and before.epoch < read.last:
+            held = read.diverging is None or read.diverging[1] >= read.fetch_offset
+            shown = f"{read.node} holds {before}; asked at {read.fetch_offset} with {read.last}: {read.diverging}"
+            yield Finding(held, _role(own_logs, read), (given.event, read.event), shown, "false-truncation")
+
+
+# --- those that the log was cut below
+
+
+@log_judge("KIP320-FETCH-06")
+def truncation_is_told(story: PartitionStory) -> Iterator[Finding]:
+    """A reader whose LastFetchedEpoch ended below its position in the answerer's own log is told so, and served nothing."""
+    own_logs = OwnLogs(story)
+    for read, own in _fetches(story, own_logs):
+        why = _must_diverge(story, own, read)
+        if why:
+            leads = own_logs.leads(read)
+            case = ("floor" if why.startswith("nothing") else "consumer") if leads else "follower"
+            shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, with {why}"
+            held = read.diverging is not None and not read.batches
+            yield Finding(held, case, (read.event,), shown, "silent-truncation")
+
+
+def _must_diverge(story: PartitionStory, own: OwnLog, read: LogRead) -> str:
+    """What in its log says so; empty where it may serve the fetch, or nobody knows (catalogue, section M)."""
+    if story.incarnation(read) and _is_trimmed(story):
+        return ""
+    later = own.after_epoch(read.last)
+    if later is not None and max(later.base, read.log_start) < read.fetch_offset:
+        return f"a later epoch below: {later}"
+    before = own.at(read.fetch_offset - 1)
+    if before is None or read.fetch_offset <= read.log_start or not story.deletes:
+        return ""
+    unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None and story.led(read)
+    return f"nothing of that epoch, and {before} before" if unknown else ""
+
+
+def _is_trimmed(story: PartitionStory) -> bool:
+    """A crash may then have set the log start back behind an epoch map that was trimmed: stamps below it have no entry."""
+    return bool(story.trims) or any(span.fault == "delete-records" for span in story.cluster.spans)
+
+
+@log_judge("KIP320-CONS-02")
+def range_errors_are_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
+    """With epochs named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; past the end diverges."""
+    own_logs = OwnLogs(story)
+    for one, own in _out_of_range(story, own_logs):
+        shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
+        if one.position < own.low or (own_logs.leads(one) and one.last > one.cur):
+            yield Finding(True, "range-error", (one.event,))
+        elif _is_known(own_logs, one, own) and 0 <= own.end < one.position:
+            yield Finding(False, "past-end", (one.event,), f"{shown} and ends at {own.end}")
+        elif _is_known(own_logs, one, own) and 0 <= own.start <= one.position:
+            yield Finding(False, "range-error", (one.event,), shown)
+    for read, own in _fetches(story, own_logs):
+        of_newest = read.diverging is not None and read.diverging[0] == read.cur and own_logs.leads(read)
+        if of_newest or 0 <= own.end < read.fetch_offset:
+            shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, its log ends at {own.end}"
+            yield Finding(read.diverging is not None, "past-end", (read.event,), shown, "silent-truncation")
+
+
+def _is_known(own_logs: OwnLogs, one: Refusal, own: OwnLog) -> bool:
+    """Does the answerer know an epoch at or above the one that was named?"""
+    return own_logs.leads(one) or (bool(own.held) and own.held[-1].epoch >= one.last)

@@ -1,0 +1,338 @@
+"""Leader epochs (KIP-101, KIP-320): who led when, and what a broker at one epoch may serve and has to refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from conformance.judging.facts.log import (
+    CONSUMER,
+    FENCED_LEADER_EPOCH,
+    NOT_ENOUGH_REPLICAS,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_LEADER_EPOCH,
+    LogRead,
+    Refusal,
+    Seen,
+    Write,
+)
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.known_epochs import Knowledge, Served
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import CRASHES, NEVER, Span
+
+COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT))
+
+
+# --- epoch maps
+
+
+@log_judge("KIP101-INV-04")
+def maps_cover_the_log(story: PartitionStory) -> Iterator[Finding]:
+    """At rest: epochs and start offsets rise, each stamp in the log has its entry, and entries begin and end where stamps do."""
+    starts = {read.node: read.log_start for read in story.whole_reads}
+    for disk in story.disk if story.deletes else ():
+        if not story.at_rest(disk) or disk.node in story.maps_lost:
+            continue
+        entries = disk.epochs or ()
+        # The log start is written behind the log: what lies below it is still in its segment, and after a crash it may fall
+        # back below the first entry, which was moved up with it.
+        first = min(entries[0][1], story.highest_log_start) if entries else 0
+        low = max(disk.log_start, starts.get(disk.node, 0), first)
+        held = [(base, epoch) for base, last, epoch, _ in disk.batches if last >= low]
+        shown = f"{disk.node} has the entries {list(entries)} and (offset, epoch) {held} from {low} on"
+        rising = all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(entries))
+        if len(entries) > 1:
+            yield Finding(rising, "increasing", (disk.event,), shown, "epoch-regression")
+        if held:
+            covered = {epoch for _, epoch in held} <= {epoch for epoch, _ in entries}
+            yield Finding(covered, "covered", (disk.event,), shown)
+            yield Finding(_bounded(entries, held), "bounds", (disk.event,), shown)
+
+
+def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) -> bool:
+    """The first entry may have been moved up to the log start; a batch that the start cuts begins below it."""
+    for (epoch, start), (_, end) in pairwise((*entries, (-1, 1 << 62))):
+        head = (epoch, start) == entries[0]
+        if any(stamp == epoch and base < start for base, stamp in held) and not head:
+            return False
+        if any(stamp > epoch and start <= base < end for base, stamp in held):
+            return False
+    return True
+
+
+# --- epochs in answers
+
+
+@log_judge("KIP101-INV-10")
+def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
+    """The leader epoch in the Metadata of one incarnation of a broker never falls, nor does the one by which it fences."""
+    last: dict[tuple[str, int], Seen] = {}
+    for seen in story.seen:
+        key = (seen.node, story.incarnation(seen))
+        before = last.get(key)
+        # That nothing changed is worth telling only where something might have.
+        if before is not None and before.event < seen.asked and _may_differ(story, before, seen):
+            shown = f"{seen.node} said epoch {before.epoch}, then {seen.epoch}"
+            yield Finding(seen.epoch >= before.epoch, "answers", (before.event, seen.event), shown, "epoch-regression")
+        last[key] = seen
+    yield from _fences_never_fall(story)
+
+
+def _may_differ(story: PartitionStory, before: Seen, seen: Seen) -> bool:
+    return before.epoch != seen.epoch or story.cluster.fault_between(before.event, seen.asked)
+
+
+def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
+    """A broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
+    knowledge = Knowledge.of(story)
+    floors: dict[tuple[str, int], Refusal] = {}
+    for refusal in filter(lambda one: _tells(story, one), story.refusals):
+        key = (refusal.node, story.incarnation(refusal))
+        floor = floors.get(key)
+        if refusal.error == FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
+            floors[key] = refusal
+        elif refusal.error == UNKNOWN_LEADER_EPOCH and floor is not None and floor.event < refusal.asked:
+            shown = f"{refusal.node} was past epoch {floor.cur}, then knew none from {refusal.cur} on"
+            by = (floor.event, refusal.event)
+            yield Finding(refusal.cur > floor.cur + 1, "fence", by, shown, "epoch-regression")
+        elif refusal.error == UNKNOWN_LEADER_EPOCH and not knowledge.acted(refusal, refusal.cur):
+            served = knowledge.acted(refusal, 0)
+            yield from [Finding(True, "fence", (served, refusal.event))] if served else []
+
+
+def _tells(story: PartitionStory, refusal: Refusal) -> bool:
+    """Does it tell of the broker's epoch? To a follower that is no replica it is 75 at any (KIP320-FETCH-13)."""
+    return refusal.cur >= 0 and refusal.replica_id < 0 and story.stays(refusal.node)
+
+
+@log_judge("KIP101-INV-11")
+def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """No epoch has two leaders, whoever is asked."""
+    first: dict[int, tuple[int, int]] = {}
+    known: set[tuple[str, int, int]] = set()
+    for seen in story.seen:
+        event, leader = first.setdefault(seen.epoch, (seen.event, seen.leader)) if seen.leader >= 0 else (-1, -1)
+        # What a broker said once, it says each time.
+        if leader >= 0 and event != seen.event and (one := (seen.node, seen.epoch, seen.leader)) not in known:
+            known.add(one)
+            shown = f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
+            yield Finding(leader == seen.leader, "metadata", (event, seen.event), shown)
+    for refusal in story.refusals:
+        if refusal.hint is not None and refusal.hint[1] >= 0:
+            epoch, named = refusal.hint
+            event, leader = first.setdefault(epoch, (refusal.event, named))
+            if event != refusal.event:
+                shown = f"epoch {epoch}: leader {leader}, {named} by a Fetch to {refusal.node}"
+                yield Finding(leader == named, "hint", (event, refusal.event), shown)
+
+
+@log_judge("KIP101-EPOCH-02")
+def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """Whenever one incarnation of a broker sees another leader (or none), it sees a higher epoch."""
+    views: dict[tuple[str, int], list[Seen]] = {}
+    for seen in story.seen:
+        views.setdefault((seen.node, story.incarnation(seen)), []).append(seen)
+    for view in views.values():
+        leader: Seen | None = None
+        for before, seen in pairwise(view):
+            leader = before if before.leader >= 0 else leader
+            if before.leader >= 0 and seen.leader >= 0 and before.leader != seen.leader:
+                yield _raised(before, seen, "moved")
+            elif (before.leader < 0) != (seen.leader < 0) and seen.epoch > before.epoch:
+                yield _raised(before, seen, "leaderless")
+            elif before.leader < 0 and leader is not None and _resigned(leader, before, seen):
+                yield _raised(leader, seen, "leaderless")
+
+
+def _raised(before: Seen, seen: Seen, case: str) -> Finding:
+    shown = f"{seen.node}: leader {before.leader} at {before.epoch}, then {seen.leader} at {seen.epoch}"
+    return Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
+
+
+def _resigned(leader: Seen, before: Seen, seen: Seen) -> bool:
+    """Is the leader of this epoch alive, and does not lead? One that is fenced is not named either, though it leads on.
+
+    Brokers and partitions of one answer may be of two moments, so it takes two answers.
+    """
+    alone = seen.leader < 0 and leader.epoch == before.epoch == seen.epoch
+    return alone and leader.leader in before.unfenced and leader.leader in seen.unfenced
+
+
+@log_judge("KIP101-EPOCH-04")
+def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """A broker that crashed while it led does not lead on at that epoch. What controllers do meanwhile is for schedules."""
+    disturbed = [span for span in story.cluster.spans if set(span.nodes) - story.cluster.broker_names]
+    for crash in story.cluster.spans:
+        led = story.newest_epoch_before(crash.began)
+        if crash.fault not in CRASHES or (story.leaders.get(led),) != crash.nodes:
+            continue
+        back = next((read for read in story.reads if read.asked > crash.witnessed and _leads(story, read, crash)), None)
+        if back is not None and not any(crash.began < one.ended and one.began < back.event for one in disturbed):
+            shown = f"{back.node} led at epoch {led}, crashed, and leads at {back.cur}"
+            yield Finding(back.cur > led, "broker", (crash.began, back.event), shown, "epoch-regression")
+
+
+def _leads(story: PartitionStory, read: LogRead, crash: Span) -> bool:
+    return read.node in crash.nodes and story.led(read) and read.cur == story.newest_epoch_before(read.asked)
+
+
+# --- what is served at an epoch
+
+
+@log_judge("KIP101-INV-12")
+def no_future_stamps(story: PartitionStory) -> Iterator[Finding]:
+    """A fetch that names an epoch and is answered 0 returns no batch of a later one.
+
+    A log that is truncated and appended to while its bytes are sent shows later ones, and the fence closes at that moment. So a
+    hit counts where the broker had passed the epoch before it was asked, or is still served at it later.
+    """
+    knowledge = Knowledge.of(story)
+    for read in story.reads:
+        if read.cur < 0 or not read.batches:
+            continue
+        newest = max(batch.epoch for batch in read.batches)
+        if newest <= read.cur or knowledge.passed(read) or knowledge.serves_later(read):
+            case = "leader" if story.led(read) else "follower"
+            shown = f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
+            yield Finding(newest <= read.cur, case, (read.event,), shown, "fence-leak")
+
+
+@log_judge("KIP101-INV-15")
+def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
+    """Once its successor acts at a newer epoch, a leader acknowledges nothing to acks=all, and what it appends stays uncommitted.
+
+    Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
+    election the old leader may be alone in its ISR and commit what nobody will keep.
+    """
+    knowledge = Knowledge.of(story)
+    stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
+    for write in story.writes:
+        acting = knowledge.successor(write.node, write.asked)
+        if acting is None or write.acks != -1 or not story.clean_between(story.began(acting.stale), write.event):
+            continue
+        stale = story.leaders.get(story.newest_epoch_before(write.event)) != write.node
+        epoch = stamps.get((write.offset, write.values[0])) if write.values else None
+        if write.committed and (epoch is not None or knowledge.newest_led_by(write.node) < acting.cur):
+            if epoch is None or epoch < acting.cur:
+                shown = f"{write.node} acknowledged offset {write.offset} after {acting.node} led at epoch {acting.cur}"
+                yield Finding(False, "acks-all", (acting.event, write.event), shown, "fence-leak")
+        elif stale and write.error in COULD_NOT:
+            yield Finding(True, "acks-all", (acting.event, write.event))
+    yield from _frozen_watermarks(story, knowledge)
+
+
+def _frozen_watermarks(story: PartitionStory, knowledge: Knowledge) -> Iterator[Finding]:
+    """What a stale leader appends is never below its high watermark. What it had before may be: it was fetched in time."""
+    bounds: dict[tuple[str, int], tuple[int, int]] = {}
+    both: list[Write | LogRead] = [*story.writes, *filter(story.led, story.reads)]
+    for told in sorted(both, key=lambda one: one.event):
+        if (acting := knowledge.successor(told.node, told.asked)) is None:
+            continue
+        key = (told.node, acting.stale)
+        if isinstance(told, Write):
+            if told.acks == 1 and told.error == 0 and told.offset >= 0:
+                bounds.setdefault(key, (told.event, told.offset))
+        elif told.cur == acting.stale and not knowledge.passed(told) and _clean(story, told):
+            if (bound := bounds.get(key)) is not None:
+                event, offset = bound
+                shown = f"{told.node} appended offset {offset} at epoch {told.cur} and committed up to {told.high_watermark}"
+                by = (acting.event, event, told.event)
+                yield Finding(told.high_watermark <= offset, "watermark", by, shown, "fence-leak")
+            elif told.whole:
+                bounds[key] = (told.event, told.log_end)
+
+
+def _clean(story: PartitionStory, read: LogRead) -> bool:
+    return story.clean_between(story.began(read.cur), read.event)
+
+
+# --- fences
+
+
+@log_judge("KIP320-FETCH-01")
+def fetches_at_the_epoch_are_served(story: PartitionStory) -> Iterator[Finding]:
+    """A fetch is not refused for an epoch that is the broker's own."""
+    yield from _served_and_falsely_fenced(story, "fetch")
+
+
+@log_judge("KIP320-OFLE-06")
+def epoch_lookups_are_fenced_by_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """OffsetForLeaderEpoch is refused for an older epoch, and never for the broker's own."""
+    yield from _served_and_falsely_fenced(story, "offset_for_leader_epoch")
+    yield from _leaked(story, "offset_for_leader_epoch")
+
+
+@log_judge("KIP320-LO-05")
+def offset_lookups_are_fenced_by_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """ListOffsets is refused for an older epoch, and never for the broker's own."""
+    yield from _served_and_falsely_fenced(story, "list_offsets")
+    yield from _leaked(story, "list_offsets")
+
+
+@log_judge("KIP320-FETCH-02")
+def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Finding]:
+    """A fetch is refused for an epoch that the broker has passed."""
+    yield from _leaked(story, "fetch")
+
+
+@log_judge("KIP320-FETCH-03")
+def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[Finding]:
+    """A fetch is refused for an epoch that nobody had reached by the time at which all agree."""
+    if story.cluster.rest < 0:
+        return
+    newest = story.newest_epoch_before(NEVER)
+    answers: list[Served | Refusal] = [one for one in Knowledge.of(story).served if one.op == "fetch"]
+    answers += [one for one in story.refusals if one.op == "fetch" and one.error == UNKNOWN_LEADER_EPOCH]
+    for one in answers:
+        if newest < one.cur and one.event < story.cluster.rest and one.replica_id == CONSUMER:
+            shown = f"{one.node} answered a fetch at epoch {one.cur}, and {newest} is the newest that ever was"
+            case = "consumer" if story.leaders.get(newest) == one.node else "follower"
+            yield Finding(isinstance(one, Refusal), case, (one.event,), shown, "fence-leak")
+
+
+def _case(story: PartitionStory, op: str, told: Served | Refusal) -> str:
+    if op == "fetch":
+        return "consumer" if story.leaders.get(told.cur) == told.node else "follower"
+    return "equal" if op == "offset_for_leader_epoch" else "served"
+
+
+def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Finding]:
+    knowledge = Knowledge.of(story)
+    for one in knowledge.served:
+        leads = story.leaders.get(one.cur) == one.node
+        usual = one.replica_id == CONSUMER and (leads or op == "fetch")
+        if one.op == op and usual and story.at_rest(one) and one.cur == story.newest_epoch_before(one.asked):
+            yield Finding(True, _case(story, op, one), (one.event,))
+    for refusal in story.refusals:
+        if refusal.op == op and _tells(story, refusal) and (proof := _false_fence(story, knowledge, refusal)):
+            shown = f"{refusal.node} refused epoch {refusal.cur} with error {refusal.error}, and it is its own"
+            yield Finding(False, _case(story, op, refusal), (refusal.event, proof), shown, "false-fence")
+
+
+def _false_fence(story: PartitionStory, knowledge: Knowledge, refusal: Refusal) -> int:
+    """The event that shows the fence to be false, 0 for none.
+
+    UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or names
+    no later one, and neither does anybody else.
+    """
+    if refusal.error == UNKNOWN_LEADER_EPOCH:
+        return knowledge.acted(refusal, refusal.cur)
+    if refusal.error == FENCED_LEADER_EPOCH:
+        proof = knowledge.still_at(refusal)
+        return proof if story.newest_epoch_before(proof) <= refusal.cur else 0
+    return 0
+
+
+def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
+    """Answered at an epoch that the same life of the broker had passed before it was asked."""
+    knowledge = Knowledge.of(story)
+    answers: list[Served | Refusal] = [one for one in knowledge.served if one.op == op]
+    answers += [one for one in story.refusals if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]
+    for one in answers:
+        if one.replica_id >= 0 or not story.stays(one.node) or not (proof := knowledge.passed(one)):
+            continue
+        fine = isinstance(one, Refusal)
+        shown = f"{one.node} answered a request at epoch {one.cur}, which it had passed"
+        yield Finding(fine, "consumer" if op == "fetch" else "older", (proof, one.event), shown, "fence-leak")

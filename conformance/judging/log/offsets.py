@@ -1,0 +1,211 @@
+"""Offsets that brokers answer (KIP-101, KIP-320): high watermark, log start, log end, ends of epochs, divergence."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import pairwise
+
+from conformance.judging.facts.log import EARLIEST, LATEST, End, LogRead
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.responding_replica import Life, OwnLog, OwnLogs
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import NEVER
+
+# --- watermark and log start
+
+
+@log_judge("KIP101-INV-08")
+def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
+    """Within one incarnation and epoch of a leader neither high watermark nor log start falls."""
+    marks: dict[Life, list[LogRead]] = {}
+    starts: dict[Life, list[LogRead]] = {}
+    for read in story.reads:
+        if not story.led(read):
+            continue
+        key = (read.node, read.cur, story.incarnation(read))
+        if (last := _known_before(read, marks.setdefault(key, []))) is not None:
+            shown = f"{last.high_watermark} then {read.high_watermark} on {read.node}"
+            held = read.high_watermark >= last.high_watermark
+            yield Finding(held, "watermark", (last.event, read.event), shown, "hw-regression")
+        if (last := _known_before(read, starts.setdefault(key, []))) is not None and read.log_start >= 0:
+            shown = f"{last.log_start} then {read.log_start} on {read.node}"
+            held = read.log_start >= last.log_start
+            yield Finding(held, "log-start", (last.event, read.event), shown, "log-start-regression")
+        if not marks[key] or read.high_watermark >= marks[key][-1].high_watermark:
+            marks[key].append(read)
+        if not starts[key] or read.log_start >= starts[key][-1].log_start:
+            starts[key].append(read)
+
+
+def _known_before(read: LogRead, rising: list[LogRead]) -> LogRead | None:
+    """The highest that was answered before this was asked: answers to requests that overlap may come in any order."""
+    place = bisect_left(rising, read.asked, key=lambda one: one.event)
+    return rising[place - 1] if place else None
+
+
+@log_judge("KIP101-INV-09")
+def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Finding]:
+    """Log start <= high watermark <= log end; last stable offset <= high watermark."""
+    raced = _raced(story.reads)
+    for read in story.reads:
+        if read.event in raced:
+            continue
+        shown = f"{read.node}: log start {read.log_start}, HW {read.high_watermark}, LSO {read.last_stable_offset}"
+        if read.whole:
+            ordered = read.log_start <= read.high_watermark <= read.log_end
+            yield Finding(ordered, "log", (read.event,), f"{shown}, log end {read.log_end}")
+        if read.last_stable_offset >= 0:
+            yield Finding(read.last_stable_offset <= read.high_watermark, "stable", (read.event,), shown)
+    for one, two in pairwise(story.listed):
+        # Right after the other: between them its log may begin anew.
+        together = one.node == two.node and two.asked == one.event + 1
+        if together and (one.timestamp, two.timestamp) == (EARLIEST, LATEST):
+            shown = f"earliest {one.offset}, latest {two.offset}"
+            yield Finding(one.offset <= two.offset, "listed", (two.event,), shown)
+
+
+def _raced(reads: list[LogRead]) -> set[int]:
+    """An answer that a change of the high watermark explains: a broker reads it first and the offsets below it after.
+
+    Its next answer shows the risen one, or one that fell with a log that was cut. That takes two clock ticks to meet, so two
+    such answers are no coincidence.
+    """
+    last: dict[str, LogRead] = {}
+    raced: set[int] = set()
+    for read in reads:
+        before = last.get(read.node)
+        if before is not None:
+            rose = before.high_watermark < max(before.log_start, before.last_stable_offset) <= read.high_watermark
+            fell = before.whole and read.high_watermark <= before.log_end < before.high_watermark
+            if rose or fell:
+                raced.add(before.event)
+        last[read.node] = read
+    return raced if len(raced) == 1 else set()
+
+
+# --- ends of epochs
+
+
+@log_judge("KIP101-INV-14")
+def end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """At rest: end offsets over a leader's known epochs never decrease, the newest one's is the log end."""
+    leader, ends = _own_at_rest(story), _vector(story)
+    known = [end for end in ends if end.end >= 0]
+    for one, two in pairwise(known):
+        if one.asked_epoch < two.asked_epoch:
+            shown = f"epoch {one.asked_epoch} ends at {one.end}, {two.asked_epoch} at {two.end}"
+            yield Finding(one.end <= two.end, "vector", (one.event, two.event), shown)
+    newest = [end for end in known if leader is not None and end.asked_epoch == leader.cur]
+    if leader is not None and newest:
+        shown = f"the newest epoch, {leader.cur}, ends at {newest[-1].end}, the log at {leader.log_end}"
+        fine = newest[-1].end == leader.log_end >= leader.high_watermark
+        yield Finding(fine, "vector", (newest[-1].event, leader.event), shown)
+
+
+def _vector(story: PartitionStory) -> list[End]:
+    """What the leader of the newest epoch answered about epochs, at rest and with nothing done since."""
+    quiet, newest = _quiet(story), _newest(story)
+    return [end for end in story.ends if end.asked > quiet and end.cur == newest and story.led(end)]
+
+
+def _own_at_rest(story: PartitionStory) -> LogRead | None:
+    """Its whole log, read as quietly."""
+    quiet, newest = _quiet(story), _newest(story)
+    own = [read for read in story.whole_reads if read.asked > quiet and read.cur == newest and story.led(read)]
+    return own[-1] if own else None
+
+
+def _newest(story: PartitionStory) -> int:
+    return max((seen.epoch for seen in story.seen), default=-1)
+
+
+def _quiet(story: PartitionStory) -> int:
+    """From when on nothing was done any more that may move an offset; NEVER where there was no rest."""
+    done = [told[-1].event for told in (story.writes, story.trims, story.cluster.faults) if told]
+    return max(story.cluster.rest, *done, 0) if story.cluster.rest >= 0 else NEVER
+
+
+Entries = list[tuple[int, int]]
+"""Epoch -> start offset; both rise strictly."""
+
+
+@log_judge("KIP320-OFLE-08")
+def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
+    """At rest the answers to epochs -2 to two above the current one are what stamps and elections make of them."""
+    leader, ends = _own_at_rest(story), _vector(story)
+    if leader is None or not story.deletes or not story.file_intact(leader.node, leader.event) or not leader.log_end:
+        return
+    restarted = story.incarnation(leader) > 0
+    begins = _map_begins(story, leader, ends, restarted)
+    entries = entries_of(leader, begins)
+    cases = ["restarted" if restarted else "running", *(["trimmed"] if begins > 0 else [])]
+    for end in ends:
+        expected = end_of(end.asked_epoch, entries, leader.log_end)
+        shown = f"{end.node} said {(end.epoch, end.end)} of epoch {end.asked_epoch}, {expected} by its log: {entries}"
+        for case in cases:
+            yield Finding((end.epoch, end.end) == expected, case, (end.event, leader.event), shown)
+
+
+def entries_of(leader: LogRead, begins: int) -> Entries:
+    """The epoch map of a leader with this log, which begins at or above the log start.
+
+    It has an entry where its own epoch began, also without records. That of an older epoch without records is gone: the next
+    one began at the same offset, and took its place.
+    """
+    first: dict[int, int] = {}
+    for batch in leader.batches:
+        if batch.last >= begins:
+            first.setdefault(batch.epoch, max(batch.base, begins))
+    first.setdefault(leader.cur, leader.log_end)
+    return sorted(first.items())
+
+
+def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
+    """What a leader with these entries answers of an epoch (catalogue, section M)."""
+    if epoch == -1 or not entries or epoch > entries[-1][0]:
+        return (-1, -1)
+    if epoch == entries[-1][0]:
+        return (epoch, log_end)
+    above = bisect_left(entries, epoch + 1, key=lambda entry: entry[0])
+    return (entries[above - 1][0] if above else epoch, entries[above][1])
+
+
+def _map_begins(story: PartitionStory, leader: LogRead, ends: list[End], restarted: bool) -> int:
+    """Where the map begins: at the log start, which a crash may have set back behind a map that was trimmed already.
+
+    The answer to -2, an epoch before all, tells which it is.
+    """
+    told = [end.end for end in ends if end.asked_epoch == -2]
+    trimmed = bool(story.trims) or any(fault.fault == "delete-records" for fault in story.cluster.faults)
+    set_back = restarted and trimmed and bool(told) and told[-1] > leader.log_start
+    return told[-1] if set_back else leader.log_start
+
+
+# --- divergence
+
+
+@log_judge("KIP101-INV-13")
+def divergence_is_sound(story: PartitionStory) -> Iterator[Finding]:
+    """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the answerer has nothing of d or below."""
+    own_logs = OwnLogs(story)
+    for read in story.reads:
+        if read.diverging is None:
+            continue
+        own = own_logs.of(read)
+        epoch, end = read.diverging
+        case = "leader" if own_logs.leads(read) else "follower"
+        shown = f"{read.node}, asked with {read.last} at {read.fetch_offset}, said {read.diverging}"
+        if epoch > read.last:
+            yield Finding(False, case, (read.event,), f"{shown}: a later epoch")
+        elif own is not None:
+            wrong = _contradicts(own, epoch, end)
+            yield Finding(not wrong, case, (read.event,), f"{shown}: {wrong}")
+
+
+def _contradicts(own: OwnLog, epoch: int, end: int) -> str:
+    """What in the own log speaks against this end of an epoch."""
+    if 0 <= own.end < end:
+        return f"its log ends at {own.end}"
+    found = own.from_offset(end)
+    return f"it holds {found}" if found is not None and found.epoch <= epoch else ""

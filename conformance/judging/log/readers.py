@@ -1,0 +1,106 @@
+"""The kit's own epoch-aware reader (KIP-320): it learns of each truncation before it delivers what comes after it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from conformance.judging.facts.log import End, LogRead, Step
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.responding_replica import OwnLog, OwnLogs
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import UNCLEAN
+
+T = TypeVar("T", LogRead, End)
+
+Record = tuple[int, int, str | None]
+"""Offset, epoch and value, as delivered."""
+LOOK_BACK = 8
+
+
+@log_judge("KIP320-CONS-01")
+def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Finding]:
+    """What a reader goes on from is in the log that it goes on in, and it goes back to the longest prefix in common."""
+    if not story.steps:
+        return
+    own_logs = OwnLogs(story)
+    for name in dict.fromkeys(step.reader for step in story.steps):
+        kept: list[Record] = []
+        position = 0
+        steps = [one for one in story.steps if one.reader == name]
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            if step.op == "deliver":
+                yield from _delivered(story, own_logs, step, kept, position)
+                kept += step.records
+            elif step.op == "rewind":
+                # It may take several rounds, each with an older epoch: where the last one ended counts.
+                if after is not None and after.op == "deliver":
+                    yield from _rewound(story, own_logs, step, kept)
+                kept = [record for record in kept if record[0] < step.to]
+            else:
+                kept = []
+            position = step.to
+
+
+def _delivered(
+    story: PartitionStory, own_logs: OwnLogs, step: Step, kept: Sequence[Record], position: int
+) -> Iterator[Finding]:
+    read = next((r for r in _latest(story.reads, step.event) if r.by_consumer and r.fetch_offset == position), None)
+    own = own_logs.of(read) if read is not None else None
+    if read is None or own is None or not step.records:
+        return
+    case, first = "fetch" if read.last >= 0 else "lookup", step.records[0][0]
+    by, shown = (read.event, step.event), f"{step.reader} at {position} was handed {first} by {read.node}"
+    before = own.at(kept[-1][0]) if kept else None
+    if first < position:
+        yield Finding(False, case, by, shown, "nonmonotonic-poll")
+    elif _skipped(own, max(position, read.log_start), first):
+        yield Finding(False, case, by, f"{shown}, which holds {own.at(position)}", "poll-skip")
+    elif before is not None and before.epoch != kept[-1][1]:
+        yield Finding(False, case, by, f"{shown}, which holds {before} and not {kept[-1]}", "silent-truncation")
+
+
+def _skipped(own: OwnLog, position: int, first: int) -> bool:
+    batch = own.at(position)
+    return batch is not None and any(position <= offset < first for offset, _ in batch.records)
+
+
+def _rewound(story: PartitionStory, own_logs: OwnLogs, step: Step, kept: Sequence[Record]) -> Iterator[Finding]:
+    told: LogRead | End | None = next((r for r in _latest(story.reads, step.event) if r.diverging == step.told), None)
+    case = "lookup" if told is None else "fetch"
+    if told is None:
+        told = next((end for end in _latest(story.ends, step.event) if (end.epoch, end.end) == step.told), None)
+    own = own_logs.of(told) if told is not None else None
+    if told is None or own is None:
+        return
+    common = next((offset for offset, epoch, value in kept if _lacks(own, offset, epoch, told.cur)), -1)
+    if common < 0:
+        common = kept[-1][0] + 1 if kept else 0
+    shown = f"{step.reader} goes back to {step.to}, {told.node} has {common} in common with it"
+    if _single(story):
+        yield Finding(step.to == common, case, (told.event, step.event), shown)
+    else:
+        yield Finding(step.to <= common, "repeated", (told.event, step.event), shown, "silent-truncation")
+
+
+def _lacks(own: OwnLog, offset: int, epoch: int, current: int) -> bool:
+    """Is that record certainly not in the log? Those of its own epoch may have been written since it was read."""
+    batch = own.at(offset)
+    if batch is not None:
+        return batch.epoch != epoch
+    return epoch < current and offset >= own.begins
+
+
+def _single(story: PartitionStory) -> bool:
+    """Was nothing lost by permission but in one unclean election?"""
+    spans = [s for s in story.cluster.spans if s.fault in UNCLEAN and s.partition == story.name]
+    events = {event for span in spans for event in (span.began, span.witnessed, span.ended)}
+    others = set(story.losses) - events - set(story.elections)
+    return len(spans) + len(story.elections) == 1 and not others
+
+
+def _latest(told: Sequence[T], event: int) -> Iterator[T]:
+    """The last few before an event, the latest first."""
+    place = bisect_left(told, event, key=lambda one: one.event)
+    return reversed(told[max(0, place - LOOK_BACK) : place])

@@ -1,0 +1,361 @@
+"""What records of a replicated log keep (KIP-101, KIP-320): one history for all replicas, readers and leaders to come."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, combinations, pairwise
+from typing import NamedTuple
+
+from conformance.judging.facts.log import Held, LogRead, OnDisk, Write
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import RESTARTS
+
+FOLLOWERS_SERVE_NO_DOOMED_TAIL = (3, 4, 1)
+"""Before this release a follower may show a consumer what it is about to truncate (KIP101-TRUNC-04, KAFKA-14704)."""
+
+
+# --- replicas
+
+
+@log_judge("KIP101-INV-01")
+def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
+    """Wherever and whenever (offset, epoch) is read, it holds the same batch."""
+    first: dict[tuple[str, int, int], tuple[LogRead, Held]] = {}
+    for read in story.reads if story.deletes else ():
+        again: dict[str, int] = {}
+        for batch in _sound(story, read.batches):
+            known, held = first.setdefault(("base", batch.base, batch.epoch), (read, batch))
+            if known is read:
+                known, held = first.setdefault(("last", batch.last, batch.epoch), (read, batch))
+            case = "replicas" if known.node != read.node else "time"
+            if held != batch:
+                shown = f"{known.node} held {held}, {read.node} {batch}"
+                yield Finding(False, case, (known.event, read.event), shown, "divergent-prefix")
+            elif case not in again and (
+                known.node != read.node or story.cluster.fault_between(known.event, read.event)
+            ):
+                # Read again where and while nothing happened it is no new instance.
+                again[case] = known.event
+        yield from (Finding(True, case, (event, read.event)) for case, event in again.items())
+
+
+def _sound(story: PartitionStory, batches: Sequence[Held]) -> Sequence[Held]:
+    """Without those that rotted on a disk, where the kit flipped bytes."""
+    return [batch for batch in batches if batch.valid] if story.rotten else batches
+
+
+@log_judge("KIP101-INV-02")
+def prefixes_agree(story: PartitionStory) -> Iterator[Finding]:
+    """Replicas that share an (offset, epoch) share everything below it that both still hold."""
+    for one, other in _newest_pairs(story) if story.deletes else ():
+        if not story.maps_intact(other.event) or (shared := _last_common(one, other)) is None:
+            continue
+        low = max(one.log_start, other.log_start)
+        mine, theirs = (_between(_sound(story, read.batches), low, shared) for read in (one, other))
+        # Two histories under one stamp are KIP101-INV-01's to tell: then prefixes cannot agree.
+        if mine == theirs or not _share_a_stamp(mine, theirs):
+            shown = f"{one.node} and {other.node} share offset {shared}, but hold {_list(mine)} and {_list(theirs)}"
+            yield Finding(mine == theirs, "prefix", (one.event, other.event), shown, "divergent-prefix")
+
+
+def _newest_pairs(story: PartitionStory) -> Iterator[tuple[LogRead, LogRead]]:
+    """Each whole read of a replica with the newest whole reads of the others."""
+    newest: dict[str, LogRead] = {}
+    for read in story.whole_reads:
+        if read.batches:
+            yield from ((other, read) for node, other in sorted(newest.items()) if node != read.node)
+            newest[read.node] = read
+
+
+def _last_common(one: LogRead, other: LogRead) -> int | None:
+    theirs = {(batch.last, batch.epoch) for batch in other.batches}
+    return next((b.last for b in reversed(one.batches) if (b.last, b.epoch) in theirs), None)
+
+
+def _between(batches: Sequence[Held], low: int, high: int) -> list[Held]:
+    return [batch for batch in batches if low <= batch.last <= high]
+
+
+def _share_a_stamp(mine: list[Held], theirs: list[Held]) -> bool:
+    """Do they hold different batches under the same (offset, epoch)?"""
+    held = {(batch.base, batch.epoch): batch for batch in mine}
+    return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
+
+
+def _list(batches: Sequence[object]) -> str:
+    return ", ".join(map(str, batches)) or "nothing"
+
+
+@log_judge("KIP101-INV-03")
+def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
+    """Along a replica's log the epochs rise or stay, as long as no replica lost its epoch file."""
+    held: list[LogRead | OnDisk] = [*story.whole_reads, *story.disk]
+    for told in held:
+        epochs = [b.epoch for b in told.batches] if isinstance(told, LogRead) else [b[2] for b in told.batches]
+        if len(epochs) > 1 and story.maps_intact(told.event):
+            fine = all(one <= two for one, two in pairwise(epochs))
+            yield Finding(fine, "replica", (told.event,), f"epochs on {told.node}: {epochs}", "epoch-regression")
+
+
+@log_judge("KIP101-STAMP-03")
+def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Finding]:
+    """At rest every replica holds the same batches: stamp and CRC as they are read, all bytes as they are on disk."""
+    if story.deletes and story.maps_intact(story.cluster.rest):
+        reads: dict[str, LogRead | OnDisk] = {read.node: read for read in story.whole_reads if story.at_rest(read)}
+        disks: dict[str, LogRead | OnDisk] = {disk.node: disk for disk in story.disk if story.at_rest(disk)}
+        for one, other in [*combinations(reads.values(), 2), *combinations(disks.values(), 2)]:
+            low = max(one.log_start, other.log_start)
+            mine, theirs = (_from(low, held) for held in (one, other))
+            if mine or theirs:
+                shown = f"{one.node}: {_list(mine)}, {other.node}: {_list(theirs)}"
+                yield Finding(mine == theirs, "replicated", (one.event, other.event), shown, "divergent-prefix")
+
+
+def _from(low: int, held: LogRead | OnDisk) -> list[object]:
+    if isinstance(held, LogRead):
+        return [batch for batch in held.batches if batch.last >= low]
+    return [batch for batch in held.batches if batch[1] >= low]
+
+
+# --- what was acknowledged
+
+
+@log_judge("KIP101-INV-05")
+def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
+    """What acks=all acknowledged is where it was, under every later leader, unless the log start passed it."""
+    stamps: dict[tuple[int, str | None], int] = {}
+    for batch, _ in story.batches:
+        stamps.update((record, max(batch.epoch, stamps.get(record, -1))) for record in batch.records)
+    committed = sorted((w for w in story.writes if w.committed and w.values), key=lambda write: write.offset)
+    writes = [(write, _epoch_of(story, write, stamps)) for write in committed]
+    ends = [(write.event, write.offset + len(write.values)) for write in story.writes if write.committed]
+    ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
+    lost: set[tuple[int, str]] = set()
+    kept_as: dict[tuple[int, int], Held] = {}
+    for read in (read for read in story.reads if story.led(read) and (read.whole or read.by_consumer)):
+        case, kept, shown = "kept" if read.whole else "readable", -1, _shown(read)
+        first = bisect_left(writes, shown.start, key=lambda pair: pair[0].offset + len(pair[0].values) - 1)
+        known = bisect_left(ends, read.asked, key=lambda end: end[0])
+        stop = min(shown.stop, ends[known - 1][1]) if known else 0
+        for write, epoch in writes[first : bisect_left(writes, stop, key=lambda pair: pair[0].offset)]:
+            # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
+            later = write.event < read.asked and epoch <= read.cur and (write.event, case) not in lost
+            if not later or not story.clean_between(min(write.asked, story.began(epoch)), read.event):
+                continue
+            if trouble := _gone(read, write, shown, story.deletes, kept_as):
+                lost.add((write.event, case))
+                yield Finding(False, case, (write.event, read.event), trouble, "lost-write")
+            elif epoch < read.cur and read.value_at(max(write.offset, shown.start)) is not None:
+                kept = write.event
+        if kept >= 0:
+            yield Finding(True, case, (kept, read.event))
+
+
+def _epoch_of(story: PartitionStory, write: Write, stamps: dict[tuple[int, str | None], int]) -> int:
+    """The epoch at which it was acknowledged: as it is stamped, or else one at which its leader led, as far as was known."""
+    if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
+        return stamp
+    named = story.newest_epoch_before(write.asked)
+    led = [epoch for epoch, node in story.leaders.items() if node == write.node and epoch >= named]
+    return min(led, default=named)
+
+
+def _shown(read: LogRead) -> range:
+    """The offsets at which the read shows a record, if the replica holds one there."""
+    start = max(read.fetch_offset, read.log_start)
+    if read.diverging is not None:
+        return range(0)
+    if read.whole:
+        return range(start, max(read.log_end, read.high_watermark, start) + (1 << 40))
+    if read.last >= 0 and not read.batches:
+        return range(0)  # a fetch that names what it fetched last may be told of nothing but its divergence
+    # An answer is cut where its bytes are enough, and a consumer of committed transactions sees no more than stable ones.
+    stable = min(read.high_watermark, read.last_stable_offset) if read.last_stable_offset >= 0 else read.high_watermark
+    return range(start, read.batches[-1].last + 1 if read.batches else stable)
+
+
+def _gone(read: LogRead, write: Write, shown: range, deletes: bool, kept_as: dict[tuple[int, int], Held]) -> str:
+    """What is where a record was acknowledged, if that is not the record under its stamp; a cleaner may have taken it.
+
+    `kept_as` is where records were found before, by write and offset.
+    """
+    for offset, value in enumerate(write.values, write.offset):
+        if value is None or offset not in shown:
+            continue
+        batch = read.at(offset)
+        before = kept_as.get((write.event, offset))
+        if batch is not None and batch is before:
+            continue
+        now = read.value_at(offset)
+        if (now is not None or deletes) and now != value:
+            what = f"{now} in {batch}" if now is not None else "nothing"
+            return f"offset {offset} was acknowledged with {value}, {read.node} at epoch {read.cur} has {what}"
+        if batch is not None and before is not None and batch.epoch != before.epoch:
+            return f"offset {offset} was acknowledged and kept in {before}, {read.node} at epoch {read.cur} has {batch}"
+        if batch is not None and now is not None:
+            kept_as[write.event, offset] = batch
+    return ""
+
+
+@log_judge("KIP101-INV-06")
+def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
+    """Two writes that acks=all acknowledged never share an offset, unless they have the same records."""
+    first: dict[int, tuple[Write, str]] = {}
+    for write in story.writes:
+        # After an unclean election a deposed leader that is alone in its ISR acknowledges what nobody will keep.
+        if not write.committed or not write.values or not story.clean_between(-1, write.event):
+            continue
+        records = list(enumerate(write.values, write.offset))
+        known = [(first[offset], offset, value) for offset, value in records if offset in first]
+        shared = next(((one, offset, was, value) for (one, was), offset, value in known if was != value), None)
+        if shared is not None:
+            one, offset, was, value = shared
+            shown = f"offset {offset} was acknowledged with {was} by {one.node} and with {value} by {write.node}"
+            yield Finding(False, "acknowledged", (one.event, write.event), shown, "inconsistent-offsets")
+        elif first:
+            yield Finding(True, "acknowledged", (write.event,))
+        first.update((offset, (write, value)) for offset, value in records)
+
+
+@log_judge("KIP101-INV-17")
+def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
+    """A write that was refused before the append, or never sent, is in nobody's log (Jepsen's aborted read)."""
+    times: dict[str | None, int] = {}
+    for write in story.writes:
+        for value in write.values:
+            times[value] = times.get(value, 0) + 1
+    refused = {value: write for write in story.writes if write.failed for value in write.values if times[value] == 1}
+    places = _places(story) if refused else {}
+    for value, write in refused.items():
+        if value is None or not story.whole_reads or story.whole_reads[-1].asked < write.event:
+            continue
+        by = places.get(value, story.whole_reads[-1].event)
+        shown = f"{write.node} refused {value} with error {write.error}, and it was read"
+        yield Finding(value not in places, "refused", (write.event, by), shown, "aborted-read")
+
+
+def _places(story: PartitionStory) -> dict[str | None, int]:
+    """Values that were read, each with the event of the first time."""
+    found: dict[str | None, int] = {}
+    for batch, event in story.batches:
+        for _, value in batch.records:
+            found.setdefault(value, event)
+    for one in story.delivered:
+        found.setdefault(one.value, one.event)
+    return found
+
+
+# --- what was read
+
+
+@log_judge("KIP101-INV-07")
+def reads_are_stable(story: PartitionStory) -> Iterator[Finding]:
+    """A record handed to a consumer is never replaced by another at its offset."""
+    handed: dict[int, _Handed] = {}
+    for one in sorted(_consumed(story), key=lambda one: one.event):
+        again: _Handed | None = None
+        for offset, (epoch, value) in one.records:
+            # What an unclean election replaced, the deposed leader may hand out until it hears of it.
+            known = handed.setdefault(offset, one._replace(records=((offset, (epoch, value)),)))
+            if known.event == one.event:
+                continue
+            was, began = known.records[0][1], min(story.began(known.records[0][1][0]), story.began(epoch))
+            if not story.clean_between(min(known.event, began), one.event):
+                handed[offset] = one._replace(records=((offset, (epoch, value)),))
+            elif was[1] != value or (-1 not in (was[0], epoch) and was[0] != epoch):
+                shown = (
+                    f"offset {offset}: {was[1]} of epoch {was[0]} by {known.by}, then {value} of {epoch} by {one.by}"
+                )
+                case = "follower" if "follower" in (known.case, one.case) else "leader"
+                yield Finding(False, case, (known.event, one.event), shown, "inconsistent-offsets")
+            elif known.by != one.by or story.cluster.fault_between(known.event, one.event):
+                again = known
+        if again is not None:
+            case = "follower" if "follower" in (again.case, one.case) else "leader"
+            yield Finding(True, case, (again.event, one.event))
+
+
+class _Handed(NamedTuple):
+    """Records handed to a consumer, as (offset, (epoch, value)), by whom at which epoch."""
+
+    event: int
+    by: str
+    case: str
+    records: tuple[tuple[int, tuple[int, str | None]], ...]
+
+
+def _consumed(story: PartitionStory) -> Iterator[_Handed]:
+    for read in story.reads:
+        leader = story.leaders.get(read.cur)
+        case = "leader" if leader == read.node else "follower"
+        if read.by_consumer and (case == "leader" or story.cluster.version >= FOLLOWERS_SERVE_NO_DOOMED_TAIL):
+            batches = _sound(story, read.batches)
+            records = tuple((offset, (batch.epoch, value)) for batch in batches for offset, value in batch.records)
+            yield _Handed(read.event, f"{read.node} at epoch {read.cur}", case, records)
+    # A consumer may have fetched a record long before it hands it out.
+    for one in story.delivered if not story.losses else ():
+        yield _Handed(one.event, one.consumer, "leader", ((one.offset, (one.epoch, one.value)),))
+
+
+# --- truncation
+
+
+@log_judge("KIP101-TRUNC-01")
+def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Finding]:
+    """With its epoch file and disk intact, a replica still has what it had and what all its leaders since then have."""
+    last: dict[str, LogRead] = {}
+    logs = _logs_by_epoch(story)
+    committed = _committed(story)
+    for read in story.whole_reads if story.deletes else ():
+        before, last[read.node] = last.get(read.node), read
+        if before is None or (case := _became_follower(story, before, read)) is None:
+            continue
+        leaders = [logs.get(epoch, frozenset()) for epoch in range(before.cur, read.cur + 1) if story.may_lead(epoch)]
+        shared = frozenset.intersection(*leaders) if leaders else frozenset()
+        now = set(read.batches)
+        had = [batch for batch in before.batches if batch.base >= read.log_start]
+        below = [b for b in had if b in committed and story.clean_between(committed[b], read.event)]
+        gone = [batch for batch in had if batch not in now and (batch in shared or batch in below)]
+        by = (before.event, read.event)
+        if gone:
+            phantom = any(batch in below for batch in gone)
+            shown = f"{read.node} had {_list(gone)} and does not have it at epoch {read.cur}, though its leaders do"
+            yield Finding(False, case, by, shown, "phantom-truncation" if phantom else "")
+        elif below or any(batch in shared for batch in had):
+            yield Finding(True, case, by)
+
+
+def _became_follower(story: PartitionStory, before: LogRead, read: LogRead) -> str | None:
+    """How, if it did, with disk and epoch file intact: in a new epoch, or after a restart."""
+    intact = story.maps_intact(read.event) and story.file_intact(read.node, read.event) and story.stays(read.node)
+    if not intact or before.cur < 0 or read.cur < before.cur or story.leaders.get(read.cur) in (None, read.node):
+        return None
+    restarted = any(
+        fault.phase == "inject" and read.node in fault.nodes and fault.fault in RESTARTS
+        for fault in story.cluster.faults_between(before.event, read.asked)
+    )
+    return "restart" if restarted else "epoch-change" if read.cur > before.cur else None
+
+
+def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Held]]:
+    """What the leader of each epoch was ever seen to hold: while it leads it only appends."""
+    found: dict[int, frozenset[Held]] = {}
+    for read in story.whole_reads:
+        if story.led(read):
+            found[read.cur] = found.get(read.cur, frozenset()) | frozenset(read.batches)
+    return found
+
+
+def _committed(story: PartitionStory) -> dict[Held, int]:
+    """Batches that a leader showed below its high watermark, each with the event that began its epoch.
+
+    A leader that was passed over by an unclean election may go on to commit by itself.
+    """
+    found: dict[Held, int] = {}
+    for read in filter(story.led, story.reads):
+        for batch in read.batches:
+            if batch.last < read.high_watermark:
+                found.setdefault(batch, min(read.event, story.began(read.cur)))
+    return found

@@ -1,0 +1,111 @@
+"""What a replica held when it answered, by whole reads of it before and after, in the same incarnation and at the same epoch.
+
+A leader only appends while its epoch lasts, and nothing but a fault begins another incarnation: so a read of it before the
+answer shows what it still had, and one after it what it had if it is stamped with an earlier epoch. A follower may have been
+cut and filled in between: of it both reads are needed, the one a beginning of the other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import msgspec
+
+from conformance.judging.facts.log import End, Held, Listed, LogRead, Refusal
+from conformance.judging.log.story import PartitionStory
+
+Life = tuple[str, int, int]
+"""A node, its incarnation, and the epoch that it was at, since it answered requests that named it."""
+
+
+class OwnLog(msgspec.Struct, frozen=True):
+    """The log of who answered, as far as it is certain. `held` was there; it ended at or below `end`, -1 if nobody knows.
+
+    `appended` is the stamp that may have been added since, -1 for none. The log start of then was at or above `low` and at or
+    below `start`, each -1 if nobody knows.
+    """
+
+    held: tuple[Held, ...]
+    end: int
+    low: int
+    start: int
+    appended: int
+
+    @property
+    def begins(self) -> int:
+        """From which offset on `held` is known."""
+        return self.low if self.low >= 0 else self.start
+
+    def from_offset(self, offset: int) -> Held | None:
+        """The first batch with anything at or above an offset that was there for certain."""
+        place = bisect_left(self.held, offset, key=lambda batch: batch.last)
+        found = self.held[place] if place < len(self.held) else None
+        return found if found is not None and found.epoch != self.appended else None
+
+    def at(self, offset: int) -> Held | None:
+        found = self.from_offset(offset)
+        return found if found is not None and found.base <= offset else None
+
+    def after_epoch(self, epoch: int) -> Held | None:
+        """The first batch of a later epoch."""
+        place = bisect_left(self.held, epoch + 1, key=lambda batch: batch.epoch)
+        found = self.held[place] if place < len(self.held) else None
+        return found if found is not None and found.epoch != self.appended else None
+
+    def last_of(self, epoch: int) -> Held | None:
+        """The last batch of an epoch."""
+        place = bisect_left(self.held, epoch + 1, key=lambda batch: batch.epoch) - 1
+        found = self.held[place] if place >= 0 else None
+        return found if found is not None and found.epoch == epoch != self.appended else None
+
+
+class OwnLogs:
+    """Finds the own log for any answer of a partition that named an epoch."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self.story = story
+        self._reads: dict[Life, list[LogRead]] = {}
+        self._extends: dict[tuple[int, int], bool] = {}
+        for read in story.whole_reads:
+            if read.cur >= 0:
+                self._reads.setdefault(self._life(read), []).append(read)
+
+    def _life(self, told: LogRead | Refusal | End | Listed) -> Life:
+        return told.node, self.story.incarnation(told), told.cur
+
+    def leads(self, told: LogRead | Refusal | End | Listed) -> bool:
+        """Was it the leader of the epoch that the request named?"""
+        return told.cur >= 0 and self.story.leaders.get(told.cur) == told.node
+
+    def around(self, told: LogRead | Refusal | End | Listed) -> tuple[LogRead | None, LogRead | None]:
+        """The last whole read that was over before this was asked, and the first that began after it was answered."""
+        reads = self._reads.get(self._life(told), [])
+        place = bisect_left(reads, told.asked, key=lambda read: read.event)
+        after = next((read for read in reads[place : place + 4] if read.asked > told.event), None)
+        return (reads[place - 1] if place else None), after
+
+    def of(self, told: LogRead | Refusal | End | Listed) -> OwnLog | None:
+        """The log that answered; None where nobody can know it."""
+        before, after = self.around(told)
+        if self.leads(told):
+            return _of_leader(told.cur, before, after)
+        if before is None or after is None or not self._is_extended(before, after):
+            return None
+        return OwnLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
+
+    def _is_extended(self, one: LogRead, other: LogRead) -> bool:
+        """Is the one log a beginning of the other, but for what was trimmed?"""
+        key = (one.event, other.event)
+        if key not in self._extends:
+            mine = [batch for batch in one.batches if batch.last >= other.log_start]
+            theirs = other.batches[: len(mine)]
+            self._extends[key] = one.log_start <= other.log_start and tuple(mine) == theirs
+        return self._extends[key]
+
+
+def _of_leader(epoch: int, before: LogRead | None, after: LogRead | None) -> OwnLog | None:
+    end = after.log_end if after is not None else -1
+    start = after.log_start if after is not None else -1
+    if before is not None:
+        return OwnLog(before.batches, end, before.log_start, start, -1)
+    return OwnLog(after.batches, end, -1, start, epoch) if after is not None else None

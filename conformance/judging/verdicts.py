@@ -1,0 +1,145 @@
+"""The verdict of a cell, judged once over the pooled observations of all its checks.
+
+The same function serves pytest's controller and the Spark report.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from conformance.catalogue import Facts, Requirement
+
+Verdict = Literal[
+    "violated",
+    "flaky",
+    "error",
+    "inconclusive",
+    "satisfied",
+    "not-run",
+    "untested",
+    "inapplicable",
+    "recorded",
+]
+
+VERDICTS: tuple[Verdict, ...] = (
+    "violated", "flaky", "error", "inconclusive", "satisfied", "recorded", "not-run", "untested", "inapplicable",
+)  # fmt: skip
+
+
+class Floor(msgspec.Struct, frozen=True, kw_only=True):
+    """What every applicable case needs before a cell is satisfied."""
+
+    observations: int
+    inputs: int
+    examples: int
+
+
+FLOORS: dict[str, Floor] = {
+    "probe": Floor(observations=5, inputs=3, examples=1),
+    "property": Floor(observations=30, inputs=1, examples=5),
+    "scenario": Floor(observations=2, inputs=1, examples=2),
+}
+"""By kind of row (DESIGN, floors). A probe's `inputs` is lowered by rows that have fewer inputs."""
+
+
+class CaseTally(msgspec.Struct, kw_only=True):
+    """Pooled observations of one case; `inputs` and `examples` count distinct ones.
+
+    `wavering` tells that identical tries of a probe gave different legal answers.
+    """
+
+    held: int = 0
+    violated: int = 0
+    recorded: int = 0
+    inputs: int = 0
+    examples: int = 0
+    wavering: bool = False
+
+    @property
+    def observations(self) -> int:
+        return self.held + self.violated + self.recorded
+
+
+class CellEvidence(msgspec.Struct, kw_only=True):
+    """All that is known about one row on one column.
+
+    `checks` is how many checks the kit has for the row, `ran` how many ran, `errors` how many ended in trouble of
+    the kit. `changed` tells that the row was changed since, so that its observations count no longer. `lost` says what
+    is known to be missing from the column's shards: it may have been a violation, so nothing is satisfied.
+    """
+
+    cases: dict[str, CaseTally] = {}
+    checks: int = 0
+    ran: int = 0
+    errors: int = 0
+    changed: bool = False
+    lost: str = ""
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    verdict: Verdict
+    reason: str
+
+
+def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
+    """Why this case does not carry `satisfied`, or an empty text."""
+    floor = FLOORS[row.kind]
+    inputs = min(floor.inputs, row.inputs)
+    for what, have, want in (
+        ("observations", tally.held, floor.observations),
+        ("distinct inputs", tally.inputs, inputs),
+        ("examples", tally.examples, floor.examples),
+    ):
+        if have < want:
+            return f"case {case}: {have} {what}, the floor is {want}"
+    return ""
+
+
+CHANGED_SINCE = (
+    "row changed since it was run: run it again, or judge what is stored with conformance.cli.rejudge --shards"
+)
+
+
+def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgement:
+    """The worst that the evidence shows: violated > flaky > error > inconclusive > satisfied."""
+    cases = [case.id for case in row.applicable_cases(facts)]
+    if not cases:
+        return Judgement(
+            verdict="inapplicable", reason=f"the row does not apply to {facts.version} as it declares itself"
+        )
+    if not evidence.checks:
+        return Judgement(verdict="untested", reason="the kit has no check for this row")
+    if evidence.changed:
+        return Judgement(verdict="not-run", reason=CHANGED_SINCE)
+    return _judge_observed(row, evidence, {case: evidence.cases.get(case, CaseTally()) for case in cases})
+
+
+def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> Judgement:
+    # A violation counts whatever case it was filed under: a proof is never lost to a narrowed case.
+    violated = sum(tally.violated for tally in evidence.cases.values())
+    if violated and row.level != "informational":
+        return Judgement(verdict="violated", reason=f"{violated} observations break the row")
+    wavering = [case for case, tally in tallies.items() if tally.wavering]
+    if wavering:
+        return Judgement(verdict="flaky", reason=f"identical tries were answered differently: {', '.join(wavering)}")
+    if evidence.errors:
+        return Judgement(verdict="error", reason=f"{evidence.errors} checks ended in trouble of the kit")
+    if not evidence.ran:
+        return Judgement(verdict="not-run", reason="no check of this row ran")
+    if row.level == "informational":
+        return _judge_recorded(tallies)
+    short = [text for case, tally in tallies.items() if (text := below_floor(row, case, tally))]
+    if short:
+        return Judgement(verdict="inconclusive", reason="; ".join(short))
+    if evidence.lost:
+        return Judgement(verdict="inconclusive", reason=f"the floors are met, but {evidence.lost}")
+    return Judgement(verdict="satisfied", reason="")
+
+
+def _judge_recorded(tallies: dict[str, CaseTally]) -> Judgement:
+    seen = sum(tally.observations for tally in tallies.values())
+    if seen:
+        return Judgement(verdict="recorded", reason=f"{seen} observations, never judged")
+    return Judgement(verdict="inconclusive", reason="nothing was observed")

@@ -1,0 +1,1 @@
+"""The Hypothesis state machines, one folder for each."""

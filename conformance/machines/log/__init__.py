@@ -1,0 +1,1 @@
+"""The log machine: its model, its rules and its executor."""

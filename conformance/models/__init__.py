@@ -1,1 +1,0 @@
-"""Small reference models that machines steer by. They know what was asked for, never what the cluster answered."""

@@ -1,0 +1,421 @@
+"""Consumer groups of the new protocol (KIP-848), with members that know what their clients know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import PremiseSaid, Rig, premise
+from conformance.core.topologies import GROUPS
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import Topic
+from fixtures.wire.groups import (
+    JOIN,
+    LEAVE,
+    LEAVE_TO_RETURN,
+    DescribedGroup,
+    DescribedMember,
+    HeartbeatAnswer,
+    NewOffset,
+    OffsetCommitAnswer,
+    OffsetFetchAnswer,
+    TopicPartitions,
+    subscription,
+)
+from fixtures.wire.topics import NewTopic
+
+REBALANCE_TIMEOUT_MS = 120_000
+"""Nobody is removed for being slow while an example runs."""
+RESTARTED_WITHIN = 90.0
+"""Seconds; a node needs 4 on an idle machine of two cores."""
+JOIN_WITHOUT_ID = 3
+"""The last version of JoinGroup that lets a new member in at once: later ones first tell it an id (KIP-394)."""
+LOADING = {Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR}
+
+
+class GroupData(msgspec.Struct, frozen=True):
+    """A group that nobody has joined yet, and the topic that it will read."""
+
+    name: str
+    topic: Topic
+    partitions: int
+
+
+class Member:
+    """A member as its client sees it: what the last answer that it received said.
+
+    The coordinator may be further; `heartbeat(received=False)` gives its answer to the check and not to the member.
+    """
+
+    def __init__(self, group: Group, id: str, instance_id: str | None = None) -> None:
+        self.group = group
+        self.id = id
+        self.instance_id = instance_id
+        self.epoch = 0
+        self.assigned: frozenset[int] = frozenset()
+        self.since: dict[int, int] = {}
+        """Assignment epochs (KIP-1251): the epoch of the answer that first showed a partition."""
+        self._base: tuple[str, ...] = ()
+        self._detours = 0
+
+    def heartbeat(
+        self,
+        *,
+        epoch: int | None = None,
+        owned: Iterable[int] | None = None,
+        topics: list[str] | None = None,
+        received: bool = True,
+    ) -> HeartbeatAnswer:
+        """One heartbeat at the member's epoch or the one given; `owned` and `topics` are left out when None."""
+        answer = self.group.node.consumer_group_heartbeat(
+            self.group.name,
+            self.id,
+            self.epoch if epoch is None else epoch,
+            instance_id=self.instance_id,
+            rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+            subscribed_topic_names=topics,
+            owned=None if owned is None else self.group.owned(owned),
+        )
+        if received and answer.error is Error.NONE:
+            self.receive(answer)
+        return answer
+
+    def receive(self, answer: HeartbeatAnswer) -> None:
+        """Take an answer as the member's client does."""
+        self.epoch = answer.member_epoch
+        if answer.assignment is not None:
+            told = self.group.told(answer)
+            self.since = {p: self.since.get(p, answer.member_epoch) for p in told}
+            self.assigned = told
+
+    def join(self, *topics: str) -> HeartbeatAnswer:
+        """The first heartbeat, with the group's topic as subscription unless others are given."""
+        self._base = topics or (self.group.topic.name,)
+        return _taken(self.heartbeat(epoch=JOIN, owned=(), topics=list(self._base)))
+
+    def keep_up(self) -> HeartbeatAnswer:
+        """A heartbeat that acknowledges all that the member was told. KitError when it is refused."""
+        return _taken(self.heartbeat(owned=self.assigned))
+
+    def subscribe(self, *topics: str) -> None:
+        """Change the subscription, and wait for the epoch that comes of it."""
+        before = self.epoch
+        _taken(self.heartbeat(owned=self.assigned, topics=list(topics)))
+        if self.epoch == before:
+            self.group.bench.eventually(
+                lambda: self.keep_up().member_epoch > before, f"{self.id} beyond epoch {before}"
+            )
+
+    def bump(self, times: int = 1) -> int:
+        """Move to later epochs with the same partitions, by subscribing to topics that do not exist."""
+        for _ in range(times):
+            self._detours += 1
+            self.subscribe(*self._base, f"nowhere-{self._detours}")
+        return self.epoch
+
+    def turn_to(self, *topics: str) -> None:
+        """Subscribe to these topics for good."""
+        self._base = topics
+        self.subscribe(*topics)
+
+    def leave(self) -> HeartbeatAnswer:
+        return _taken(self.heartbeat(epoch=LEAVE, received=False))
+
+    def leave_to_return(self) -> HeartbeatAnswer:
+        """The temporary leave of a static member (epoch -2)."""
+        return _taken(self.heartbeat(epoch=LEAVE_TO_RETURN, received=False))
+
+
+class ClassicMember:
+    """A member that speaks the classic protocol to a group of the new one (KIP-848, online migration)."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.id = ""
+        self.generation = -1
+
+    def joined(self) -> PremiseSaid:
+        """Join a group that has members of the new protocol. Premise: the coordinator takes its classic heartbeats."""
+        group = self.group
+        protocols = {"range": subscription([group.topic.name])}
+        answer = group.node.join_group(group.name, protocols, version=JOIN_WITHOUT_ID)
+        self.id, self.generation = answer.member_id, answer.generation_id
+        alive = group.node.heartbeat(group.name, self.id, self.generation)
+        met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
+        return premise(met, f"{self.id} is a classic member of {group.name}: {answer}, {alive}")
+
+
+class HandOver(NamedTuple):
+    """One member had all partitions; another joined and the first gave some up, but missed the answer to that.
+
+    `before` is the epoch at which the first owned all and that it still believes in. `kept` and `lost` are partitions.
+    """
+
+    old: Member
+    new: Member
+    kept: int
+    lost: int
+    before: int
+    missed: HeartbeatAnswer
+
+    @property
+    def now(self) -> int:
+        """The epoch to which the coordinator moved the old member."""
+        return self.missed.member_epoch
+
+
+class Inheritance(NamedTuple):
+    """A member that got another's partition at `epoch`, after it had been in the group for some epochs."""
+
+    heir: Member
+    partition: int
+    epoch: int
+
+
+class Group:
+    """A consumer group and its coordinator, on a topic of its own."""
+
+    def __init__(self, bench: Bench, data: GroupData) -> None:
+        self.bench = bench
+        self.name = data.name
+        self.topic = data.topic
+        self.partitions = data.partitions
+        self.node: NodeClient = bench.node(bench.brokers[0])
+
+    # --- members
+
+    def member(self, instance_id: str | None = None) -> Member:
+        """A member that is yet to join."""
+        return Member(self, self.bench.fresh("member"), instance_id)
+
+    def alone(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> Member:
+        """A member that has all partitions. `aged`: the group had that many epochs before it got them; `bumps`: and
+        moved that many epochs on since.
+        """
+        member = self.member(instance_id)
+        if aged:
+            member.join("nowhere")
+            member.bump(aged)
+            member.turn_to(self.topic.name)
+        else:
+            member.join()
+        self.settle(member)
+        member.bump(bumps)
+        return member
+
+    def settle(self, *members: Member) -> DescribedGroup:
+        """Heartbeat in turn until these members share all partitions in the group's epoch."""
+
+        def settled() -> DescribedGroup | None:
+            for member in members:
+                member.keep_up()
+            return self._agreed(members)
+
+        return self.bench.eventually(settled, f"{self.name} in balance among {[member.id for member in members]}")
+
+    def _agreed(self, members: tuple[Member, ...]) -> DescribedGroup | None:
+        held = [partition for member in members for partition in member.assigned]
+        if sorted(held) != list(range(self.partitions)):
+            return None
+        seen = self.describe()
+        current = {member.epoch for member in members} == {seen.group_epoch}
+        stable = seen.group_state.lower() == "stable"  # 3.7 writes it small
+        return seen if stable and current else None
+
+    def told_to_revoke(self, member: Member) -> frozenset[int]:
+        """Heartbeat until the member is told to give partitions up, without acknowledging it; which ones."""
+
+        def told() -> frozenset[int] | None:
+            had = member.assigned
+            _taken(member.heartbeat())
+            return (had - member.assigned) or None
+
+        return self.bench.eventually(told, f"{member.id} being told to give partitions up")
+
+    def hand_over(self, bumps: int = 0, *, aged: int = 0) -> HandOver:
+        """See HandOver; `new` has joined and has not been given anything yet."""
+        old = self.alone(bumps, aged=aged)
+        before = old.epoch
+        new = self.member()
+        new.join()
+        lost = self.told_to_revoke(old)
+        return HandOver(old, new, min(old.assigned), min(lost), before, self.acknowledge(old))
+
+    def acknowledge(self, member: Member) -> HeartbeatAnswer:
+        """Let the member give up what it was told to, until it gets a later epoch: that answer, which it misses."""
+
+        def moved() -> HeartbeatAnswer | None:
+            answer = _taken(member.heartbeat(owned=member.assigned, received=False))
+            return answer if answer.member_epoch > member.epoch else None
+
+        return self.bench.eventually(moved, f"{member.id} beyond epoch {member.epoch}")
+
+    def inherit(self, bumps: int, *, later: int) -> Inheritance:
+        """See Inheritance; `later` bumps follow it."""
+        first, heir = self.alone(), self.member()
+        heir.join()
+        self.settle(first, heir)
+        heir.bump(bumps)
+        own = heir.assigned
+        first.leave()
+        self.settle(heir)
+        partition = min(heir.assigned - own)
+        epoch = heir.since[partition]
+        heir.bump(later)
+        return Inheritance(heir, partition, epoch)
+
+    def given(self, member: Member, partition: int) -> None:
+        """Heartbeat until the member is given the partition."""
+        self.bench.eventually(
+            lambda: member.keep_up() and partition in member.assigned, f"{member.id} being given {partition}"
+        )
+
+    # --- offsets
+
+    def commit(
+        self, member: Member | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
+    ) -> OffsetCommitAnswer:
+        """Commit an offset for each partition at this epoch, as the member or, for None, as nobody."""
+        wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
+        return self.commit_all(member, wanted, epoch, version=version)
+
+    def commit_all(
+        self, member: Member | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
+    ) -> OffsetCommitAnswer:
+        """As `commit`, for offsets of any topics and with any metadata."""
+        return self.node.offset_commit(
+            self.name,
+            offsets,
+            member_id=member.id if member else "",
+            epoch=epoch,
+            instance_id=member.instance_id if member else None,
+            version=version,
+        )
+
+    def store(self, member: Member, partition: int, offset: int) -> None:
+        """A commit at the member's epoch, for a value that is to be there; KitError when it is refused."""
+        answer = self.commit(member, {partition: offset}, member.epoch)
+        if answer.errors != (Error.NONE,):
+            raise KitError(f"a commit to {self.name} was refused: {answer}")
+
+    def stored(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
+        """The committed offset as anybody may read it."""
+        return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
+
+    def restart_coordinator(self) -> None:
+        """Kill the node, start it again, and wait until it has loaded the group."""
+        name = self.bench.brokers[0]
+        with self.bench.down(name, role="group coordinator"):
+            pass
+        answering_again(self.bench, name)
+        coordinated(self.bench, self.name)
+
+    # --- what the coordinator says
+
+    def describe(self) -> DescribedGroup:
+        return self.node.consumer_group_describe(self.name)
+
+    def seen(self, member: Member) -> DescribedMember | None:
+        """The member as the coordinator describes it, None where it knows no such member."""
+        return next((found for found in self.describe().members if found.member_id == member.id), None)
+
+    def holding(self, member: Member, epoch: int, *partitions: int) -> PremiseSaid:
+        """Premise: the coordinator has the member at this epoch, with these partitions among its own."""
+        found = self.seen(member)
+        met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
+        return premise(met, f"{member.id} at epoch {epoch} with partitions {partitions}: {found}")
+
+    def free(self, partition: int) -> PremiseSaid:
+        """Premise: no member has the partition."""
+        holders = [found for found in self.describe().members if partition in self.of(found)]
+        return premise(not holders, f"nobody has partition {partition}: {holders}")
+
+    def of(self, member: DescribedMember) -> frozenset[int]:
+        """The partitions that a description gives a member."""
+        return self._listed(member.assignment.topic_partitions)
+
+    def told(self, answer: HeartbeatAnswer) -> frozenset[int]:
+        """The partitions in an answer's assignment."""
+        return self._listed(answer.assignment.topic_partitions if answer.assignment else ())
+
+    def owned(self, partitions: Iterable[int]) -> list[TopicPartitions]:
+        """Partitions as a heartbeat names them."""
+        listed = tuple(sorted(partitions))
+        return [TopicPartitions(id_of(self.topic), listed)] if listed else []
+
+    def _listed(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:
+        return frozenset(p for topic in topics if topic.topic_id == self.topic.id for p in topic.partitions)
+
+
+def id_of(topic: Topic) -> UUID:
+    if topic.id is None:
+        raise KitError(f"{topic.name} has no topic id; groups of the new protocol need one")
+    return topic.id
+
+
+def _taken(answer: HeartbeatAnswer) -> HeartbeatAnswer:
+    if answer.error is not Error.NONE:
+        raise KitError(f"a heartbeat of the set-up was refused: {answer}")
+    return answer
+
+
+def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
+    """A fresh topic with this many partitions, or one with a name that was free."""
+    wanted = NewTopic(name or bench.fresh("topic"), tuple((bench.id_of(bench.brokers[0]),) for _ in range(partitions)))
+    node = bench.node(bench.brokers[0])
+    [created] = node.create_topics([wanted]).topics
+    if created.error is not Error.NONE:
+        raise KitError(f"topic {wanted.name} could not be created: {created.error.name} {created.error_message}")
+    topic = Topic(created.name, created.topic_id)
+    bench.eventually(lambda: _usable(node, topic), f"the broker knowing {topic}")
+    return topic
+
+
+def _usable(node: NodeClient, topic: Topic) -> bool:
+    [found] = node.metadata([topic.name]).topics
+    led = found.error is Error.NONE and all(partition.leader >= 0 for partition in found.partitions)
+    return led and found.topic_id == topic.id
+
+
+def answering_again(bench: Bench, name: str) -> None:
+    """Wait for a node that was started again. It is asked seldom, since it has to share its cores with who asks."""
+    bench.eventually(lambda: reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2)
+
+
+def reachable(node: NodeClient) -> bool:
+    try:
+        return node.api_versions().error is Error.NONE
+    except WireError:
+        return False
+
+
+def coordinated(bench: Bench, group: str) -> None:
+    """Wait until the group has a coordinator that has loaded its part of __consumer_offsets."""
+    node = bench.node(bench.brokers[0])
+
+    def ready() -> bool:
+        found = node.find_coordinator(group)
+        return found.error is Error.NONE and node.offset_fetch(group, version=7).error not in LOADING
+
+    bench.eventually(ready, f"a coordinator of {group}")
+
+
+def new_group(bench: Bench, partitions: int = 4) -> GroupData:
+    data = GroupData(bench.fresh("group"), new_topic(bench, partitions), partitions)
+    coordinated(bench, data.name)
+    return data
+
+
+def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:
+    """A group of the example's own, with a fresh topic."""
+
+    def prepare(bench: Bench) -> GroupData:
+        return new_group(bench, partitions)
+
+    prepare.__qualname__ = f"fresh_group_{partitions}"
+    return Rig(GROUPS, prepare, Group)

@@ -1,0 +1,81 @@
+"""What the group coordinator wrote: records of __consumer_offsets, read by Fetch and the release's own schemas."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+import msgspec
+
+from conformance.rigs.groups.group import Group, Member
+from fixtures.errors import KitError
+from fixtures.wire.records import Record
+
+OFFSETS_TOPIC = "__consumer_offsets"
+ARTIFACT = "kafka-group-coordinator"
+CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
+CURRENT_ASSIGNMENT_TYPE = 8
+"""The version that a record's key begins with says what kind of record it is."""
+VERSION = struct.Struct(">h")
+
+
+class MemberKey(msgspec.Struct, frozen=True):
+    group_id: str
+    member_id: str
+
+
+class StoredPartitions(msgspec.Struct, frozen=True):
+    """Partitions of one topic in a record; `assignment_epochs` is None where the record has no such field."""
+
+    topic_id: UUID
+    partitions: tuple[int, ...]
+    assignment_epochs: tuple[int, ...] | None = None
+
+    def pairs(self, since: Mapping[int, int]) -> bool:
+        """Whether there is an epoch for each partition, and it is the one that `since` has for it."""
+        return self.assignment_epochs == tuple(since.get(partition) for partition in self.partitions)
+
+
+class StoredAssignment(msgspec.Struct, frozen=True):
+    """ConsumerGroupCurrentMemberAssignmentValue (KIP-848, with KIP-1251's epochs)."""
+
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    assigned_partitions: tuple[StoredPartitions, ...] = ()
+    partitions_pending_revocation: tuple[StoredPartitions, ...] = ()
+
+
+class GroupLog:
+    """The part of __consumer_offsets that was written since this was made. The kit's clusters give it one partition."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.start = group.node.list_offsets(OFFSETS_TOPIC, 0).offset
+
+    def current_assignment(self, member: Member) -> StoredAssignment:
+        """The newest record of this kind for the member; KitError when there is none."""
+        found = [record for record in self._records() if self._is_for(record, member)]
+        if not found or found[-1].value is None:
+            raise KitError(f"{OFFSETS_TOPIC} from {self.start} on has no assignment of {member.id}: {found}")
+        value = found[-1].value
+        [version] = VERSION.unpack_from(value)
+        body = value[VERSION.size :]
+        return self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Value", body, StoredAssignment, version)
+
+    def _records(self) -> Iterator[Record]:
+        offset = self.start
+        while offset < self.group.node.list_offsets(OFFSETS_TOPIC, 0).offset:
+            fetched = self.group.node.fetch(OFFSETS_TOPIC, 0, offset)
+            if not fetched.batches:
+                raise KitError(f"{OFFSETS_TOPIC} could not be read from {offset} on: {fetched}")
+            for batch in fetched.batches:
+                yield from batch.records
+                offset = batch.last_offset + 1
+
+    def _is_for(self, record: Record, member: Member) -> bool:
+        if record.key is None or VERSION.unpack_from(record.key) != (CURRENT_ASSIGNMENT_TYPE,):
+            return False
+        key = self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Key", record.key[VERSION.size :], MemberKey)
+        return key == MemberKey(self.group.name, member.id)

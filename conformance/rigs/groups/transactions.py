@@ -1,0 +1,113 @@
+"""Consumer groups whose offsets are committed within transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import GROUPS
+from conformance.rigs.groups.group import Group, GroupData, Member, fresh_group
+from conformance.rigs.producers.combined_node import LEGACY, TV2, Dialect, Producer, Ready, Stage, accepted, ready
+from fixtures.wire import Error
+from fixtures.wire.calls import Topic
+from fixtures.wire.groups import NewOffset, OffsetFetchAnswer
+from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM, TxnOffsetCommitAnswer
+
+
+class TxnGroup(Group):
+    """A group, and producers to commit its offsets with."""
+
+    def __init__(self, bench: Bench, data: GroupData) -> None:
+        super().__init__(bench, data)
+        self.stage = Stage(bench, Ready(bench.brokers[0]))
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """Those in which the cluster lets clients speak, by its finalized transaction.version (KIP-890)."""
+        tv2 = self.bench.column.ranges.get("transaction.version", 0) >= 2
+        return (LEGACY, TV2) if tv2 else (LEGACY,)
+
+    @property
+    def newest(self) -> int:
+        """The highest version of TxnOffsetCommit that the cluster lets clients speak."""
+        offered = self.bench.column.ranges["TxnOffsetCommit"]
+        return offered if TV2 in self.dialects else min(offered, LEGACY.txn_offset_commit)
+
+    def speaking(self, version: int) -> Producer:
+        """A producer of the dialect to which this version of TxnOffsetCommit belongs."""
+        return self.producer(LEGACY.name if version <= LEGACY.txn_offset_commit else TV2.name)
+
+    def dialect(self, pick: int) -> str:
+        """One of the dialects by a drawn number."""
+        return self.dialects[pick % len(self.dialects)].name
+
+    def producer(self, dialect: str) -> Producer:
+        """A producer with a fresh transactional id that may commit offsets of this group."""
+        producer = self.stage.transactional(dialect)
+        if not producer.dialect.bumps:
+            ids = (producer.transactional_id, producer.producer_id, producer.epoch)
+            accepted(self.stage.settled(lambda: self.node.add_offsets_to_txn(*ids, self.name)))
+        return producer
+
+    def txn_commit(
+        self,
+        producer: Producer,
+        member: Member | None,
+        offsets: Mapping[int, int],
+        epoch: int,
+        *,
+        topic: Topic | None = None,
+        version: int | None = None,
+    ) -> TxnOffsetCommitAnswer:
+        """TxnOffsetCommit at this epoch as the member, or as nobody; by default in the newest version that the
+        producer's dialect and the broker have.
+        """
+        most = self.newest if producer.dialect.bumps else LEGACY.txn_offset_commit
+        spoken = min(self.newest, most) if version is None else version
+        return self.stage.settled(
+            lambda: self.node.txn_offset_commit(
+                producer.transactional_id,
+                self.name,
+                producer.producer_id,
+                producer.epoch,
+                [NewOffset(topic or self.topic, partition, offset) for partition, offset in offsets.items()],
+                generation_id_or_member_epoch=epoch,
+                member_id=member.id if member else "",
+                group_instance_id=member.instance_id if member else None,
+                version=spoken,
+            )
+        )
+
+    def decided(self, partition: int) -> OffsetFetchAnswer:
+        """The committed offset once no transaction holds it back."""
+
+        def stable() -> OffsetFetchAnswer | None:
+            answer = self.stored(partition)
+            errors = {found.error for found in answer.partitions}
+            return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
+
+        return self.bench.eventually(stable, f"the decided offset of {self.name}")
+
+
+def refusal(answer: TxnOffsetCommitAnswer) -> Error:
+    """How the spoken version names a refused epoch (KIP-1319)."""
+    by_id = answer.version >= TXN_OFFSETS_BY_ID_FROM
+    return Error.STALE_MEMBER_EPOCH if by_id else Error.ILLEGAL_GENERATION
+
+
+def all_answered(answer: TxnOffsetCommitAnswer, error: Error) -> bool:
+    """Whether each partition has this error."""
+    return {partition.error for partition in answer.partitions} == {error}
+
+
+def fresh_txn_group(partitions: int = 4) -> Rig[GroupData, TxnGroup]:
+    """A group of the example's own, with a fresh topic, on a node whose transaction coordinator has loaded."""
+    plain = fresh_group(partitions)
+
+    def prepare(bench: Bench) -> GroupData:
+        ready(bench)
+        return plain.prepare(bench)
+
+    prepare.__qualname__ = f"fresh_txn_group_{partitions}"
+    return Rig(GROUPS, prepare, TxnGroup)

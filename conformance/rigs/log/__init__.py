@@ -1,0 +1,1 @@
+"""Rigs of partitions and their replicas."""

@@ -1,0 +1,201 @@
+"""Partitions whose brokers are killed, and come back in the order that a schedule says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from conformance.core.bench import Bench
+from conformance.core.checks import PremiseSaid, Rig, premise
+from conformance.core.damaging import Disk
+from conformance.core.topologies import LAGGING, QUICK_CLUSTER
+from conformance.judging.facts.log import FUTURE_REPLICA
+from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
+from conformance.rigs.log.lagging_watermark import watermark_and_end
+from conformance.rigs.log.partition import NOT_YET, Boundary, Partition, PartitionData, new_partition
+from conformance.rigs.log.quiescence import at_rest
+from fixtures.cluster import Topology
+from fixtures.errors import KitError
+from fixtures.wire import Error, WireError
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
+from fixtures.wire.records import batch
+from fixtures.wire.topics import Reassignment
+
+T = TypeVar("T")
+
+PATIENCE_MS = 15_000
+
+
+class Written(NamedTuple):
+    """A record that was acknowledged: where, with which stamp."""
+
+    offset: int
+    epoch: int
+    value: bytes
+
+    def kept_in(self, read: FetchedPartition) -> bool:
+        """Is it in the log at its offset, with its stamp?"""
+        return any(
+            (record.offset, batch.leader_epoch, record.value) == self
+            for batch in read.batches
+            for record in batch.records
+        )
+
+
+class Crashing(Partition):
+    """A partition that is asked for at one broker at a time, since others are down. Brokers are named by id."""
+
+    @property
+    def directory(self) -> str:
+        return f"{self.name}-{self.index}"
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """In the order of the assignment, the preferred leader first."""
+        return self.whole().replicas
+
+    def bystander(self) -> int:
+        """The broker that does not host it."""
+        [other] = {self.bench.id_of(name) for name in self.bench.brokers} - set(self.replicas)
+        return other
+
+    # --- doing
+
+    def acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
+        """One batch for each of the values, written with acks=all; to this leader where others are down."""
+        state = self.settled() if by is None else self.led_by(by)
+        return [Written(self._committed(state.leader, value), state.leader_epoch, value) for value in values]
+
+    def _committed(self, leader: int, value: bytes) -> int:
+        """The offset of a record that all in sync have.
+
+        A follower adds a partition, or one whose epoch rose, only to its next fetch: that is after the wait of this one.
+        """
+        answer = self.bench.node(leader).produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS)
+        if answer.error is not Error.NONE:
+            raise KitError(f"a write to {self.directory} was refused: {answer}")
+        return answer.base_offset
+
+    def kill(self, id: int) -> None:
+        self.bench.kill(self.bench.name_of(id))
+
+    def start(self, id: int) -> None:
+        self.bench.start(self.bench.name_of(id))
+
+    def disk(self, id: int) -> Disk:
+        return self.bench.disk(self.bench.name_of(id), self.directory)
+
+    def assign(self, *replicas: int) -> None:
+        """Ask the first of them for this assignment; what comes of it is not waited for."""
+        wanted = Reassignment(self.name, self.index, replicas)
+        answer = self.bench.node(replicas[0]).alter_partition_reassignments([wanted])
+        for error in (answer.error, *(one.error for one in answer.partitions)):
+            self._accepted(error)
+
+    # --- as one broker sees it; None where it does not answer, or it is not so
+
+    def led(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
+        """By its own word this broker leads, with such an ISR, at an epoch above this one; and it acts on that."""
+        state = self._known(self.bench.name_of(id))
+        right = state is not None and state.leader == id and isr in (None, set(state.isr))
+        return state if right and self.acts(id, above) else None
+
+    def acts(self, id: int, above: int) -> PartitionMetadata | None:
+        """The broker holds the epoch that it names, and that is above this one.
+
+        It tells of a change in Metadata a moment before it acts on it.
+        """
+        state = self._known(self.bench.name_of(id))
+        if state is None or state.leader_epoch <= above:
+            return None
+        answer = self.bench.node(id).fetch(self.topic, self.index, 0, current_leader_epoch=state.leader_epoch)
+        return None if answer.error in NOT_YET else state
+
+    def leaderless(self, asked: int) -> PartitionMetadata | None:
+        state = self._known(self.bench.name_of(asked))
+        return state if state is not None and state.leader == -1 else None
+
+    def in_sync(self, asked: int, *ids: int) -> PartitionMetadata | None:
+        """Just these are in the ISR."""
+        state = self._known(self.bench.name_of(asked))
+        return state if state is not None and set(state.isr) == set(ids) else None
+
+    def listed(self, asked: int, id: int) -> bool:
+        """Is the broker among those that Metadata names, which are those that are not fenced?"""
+        return id in {broker.node_id for broker in self.bench.node(asked).metadata([]).brokers}
+
+    def end(self, id: int) -> int | None:
+        """The replica's log end offset (tool T1)."""
+        try:
+            answer = self.bench.node(id).list_offsets(self.name, self.index, LATEST, replica_id=DEBUGGER)
+        except WireError:
+            return None
+        return answer.offset if answer.error is Error.NONE else None
+
+    # --- waiting
+
+    def until(self, probe: Callable[[], T | None], what: str) -> T:
+        return self.bench.eventually(probe, f"{what}, of {self.directory}")
+
+    def joins(self, probe: Callable[[], object], what: str) -> PremiseSaid:
+        """Premise: a replica that came back is in sync in time; if not, the judges are shown what it holds instead."""
+        met = self.bench.settles(lambda: bool(probe()), f"{what}, of {self.directory}", CONVERGES_WITHIN)
+        if not met:
+            at_rest(self)
+        return premise(met, what)
+
+    def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
+        return self.until(lambda: self.led(id, above=above, isr=isr), f"broker {id} as the leader above epoch {above}")
+
+    def loaded(self, id: int) -> int:
+        """The replica's log end offset once its broker has it online."""
+        return self.until(lambda: self.end(id), f"broker {id} with its replica online")
+
+    def ends_until(self, id: int, over: Callable[[], object], what: str) -> list[int]:
+        """The replica's log end, read over and over until that is so."""
+        ends: list[int] = []
+
+        def tried() -> bool:
+            end = self.end(id)
+            ends.extend([] if end is None else [end])
+            return end is not None and bool(over())
+
+        self.until(tried, what)
+        return ends
+
+    # --- looking
+
+    def read(self, id: int) -> FetchedPartition:
+        """All that a replica holds, whatever it believes who leads (tool T2). Logs here have one segment: one answer has it."""
+        node = self.bench.node(id)
+        start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
+        return node.fetch(self.topic, self.index, start, replica_id=FUTURE_REPLICA)
+
+    def lags(self, id: int, end: int) -> PremiseSaid:
+        """Premise: the replica's high watermark is below this end of the log, which was acknowledged."""
+        mark, held = watermark_and_end(self, self.bench.node(id))
+        return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")
+
+    def entries(self, id: int, until: Callable[[tuple[Boundary, ...]], bool]) -> tuple[Boundary, ...]:
+        """A running replica's epoch file as soon as it is so, or what it is at last; empty where it cannot be read."""
+        return entries_of(read_epochs(self, id, lambda file: until(entries_of(file) or ()))) or ()
+
+
+def on_brokers(name: str, topology: Topology, count: int, **configs: str) -> Rig[PartitionData, Crashing]:
+    """A fresh partition on the last `count` of the three brokers, the last of them being the preferred leader."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        ids = [bench.id_of(name) for name in bench.brokers]
+        return PartitionData(new_partition(bench, tuple(reversed(ids[-count:])), **configs).topic, 0)
+
+    prepare.__qualname__ = name
+    return Rig(topology, prepare, Crashing)
+
+
+LAGGING_TRIO = on_brokers("lagging_trio", LAGGING, 3, min_insync_replicas="2")
+LAGGING_PAIR = on_brokers("lagging_pair", LAGGING, 2, min_insync_replicas="1")
+PAIR = on_brokers("pair", QUICK_CLUSTER, 2, min_insync_replicas="1")
+TRIO = on_brokers("crashing_trio", QUICK_CLUSTER, 3, min_insync_replicas="2")
+"""The third broker of a pair stays up, to be asked."""

@@ -1,0 +1,41 @@
+"""leader-epoch-checkpoint: the epoch map of a replica as its disk has it (KIP-101, Leader Epoch Sequence File)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from conformance.core.bench import File
+from conformance.rigs.log.partition import Boundary, Partition
+
+_FORM = re.compile(rb"0\n(\d+)\n((?:\d+ \d+\n)*)")
+
+LATE = 5.0
+"""Seconds within which the file must be written: from 3.8 on some of its writes are asynchronous."""
+
+
+def entries_of(file: File) -> tuple[Boundary, ...] | None:
+    """Its entries; None when it is missing or has not the documented form, the count included."""
+    form = _FORM.fullmatch(file.content or b"")
+    if form is None:
+        return None
+    pairs = (line.split() for line in form[2].splitlines())
+    entries = tuple(Boundary(int(epoch), int(start)) for epoch, start in pairs)
+    return entries if len(entries) == int(form[1]) else None
+
+
+def entry_of(file: File, epoch: int) -> Boundary | None:
+    return next((entry for entry in entries_of(file) or () if entry.epoch == epoch), None)
+
+
+def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool], late: float = LATE) -> File:
+    """A replica's file as soon as `until` is true of it, or else as it is after `late` seconds, for the caller to judge."""
+    bench = partition.bench
+    path = f"{partition.name}-{partition.index}/leader-epoch-checkpoint"
+    began = bench.now().seconds
+
+    def read() -> File | None:
+        file = bench.read_file(bench.name_of(broker), path)
+        return file if until(file) or bench.now().seconds - began > late else None
+
+    return bench.eventually(read, f"a reading of {path} on {broker}", within=late + 10)

@@ -1,0 +1,170 @@
+"""Partitions with a past of a certain shape, shared by the probes that only ask about it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition, with_epochs
+from fixtures.errors import KitError
+from fixtures.wire import Error
+
+RECORDS = (b"first", b"second", b"third")
+
+
+# --- on two of the three brokers
+
+
+def _on_two_brokers(bench: Bench) -> PartitionData:
+    first, second, *_ = (bench.id_of(name) for name in bench.brokers)
+    partition = new_partition(bench, (first, second))
+    partition.write(*RECORDS)
+    partition.move_leader()
+    partition.write(*RECORDS)
+    return PartitionData(partition.topic, 0)
+
+
+ON_TWO_BROKERS = Rig(CLUSTER, _on_two_brokers, Partition, shared=True)
+"""A partition that one of the brokers does not host; its leader moved once."""
+
+
+# --- two partitions under different leaders
+
+
+class LedApartData(msgspec.Struct, frozen=True):
+    one: PartitionData
+    other: PartitionData
+
+
+class LedApart:
+    """Two partitions on all brokers; while nobody moves them, each is followed by the leader of the other."""
+
+    def __init__(self, bench: Bench, data: LedApartData) -> None:
+        self.bench = bench
+        self.one = Partition(bench, data.one)
+        self.other = Partition(bench, data.other)
+
+
+def _led_apart(bench: Bench) -> LedApartData:
+    one = new_partition(bench)
+    ids = one.settled().replicas
+    other = new_partition(bench, (*ids[1:], ids[0]))
+    for partition in (one, other):
+        partition.write(*RECORDS)
+    return LedApartData(PartitionData(one.topic, 0), PartitionData(other.topic, 0))
+
+
+LED_APART = Rig(CLUSTER, _led_apart, LedApart, shared=True)
+
+
+# --- an epoch that left no entry
+
+
+class GapData(msgspec.Struct, frozen=True):
+    """`gap` is the epoch in which nothing was written, `floor` the one before it."""
+
+    topic: PartitionData
+    floor: int
+    gap: int
+
+
+class Gap:
+    def __init__(self, bench: Bench, data: GapData) -> None:
+        self.partition = Partition(bench, data.topic)
+        self.floor = data.floor
+        self.gap = data.gap
+
+
+def _gap(bench: Bench) -> GapData:
+    partition = new_partition(bench)
+    floor = partition.epoch()
+    first = partition.settled().leader
+    partition.write(*RECORDS)
+    gap = partition.move_leader().leader_epoch
+    partition.move_leader(to=first)
+    partition.write(*RECORDS)
+    return GapData(PartitionData(partition.topic, 0), floor, gap)
+
+
+AWAY_AND_BACK = Rig(CLUSTER, _gap, Gap, shared=True)
+"""Led by one broker, by another that got no record, and by the first again, with records before and after."""
+
+
+# --- the current epoch has no record
+
+
+def _unwritten(bench: Bench) -> PartitionData:
+    data = with_epochs(bench, 1)
+    Partition(bench, data).move_leader()
+    return data
+
+
+UNWRITTEN_EPOCH = Rig(CLUSTER, _unwritten, Partition, shared=True)
+"""Records in two epochs, and then a third without any."""
+
+
+# --- trimmed
+
+
+class TrimmedData(msgspec.Struct, frozen=True):
+    """Partitions with the offset to which DeleteRecords moved the start of each."""
+
+    partitions: tuple[PartitionData, ...]
+    starts: tuple[int, ...]
+    end: int
+
+
+class Trimmed:
+    """One partition of the rig: epochs with their boundaries as they were, and the log start since."""
+
+    def __init__(self, partition: Partition, start: int, end: int) -> None:
+        self.partition = partition
+        self.start = start
+        self.end = end
+        self._boundaries = partition.data.boundaries
+
+    @property
+    def epochs(self) -> list[int]:
+        return [boundary.epoch for boundary in self._boundaries]
+
+    @property
+    def first_kept(self) -> int:
+        """The epoch that covers the log start."""
+        return max(boundary.epoch for boundary in self._boundaries if boundary.start <= self.start)
+
+    @property
+    def purged(self) -> list[int]:
+        """The epochs of which no offset from the log start on is left."""
+        return [epoch for epoch in self.epochs if epoch < self.first_kept]
+
+
+class TrimmedPartitions:
+    def __init__(self, bench: Bench, data: TrimmedData) -> None:
+        self._all = [
+            Trimmed(Partition(bench, partition), start, data.end)
+            for partition, start in zip(data.partitions, data.starts, strict=True)
+        ]
+
+    def one(self, number: int) -> Trimmed:
+        return self._all[number % len(self._all)]
+
+
+def trimmed_to(*starts: int) -> Rig[TrimmedData, TrimmedPartitions]:
+    """A partition for each start, with epochs that began at 0, 3 and 6 and ended at 9."""
+
+    def prepare(bench: Bench) -> TrimmedData:
+        partitions = tuple(with_epochs(bench, 2) for _ in starts)
+        for data, start in zip(partitions, starts, strict=True):
+            _trim(Partition(bench, data), start)
+        return TrimmedData(partitions, starts, 9)
+
+    prepare.__qualname__ = "trimmed_to_" + "_".join(str(start) for start in starts)
+    return Rig(CLUSTER, prepare, TrimmedPartitions, shared=True)
+
+
+def _trim(partition: Partition, start: int) -> None:
+    answer = partition.leader().delete_records(partition.name, partition.index, start)
+    if answer.error is not Error.NONE or answer.low_watermark != start:
+        raise KitError(f"{partition.name} was not trimmed to {start}: {answer}")

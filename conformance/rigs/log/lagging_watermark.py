@@ -1,0 +1,48 @@
+"""A high watermark that stays behind the log end: an in-sync follower is paused while the leader takes records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from conformance.core.checks import PremiseSaid, premise
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.replicas import frozen
+from fixtures.wire import NodeClient
+from fixtures.wire.log import DEBUGGER, LATEST
+
+
+class Behind(NamedTuple):
+    """A leader whose log end is above its high watermark. Ask this broker only: a paused one answers nobody."""
+
+    leader: NodeClient
+    epoch: int
+    watermark: int
+    end: int
+
+    def still(self, partition: Partition) -> PremiseSaid:
+        """Premise: watermark and log end are apart, and where they were."""
+        now = watermark_and_end(partition, self.leader)
+        met = now == (self.watermark, self.end) and self.watermark < self.end
+        return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {now}")
+
+
+@contextmanager
+def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
+    """`records` records with acks=1 that cannot be committed for as long as the block lasts.
+
+    Keep it short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
+    """
+    bench, state = partition.bench, partition.whole()
+    leader = bench.node(state.leader)
+    follower = next(id for id in state.isr if id != state.leader)
+    with frozen(bench, bench.name_of(follower)):
+        partition.write(*(f"uncommitted {n}".encode() for n in range(records)), acks=1, to=leader)
+        yield Behind(leader, state.leader_epoch, *watermark_and_end(partition, leader))
+
+
+def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:
+    """High watermark and log end offset of one replica, as it says itself."""
+    end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
+    return node.fetch(partition.topic, partition.index, 0).high_watermark, end

@@ -1,0 +1,201 @@
+"""One replicated partition and its leaders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import CLUSTER
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import ProducedPartition
+from fixtures.wire.records import NewBatch, batch
+from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
+
+NOT_YET = frozenset(
+    {
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.UNKNOWN_TOPIC_ID,
+    }
+)
+"""What a broker answers to a fetch with the epoch of Metadata until it acts on that epoch."""
+
+
+class Boundary(msgspec.Struct, frozen=True):
+    """Where an epoch began: its number and the offset of its first record."""
+
+    epoch: int
+    start: int
+
+
+class PartitionData(msgspec.Struct, frozen=True):
+    """A partition that was made for a check. `boundaries` are those of the epochs in which records were written."""
+
+    topic: Topic
+    partition: int
+    boundaries: tuple[Boundary, ...] = ()
+
+
+class Partition:
+    """A partition as a check sees it: by role. Roles are asked for anew each time, since leaders move."""
+
+    def __init__(self, bench: Bench, data: PartitionData) -> None:
+        self.bench = bench
+        self.data = data
+        self.topic = data.topic
+        self.name = data.topic.name
+        self.index = data.partition
+
+    def state(self, asked: str | int | None = None) -> PartitionMetadata:
+        """Leader, epoch, replicas and ISR as one broker (by default the first that answers) sees them."""
+        node = self.bench.node(asked if asked is not None else self.bench.brokers[0])
+        return node.metadata([self.name]).topic(self.name).partition(self.index)
+
+    def _known(self, asked: str) -> PartitionMetadata | None:
+        """As `state`, or None while the broker does not answer or has not heard of the topic."""
+        try:
+            [topic] = self.bench.node(asked).metadata([self.name]).topics
+        except WireError:
+            return None
+        return next((p for p in topic.partitions if p.partition == self.index), None)
+
+    def newest(self) -> PartitionMetadata | None:
+        """The state at its latest epoch, as told by those brokers that answer. One that is frozen takes its time to be
+        left out.
+        """
+        told = [state for name in self.bench.brokers if (state := self._known(name)) is not None]
+        return max(told, key=lambda state: state.leader_epoch, default=None)
+
+    def leader(self) -> NodeClient:
+        """The broker that leads, once all brokers name it; so a request does not race with a change of leader."""
+        return self.bench.node(self.settled().leader)
+
+    def followers(self) -> list[NodeClient]:
+        state = self.settled()
+        return [self.bench.node(id) for id in state.replicas if id != state.leader]
+
+    def epoch(self) -> int:
+        return self.settled().leader_epoch
+
+    def settled(self, brokers: list[str] | None = None) -> PartitionMetadata:
+        """The state on which all brokers (or those named) agree, with a leader."""
+        asked = brokers or self.bench.brokers
+
+        def agreed() -> PartitionMetadata | None:
+            states = [self._known(name) for name in asked]
+            first = states[0]
+            same = len({(s.leader, s.leader_epoch, s.isr) if s else None for s in states}) == 1
+            return first if first and same and first.leader >= 0 and first.error is Error.NONE else None
+
+        return self.bench.eventually(agreed, f"all brokers naming one leader of {self.name}-{self.index}")
+
+    def whole(self) -> PartitionMetadata:
+        """The state once every replica is in the ISR and acts on it."""
+
+        def is_whole() -> PartitionMetadata | None:
+            state = self.settled()
+            return state if set(state.isr) == set(state.replicas) and self._acted_on(state) else None
+
+        return self.bench.eventually(is_whole, f"the full ISR of {self.name}-{self.index}")
+
+    def _acted_on(self, state: PartitionMetadata) -> bool:
+        """Does the ISR work at this epoch? A broker tells of a change in Metadata a moment before it acts on it."""
+        asked = (self.bench.node(id) for id in state.isr)
+        answers = [node.fetch(self.topic, self.index, 0, current_leader_epoch=state.leader_epoch) for node in asked]
+        return not any(answer.error in NOT_YET for answer in answers)
+
+    # --- writing, moving
+
+    def write(self, *values: bytes, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
+        """One batch of plain values to the leader; KitError when it is refused."""
+        return self.append(batch(*values), acks=acks, to=to)
+
+    def append(self, records: NewBatch, *, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
+        answer = (to or self.leader()).produce(self.topic, self.index, records, acks=acks)
+        if answer.error is not Error.NONE:
+            raise KitError(f"a write to {self.name}-{self.index} was refused: {answer}")
+        return answer
+
+    def move_leader(self, to: int | None = None) -> PartitionMetadata:
+        """An ordinary leader change: put a follower first among the replicas and elect the preferred leader."""
+        before = self.whole()
+        new = to if to is not None else next(id for id in before.replicas if id != before.leader)
+        order = (new, *(id for id in before.replicas if id != new))
+        self.bench.tape.fault("leader-move", "inject", role="leader", node=self.bench.name_of(before.leader))
+        broker = self.bench.node(before.leader)
+        self._accepted(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
+        broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
+        after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self.name}-{self.index}")
+        detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
+        self.bench.tape.fault("leader-move", "witness", role="leader", node=self.bench.name_of(new), detail=detail)
+        return after
+
+    def _led_by(self, id: int) -> PartitionMetadata | None:
+        state = self.settled()
+        return state if state.leader == id and self._acted_on(state) else None
+
+    def _accepted(self, error: Error) -> None:
+        if error is not Error.NONE:
+            raise KitError(f"the cluster refused to reassign {self.name}-{self.index}: {error.name}")
+
+
+def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) -> Partition:
+    """A fresh topic of one partition, on all brokers unless told otherwise, with its ISR full."""
+    ids = replicas or tuple(bench.id_of(name) for name in bench.brokers)
+    [topic] = new_topics(bench, [ids], **configs)
+    partition = Partition(bench, PartitionData(topic, 0))
+    partition.whole()
+    return partition
+
+
+def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
+    """Fresh topics of one partition each, made by one request. `configs` are written with underscores for dots."""
+    settings = {name.replace("_", "."): value for name, value in configs.items()}
+    wanted = [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments]
+    answer = bench.node(bench.brokers[0]).create_topics(wanted)
+    for created in answer.topics:
+        if created.error is not Error.NONE:
+            raise KitError(f"topic {created.name} could not be created: {created.error.name} {created.error_message}")
+    return [Topic(created.name, created.topic_id) for created in answer.topics]
+
+
+def with_epochs(bench: Bench, epochs: int, records: int = 3, **configs: str) -> PartitionData:
+    """A partition whose leader moved `epochs` times, with `records` acknowledged records written in each epoch."""
+    partition = new_partition(bench, (), **configs)
+    return PartitionData(partition.topic, 0, tuple(_history(partition, epochs, records)))
+
+
+def _history(partition: Partition, epochs: int, records: int) -> Iterator[Boundary]:
+    for moves in range(epochs + 1):
+        if moves:
+            partition.move_leader()
+        epoch = partition.epoch()
+        values = [f"epoch {epoch} record {n}".encode() for n in range(records)]
+        yield Boundary(epoch, partition.write(*values).base_offset)
+
+
+def partition_at_epoch(epochs: int) -> Rig[PartitionData, Partition]:
+    """A shared partition with `epochs` leader changes behind it, for probes that only ask."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        return with_epochs(bench, epochs)
+
+    prepare.__qualname__ = f"partition_at_epoch_{epochs}"
+    return Rig(CLUSTER, prepare, Partition, shared=True)
+
+
+def fresh_partition(epochs: int = 0, records: int = 3, **configs: str) -> Rig[PartitionData, Partition]:
+    """A partition of the example's own, for probes that change it."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        return with_epochs(bench, epochs, records, **configs)
+
+    prepare.__qualname__ = f"fresh_partition_{epochs}"
+    return Rig(CLUSTER, prepare, Partition)

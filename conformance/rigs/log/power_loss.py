@@ -1,0 +1,106 @@
+"""All brokers at once without power: what is written meanwhile, and what the controller makes of it."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.crashes import Crashing, Written
+from conformance.rigs.log.partition import PartitionData, new_partition
+from fixtures.disk.words import Word
+from fixtures.faults.lab import QUICK
+from fixtures.wire import Error, WireError
+from fixtures.wire.records import batch
+
+MOST = 5_000
+RUN_OUT = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5
+"""Seconds after which no session of a broker is valid any more."""
+
+
+class Traffic:
+    """Writes with acks=all one after the other, until one is not acknowledged."""
+
+    def __init__(self, partition: Crashing, enough: int) -> None:
+        """`enough` are so many that were acknowledged before anything may happen."""
+        self.acknowledged: list[Written] = []
+        self._partition = partition
+        self._state = partition.whole()
+        self._node = partition.bench.node(self._state.leader, purpose="traffic")
+        self._thread = Thread(target=self._write)
+        self._thread.start()
+        partition.until(lambda: len(self.acknowledged) >= enough or not self._thread.is_alive(), "acknowledged writes")
+
+    def _write(self) -> None:
+        for n in range(MOST):
+            value = b"under way %d" % n
+            try:
+                answer = self._node.produce(self._partition.topic, self._partition.index, batch(value))
+            except WireError:
+                return
+            if answer.error is not Error.NONE:
+                return
+            self.acknowledged.append(Written(answer.base_offset, self._state.leader_epoch, value))
+
+    def ended(self) -> list[Written]:
+        """What was acknowledged until it broke off."""
+        self._thread.join()
+        return self.acknowledged
+
+
+class PowerData(msgspec.Struct, frozen=True):
+    trio: PartitionData
+    alone: PartitionData
+
+
+class Power:
+    """A partition on all brokers, two of which have to have a record; and one that only one broker has."""
+
+    def __init__(self, bench: Bench, data: PowerData) -> None:
+        self.bench = bench
+        self.trio = Crashing(bench, data.trio)
+        self.alone = Crashing(bench, data.alone)
+
+    def word(self, partition: Crashing) -> Word:
+        """What the controller says of a partition, also when no broker is up."""
+        return self.bench.word(self.bench.controllers[0], partition.topic, partition.index)
+
+    def start_controllers(self) -> None:
+        """Start them, and wait until all sessions that they give to the brokers they know of have run out unnoticed.
+
+        An active controller looks for such sessions when a broker has sent it a heartbeat: none does, all are down.
+        """
+        for name in self.bench.controllers:
+            self.bench.start(name)
+        self.bench.eventually(self._active, "an active controller")
+        began = self.bench.now().seconds
+        self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)
+
+    def _active(self) -> bool:
+        try:
+            quorum = self.bench.node(self.bench.controllers[0]).describe_quorum()
+        except WireError:
+            return False
+        return quorum.error is Error.NONE and quorum.leader_id >= 0
+
+    def nobody_leads(self) -> Word:
+        """The controller's word on the partition of all brokers once neither has a leader."""
+
+        def fenced() -> Word | None:
+            words = [self.word(partition) for partition in (self.trio, self.alone)]
+            return words[0] if all(word.leader == -1 for word in words) else None
+
+        return self.bench.eventually(fenced, "all brokers fenced", every=0.3)
+
+
+def _power(bench: Bench) -> PowerData:
+    ids = [bench.id_of(name) for name in bench.brokers]
+    trio = new_partition(bench, tuple(ids), min_insync_replicas="2")
+    alone = new_partition(bench, (ids[-1],))
+    return PowerData(PartitionData(trio.topic, 0), PartitionData(alone.topic, 0))
+
+
+POWER = Rig(QUICK_CLUSTER, _power, Power)

@@ -1,0 +1,119 @@
+"""The end of a machine's example or of a scenario: all is healed, the replicas come to agree, and all of it is read out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from conformance.judging.facts.log import FUTURE_REPLICA
+from conformance.judging.timeline import AT_REST, CONVERGES_WITHIN, HEALED
+from conformance.rigs.log.partition import Partition
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
+
+WHOLE_BYTES = 64 * 1024 * 1024
+"""Of one partition in one answer: the logs of a check are far shorter, so that one fetch shows all of them."""
+
+
+def at_rest(*partitions: Partition) -> bool:
+    """Wait until all replicas agree, and read from the wire and from disk what the judges need.
+
+    Call it when everything is healed and nobody writes any more. That the replicas do not agree in time is a finding
+    (KIP101-INV-18), not trouble: False then, and what they hold instead is read all the same.
+    """
+    bench = partitions[0].bench
+    bench.tape.premise(HEALED, not bench.lacking())
+    met = bench.settles(
+        lambda: all(_agree(partition) for partition in partitions), "all replicas agree", CONVERGES_WITHIN
+    )
+    bench.tape.premise(AT_REST, met)
+    hosted: dict[tuple[int, ...], list[str]] = {}
+    for partition in partitions:
+        hosts = tuple(sorted(read_out(partition).replicas))
+        hosted.setdefault(hosts, []).append(f"{partition.name}-{partition.index}")
+    for hosts, names in hosted.items():
+        bench.replicas(*names, on=[bench.name_of(id) for id in hosts])
+    return met
+
+
+def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_epoch: int = -1) -> FetchedPartition:
+    """All that a replica holds, its uncommitted tail included (catalogue, tool T2), as one answer.
+
+    A Fetch shows the rest of one segment, so that it takes several, until one shows nothing more. Each names the epoch of the
+    last batch, so that a log which was truncated meanwhile says so instead of being pieced together; a replica that lost its
+    epoch file knows no epoch to compare, and is asked without.
+    """
+    start = max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
+    answer = _read_on(partition, node, epoch, start, last_fetched_epoch)
+    batches = answer.batches
+    while answer.batches:
+        offset, last = batches[-1].last_offset + 1, batches[-1].leader_epoch
+        answer = _read_on(partition, node, epoch, offset, last)
+        if answer.error is Error.OFFSET_OUT_OF_RANGE:
+            answer = _read_on(partition, node, epoch, offset, -1)
+        batches += answer.batches
+    return msgspec.structs.replace(answer, batches=batches)
+
+
+def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, last: int) -> FetchedPartition:
+    return node.fetch(
+        partition.topic,
+        partition.index,
+        offset,
+        current_leader_epoch=epoch,
+        last_fetched_epoch=last,
+        replica_id=FUTURE_REPLICA,
+        partition_max_bytes=WHOLE_BYTES,
+    )
+
+
+def read_out(partition: Partition) -> PartitionMetadata:
+    """What every replica holds and shows to consumers, and the leader's ends of all epochs. Who they are is returned."""
+    state = partition.state()
+    for id in state.replicas:
+        node = partition.bench.node(id)
+        start = read_whole(partition, node, state.leader_epoch).log_start_offset
+        node.fetch(partition.topic, partition.index, max(0, start), current_leader_epoch=state.leader_epoch)
+    if state.leader >= 0:
+        _read_ends(partition, partition.bench.node(state.leader), state.leader_epoch)
+    return state
+
+
+def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
+    """OffsetForLeaderEpoch for all epochs from -2 to two above the current one (KIP320-OFLE-08), and both ends of the log."""
+    for epoch in range(-2, current + 3):
+        leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
+    leader.list_offsets(partition.name, partition.index, EARLIEST, current_leader_epoch=current)
+    leader.list_offsets(partition.name, partition.index, LATEST, current_leader_epoch=current)
+
+
+def _agree(partition: Partition) -> bool:
+    """One state at every broker, a full ISR, and one log end that is everybody's high watermark.
+
+    Log starts may differ: that of a new leader may be lower than that of the one that was trimmed.
+    """
+    try:
+        states = [partition.state(broker) for broker in partition.bench.brokers]
+        if not _is_full(states):
+            return False
+        answers = [read_whole(partition, partition.bench.node(id), states[0].leader_epoch) for id in states[0].replicas]
+    except WireError:
+        return False
+    seen = {(a.error, a.high_watermark, _log_end(a)) for a in answers}
+    return len(seen) == 1 and all(a.error is Error.NONE and a.high_watermark == _log_end(a) for a in answers)
+
+
+def _is_full(states: Sequence[PartitionMetadata]) -> bool:
+    first = states[0]
+    same = len({(s.leader, s.leader_epoch, frozenset(s.isr)) for s in states}) == 1
+    return same and first.leader >= 0 and set(first.isr) == set(first.replicas)
+
+
+def _log_end(answer: FetchedPartition) -> int:
+    """Of an answer that shows a whole log; an empty one ends where its high watermark is, since nothing is left to copy."""
+    return answer.batches[-1].last_offset + 1 if answer.batches else answer.high_watermark
+
+
+__all__ = ["WHOLE_BYTES", "at_rest", "read_out", "read_whole"]

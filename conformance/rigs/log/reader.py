@@ -1,0 +1,214 @@
+"""A reference consumer that knows its epochs: all that KIP-320 lets a reader notice, and nothing that it could not.
+
+It keeps where each epoch of what it delivered began, as a replica does. That is more than the last (offset, epoch): after
+several unclean elections a broker may answer with an older epoch that went on there, and only its own end of that epoch
+tells the reader how far the two logs are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from conformance.rigs.log.partition import Partition
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import EARLIEST, EpochAndOffset, FetchedPartition
+from fixtures.wire.records import Batch
+
+By = Literal["lookup", "fetch"]
+"""How a reader learns of truncation: it looks its epoch up whenever the leader's changed (OffsetForLeaderEpoch, as the
+Java client does), or sends LastFetchedEpoch with each Fetch and is told in its answer."""
+
+
+class Position(msgspec.Struct, frozen=True):
+    """The next offset to read, and the epoch of the record before it; -1 when nothing before it was delivered."""
+
+    offset: int
+    epoch: int = -1
+
+
+class Delivered(msgspec.Struct, frozen=True):
+    """A record as it was handed to the application."""
+
+    offset: int
+    epoch: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Rewind(msgspec.Struct, frozen=True):
+    """`told` is what the leader said of the reader's epoch: the one that it has instead, and where that ends."""
+
+    before: Position
+    told: EpochAndOffset
+    after: Position
+
+
+class Reader:
+    """Reads one partition from offset 0, uncommitted transactions included.
+
+    On the tape it is a node of its own, with what it did as requests: `deliver` (records), `rewind` (before, told) and
+    `restart` (before, log_start: the position was out of range). Each is answered with the position after it.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        name: str,
+        by: By = "lookup",
+        find: Callable[[], PartitionMetadata | None] | None = None,
+    ) -> None:
+        """`find` tells who leads; by default every broker is asked. Where one is frozen, ask the others only."""
+        self.partition = partition
+        self.name = name
+        self.by = by
+        self.position = Position(0)
+        self.delivered: list[Delivered] = []
+        self.rewinds: list[Rewind] = []
+        self._find = find or partition.newest
+        self._starts: dict[int, int] = {}
+        self._checked = -1
+
+    # --- reading
+
+    def poll(self) -> bool:
+        """Ask the leader once. False when that led nowhere: there is none, it is gone, or it just changed."""
+        state = self._find()
+        if state is None or state.leader < 0:
+            return False
+        leader = self.partition.bench.node(state.leader)
+        try:
+            return self._is_checked(leader, state.leader_epoch) and self._take(
+                self._fetch(leader, state.leader_epoch), leader
+            )
+        except WireError:
+            return False
+
+    def read_to(self, offset: int) -> None:
+        """Poll until the position is there. Raises Overdue."""
+        what = f"{self.name} reading {self.partition.name} up to {offset}"
+        self.partition.bench.eventually(lambda: self.poll() and self.position.offset >= offset, what)
+
+    def reaches(self, offset: int, within: float = 10.0) -> bool:
+        """Whether polling brings it there in time: for where a broker that answers may keep it from that."""
+        what = f"{self.name} at {offset}"
+        return self.partition.bench.settles(lambda: self.poll() and self.position.offset >= offset, what, within)
+
+    def _fetch(self, leader: NodeClient, epoch: int) -> FetchedPartition:
+        return leader.fetch(
+            self.partition.topic,
+            self.partition.index,
+            self.position.offset,
+            current_leader_epoch=epoch,
+            last_fetched_epoch=self.position.epoch if self.by == "fetch" else -1,
+        )
+
+    def _take(self, answer: FetchedPartition, leader: NodeClient) -> bool:
+        if answer.error is Error.OFFSET_OUT_OF_RANGE:
+            self._restart(leader)
+        elif answer.error is not Error.NONE:
+            return False
+        elif answer.diverging_epoch is not None:
+            self._rewind(answer.diverging_epoch)
+        else:
+            self._deliver([batch for batch in answer.batches if batch.last_offset >= self.position.offset])
+        return True
+
+    def _deliver(self, batches: list[Batch]) -> None:
+        if not batches:
+            return
+        for batch in batches:
+            if batch.leader_epoch > max(self._starts, default=-1):
+                self._starts[batch.leader_epoch] = max(batch.base_offset, self.position.offset)
+        new = [
+            Delivered(record.offset, batch.leader_epoch, record.key, record.value)
+            for batch in batches
+            for record in batch.records
+            if not batch.control and record.offset >= self.position.offset
+        ]
+        self.delivered += new
+        self._move("deliver", Position(batches[-1].last_offset + 1, self._last_epoch()), records=new)
+
+    # --- truncation
+
+    def _is_checked(self, leader: NodeClient, epoch: int) -> bool:
+        """Is the position one in this leader's log, by its own word? Rewinds until it is. False when it does not say."""
+        if self.by == "fetch":
+            return True
+        while epoch != self._checked:
+            said = self._lookup(leader, epoch)
+            if said is None:
+                return False
+            if self._shared(said) >= self.position.offset:
+                self._checked = epoch
+            else:
+                self._rewind(said)
+        return True
+
+    def _lookup(self, leader: NodeClient, epoch: int) -> EpochAndOffset | None:
+        """What the leader of `epoch` says of the epoch of the position; None when it refuses."""
+        if self.position.epoch < 0:
+            return EpochAndOffset(-1, self.position.offset)
+        name, index = self.partition.name, self.partition.index
+        end = leader.offset_for_leader_epoch(name, index, self.position.epoch, current_leader_epoch=epoch)
+        return EpochAndOffset(end.leader_epoch, end.end_offset) if end.error is Error.NONE else None
+
+    def _shared(self, told: EpochAndOffset) -> int:
+        """How far the delivered log and the leader's are certainly one."""
+        if told.end_offset < 0:  # it knows no such epoch
+            return self._own_end(self.position.epoch - 1)
+        return min(told.end_offset, self._own_end(told.epoch))
+
+    def _own_end(self, epoch: int) -> int:
+        """Where this epoch, or the largest below it, ended in what was delivered."""
+        return min((start for other, start in self._starts.items() if other > epoch), default=self.position.offset)
+
+    def _rewind(self, told: EpochAndOffset) -> None:
+        before, shared = self.position, self._shared(told)
+        self._starts = {epoch: start for epoch, start in self._starts.items() if start < shared}
+        self.delivered = [record for record in self.delivered if record.offset < shared]
+        after = self._move("rewind", Position(shared, self._last_epoch()), before=before, told=told)
+        self.rewinds.append(Rewind(before, told, after))
+
+    def _restart(self, leader: NodeClient) -> None:
+        """Out of range: go on from the log start, and keep what was delivered of what is no longer there."""
+        start = leader.list_offsets(self.partition.name, self.partition.index, EARLIEST).offset
+        if start >= 0:
+            self._starts, before = {}, self.position
+            self._move("restart", Position(start), before=before, log_start=start)
+
+    def _last_epoch(self) -> int:
+        return max(self._starts, default=-1)
+
+    def _move(self, op: str, to: Position, **done: object) -> Position:
+        """Write down what was done; the position that the tape gives back is known to it."""
+        where = {"topic": self.partition.name, "partition": self.partition.index}
+        request = {**where, **{name: msgspec.to_builtins(value) for name, value in done.items()}}
+        self.position = self.partition.bench.tape.call(self.name, op, request, Position, lambda: to)
+        return self.position
+
+
+def common_prefix(delivered: list[Delivered], log: FetchedPartition) -> int:
+    """The offset up to which what was delivered and a whole log hold the same records, stamps included."""
+    theirs = {record.offset: record for record in delivered_of(log)}
+    return next((mine.offset for mine in delivered if theirs.get(mine.offset) != mine), _end(delivered))
+
+
+def delivered_of(log: FetchedPartition) -> list[Delivered]:
+    """The records of an answer that shows a whole log, as a reader of all of it has them."""
+    return [
+        Delivered(record.offset, batch.leader_epoch, record.key, record.value)
+        for batch in log.batches
+        if not batch.control
+        for record in batch.records
+    ]
+
+
+def _end(delivered: list[Delivered]) -> int:
+    return delivered[-1].offset + 1 if delivered else 0
+
+
+__all__ = ["By", "Delivered", "Position", "Reader", "Rewind", "common_prefix", "delivered_of"]

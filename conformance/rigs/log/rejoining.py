@@ -1,0 +1,209 @@
+"""Many partitions whose leader has a tail that nobody else has, and a client that reads from it while it gives the tail up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.partition import PartitionData, new_topics
+from conformance.rigs.log.quiescence import read_whole
+from conformance.rigs.log.reader import Delivered, delivered_of
+from conformance.rigs.log.unclean import Couple, CoupleData
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import (
+    DEBUGGER,
+    LATEST,
+    FetchAnswer,
+    FetchedPartition,
+    FetchPartition,
+    OffsetQuery,
+    ProducePartition,
+)
+from fixtures.wire.records import RecordsError, batch
+from fixtures.wire.topics import ElectionType
+
+PARTITIONS = 24
+"""The moment between a diverging answer and the truncation is short: it shows on some of many."""
+
+
+class CrowdData(msgspec.Struct, frozen=True):
+    """Topics of one partition each, and the names of the brokers: who leads them all, who follows, who does neither."""
+
+    topics: tuple[Topic, ...]
+    first: str
+    second: str
+    bystander: str
+
+
+class Crowd:
+    """Partitions on the same two brokers, led by the same one. They are known by the names of their topics."""
+
+    def __init__(self, bench: Bench, data: CrowdData) -> None:
+        self.bench = bench
+        self.first, self.second, self.bystander = data.first, data.second, data.bystander
+        self.topics = data.topics
+        self.couples = {
+            topic.name: Couple(bench, CoupleData(PartitionData(topic, 0), data.first, data.second, data.bystander))
+            for topic in data.topics
+        }
+        self._names = {topic.id: topic.name for topic in data.topics}
+
+    def name_of(self, fetched: FetchedPartition) -> str:
+        """The topic of an answer, which newer versions name by id only."""
+        return fetched.topic or self._names[fetched.topic_id]
+
+    # --- writing
+
+    def write(self, to: str, *values: bytes, acks: int = -1) -> None:
+        """The same values to all partitions; KitError when one of them is refused."""
+        wanted = [ProducePartition(topic, 0, batch(*values)) for topic in self.topics]
+        answer = self.bench.node(to).produce_many(wanted, acks=acks)
+        if any(one.error is not Error.NONE for one in answer.partitions):
+            raise KitError(f"writes to {to} were refused: {answer}")
+
+    def log_ends(self, node: str) -> set[int]:
+        """Where the replicas of one broker end."""
+        wanted = [OffsetQuery(topic.name, 0, LATEST) for topic in self.topics]
+        return {p.offset for p in self.bench.node(node).list_offsets_many(wanted, replica_id=DEBUGGER).partitions}
+
+    # --- who leads
+
+    def states(self) -> list[PartitionMetadata]:
+        """All partitions as the bystander has them."""
+        answer = self.bench.node(self.bystander).metadata(list(self.couples))
+        return [answer.topic(name).partition(0) for name in self.couples]
+
+    def taken_over(self) -> dict[str, int]:
+        """The epochs of all partitions once the second broker acts as their leader."""
+        return {name: couple.acts_as_leader(self.second).leader_epoch for name, couple in self.couples.items()}
+
+    def leaderless(self) -> set[tuple[int, ...]]:
+        """The ISRs of all partitions once nobody leads any."""
+
+        def without() -> set[tuple[int, ...]] | None:
+            states = self.states()
+            return {state.isr for state in states} if {state.leader for state in states} == {-1} else None
+
+        return self.bench.eventually(without, "no partition with a leader")
+
+    def elect(self) -> dict[str, int]:
+        """An unclean election of the second broker, the only one that lives, for all partitions; their epochs."""
+        node = self.bench.node(self.bystander)
+
+        def elected() -> bool:
+            answer = node.elect_leaders([(name, 0) for name in self.couples], ElectionType.UNCLEAN)
+            return {answer.error, *(p.error for p in answer.partitions)} <= {Error.NONE, Error.ELECTION_NOT_NEEDED}
+
+        self.bench.tape.fault("unclean-election", "inject", role="leader", node=self.second)
+        self.bench.eventually(elected, f"an unclean election of {self.second}", every=0.1)
+        epochs = self.taken_over()
+        seen = {"epochs": sorted(set(epochs.values()))}
+        self.bench.tape.fault("unclean-election", "witness", role="leader", node=self.second, detail=seen)
+        return epochs
+
+    # --- reading
+
+    def logs(self) -> dict[str, FetchedPartition]:
+        """The whole log of each partition, as its leader has it."""
+        found = {name: couple.settled() for name, couple in self.couples.items()}
+        return {
+            name: read_whole(self.couples[name], self.bench.node(state.leader), state.leader_epoch)
+            for name, state in found.items()
+        }
+
+
+class Hammer:
+    """Fetches from one broker without pause, as a consumer that reads from a follower would: all partitions at once."""
+
+    def __init__(self, crowd: Crowd, broker: str, offset: int, end: int, epochs: dict[str, int] | None = None) -> None:
+        """Every other fetch names no epoch; the others name `epochs`, which the broker serves once it has heard of them.
+        Only the others tell how far it has come: without the epochs, from the moment it listens.
+        """
+        self.crowd = crowd
+        self.node: NodeClient = crowd.bench.node(broker, purpose="hammer")
+        self.offset, self.end = offset, end
+        self.answers: list[FetchAnswer] = []
+        self.caught_in_time: set[str] = set()
+        self._done: set[str] = set()
+        self._wanted = [self._fetches({}), self._fetches(epochs or {})]
+
+    def _fetches(self, epochs: dict[str, int]) -> list[FetchPartition]:
+        return [
+            FetchPartition(
+                topic=topic, partition=0, fetch_offset=self.offset, current_leader_epoch=epochs.get(topic.name, -1)
+            )
+            for topic in self.crowd.topics
+        ]
+
+    def until_answered(self, within: float) -> None:
+        """Go on until the broker has handed out of all partitions, before it had caught up. Raises Overdue."""
+        what = f"{self.node.node} answering for all partitions"
+        self._go_on(lambda: len(self.caught_in_time) == len(self.crowd.couples), what, within)
+
+    def until_caught_up(self, within: float) -> None:
+        """Go on until the broker has all partitions up to `end`. Raises Overdue."""
+        what = f"{self.node.node} following up to {self.end} everywhere"
+        self._go_on(lambda: len(self._done) == len(self.crowd.couples), what, within)
+
+    def _go_on(self, enough: Callable[[], bool], what: str, within: float) -> None:
+        self.crowd.bench.eventually(lambda: self._strike() and enough(), what, within=within, every=0.001)
+
+    def _strike(self) -> bool:
+        try:
+            self.answers.append(self.node.fetch_many(self._wanted[0]))
+            self._note(self.node.fetch_many(self._wanted[1]))
+        except WireError:
+            return False
+        except RecordsError:
+            # The file was cut while the kernel was sending of it, and what was cut arrives as zeros.
+            return False
+        return True
+
+    def _note(self, answer: FetchAnswer) -> None:
+        """Who was met before it had caught up, and who has."""
+        self.answers.append(answer)
+        for one in answer.partitions:
+            if one.error is Error.NONE:
+                (self._done if one.high_watermark >= self.end else self.caught_in_time).add(self.crowd.name_of(one))
+
+    def served(self) -> dict[str, set[Delivered]]:
+        """All records that it was ever handed, by partition."""
+        found: dict[str, set[Delivered]] = {name: set() for name in self.crowd.couples}
+        for answer in self.answers:
+            for one in answer.partitions:
+                found[self.crowd.name_of(one)] |= set(delivered_of(one))
+        return found
+
+    def showing(self, doomed: dict[str, set[Delivered]]) -> list[FetchAnswer]:
+        """The answers with any of these records."""
+
+        def shows(one: FetchedPartition) -> bool:
+            return bool(doomed[self.crowd.name_of(one)] & set(delivered_of(one)))
+
+        return [answer for answer in self.answers if any(shows(one) for one in answer.partitions)]
+
+
+def not_in(served: dict[str, set[Delivered]], logs: dict[str, FetchedPartition]) -> dict[str, set[Delivered]]:
+    """Of what was served, by partition, the records that the final logs do not have."""
+    return {name: records - set(delivered_of(logs[name])) for name, records in served.items()}
+
+
+def crowd(bench: Bench) -> CrowdData:
+    bystander, second, first = bench.brokers
+    replicas = (bench.id_of(first), bench.id_of(second))
+    data = CrowdData(
+        tuple(new_topics(bench, [replicas] * PARTITIONS, min_insync_replicas="1")), first, second, bystander
+    )
+    for couple in Crowd(bench, data).couples.values():
+        couple.whole()
+    return data
+
+
+CROWD = Rig(QUICK_CLUSTER, crowd, Crowd)

@@ -1,0 +1,61 @@
+"""The log of one replica as it hands it out itself: the truth that epochs and offsets in answers are held against."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.rigs.log.partition import Partition
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
+from fixtures.wire.records import Batch
+
+
+class ReplicaLog(msgspec.Struct, frozen=True):
+    """All batches from log start to log end, stamps included."""
+
+    start: int
+    end: int
+    batches: tuple[Batch, ...]
+
+    @property
+    def stamps(self) -> dict[int, int]:
+        """Each epoch that stamps a batch, with the base offset of its first one."""
+        first: dict[int, int] = {}
+        for batch in self.batches:
+            first.setdefault(batch.leader_epoch, batch.base_offset)
+        return first
+
+    def end_of(self, epoch: int) -> int:
+        """Where a stamped epoch ends: at the first batch of a later one, else at the log end."""
+        return min((start for stamp, start in self.stamps.items() if stamp > epoch), default=self.end)
+
+    def ended(self) -> list[int]:
+        """The stamped epochs that are behind a later one, oldest first."""
+        return sorted(self.stamps)[:-1]
+
+    def batches_from(self, offset: int) -> tuple[Batch, ...]:
+        """What a fetch at `offset` is to find: whole batches, the first of which holds it."""
+        return tuple(batch for batch in self.batches if batch.last_offset >= offset)
+
+
+def replica_log(partition: Partition, node: NodeClient) -> ReplicaLog:
+    """The replica's log once its high watermark has come to its log end, so that a consumer may read all of it."""
+
+    def read() -> ReplicaLog | None:
+        end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
+        start = node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER).offset
+        found = node.fetch(partition.topic, partition.index, start)
+        committed = found.error is Error.NONE and found.high_watermark == end
+        return ReplicaLog(start, end, found.batches) if committed else None
+
+    return partition.bench.eventually(read, f"{node.node} reading {partition.name} up to its log end")
+
+
+def serves(answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
+    """Does a fetch at `offset` hand out the rest of this log, with error 0?"""
+    return answer.error is Error.NONE and answer.diverging_epoch is None and answer.batches == log.batches_from(offset)
+
+
+def reads_nothing(answer: FetchedPartition) -> bool:
+    """Neither records nor the watermarks of the log, as in a refusal."""
+    return not answer.batches and answer.high_watermark == -1 and answer.log_start_offset == -1

@@ -1,0 +1,309 @@
+"""Replicas in trouble: partitions on two of the brokers, made for requests that only their follower may send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics, with_epochs
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import MetadataAnswer, PartitionMetadata
+from fixtures.wire.log import (
+    FetchAnswer,
+    FetchedPartition,
+    FetchOptions,
+    FetchPartition,
+    ProduceAnswer,
+    ProducePartition,
+)
+from fixtures.wire.records import batch
+from fixtures.wire.topics import Reassignment
+
+PATIENCE = 2.3
+"""Seconds that a broker can be frozen without being fenced: its session of 3 s began with a heartbeat 0.5 s ago or less."""
+
+OFTEN = 0.05
+A_WHILE = 1.0
+"""Seconds in which a leader would have let a follower into the ISR many times over: it decides at each of its fetches."""
+
+
+# --- what happens to brokers
+
+
+@contextmanager
+def frozen(bench: Bench, name: str) -> Iterator[float]:
+    """The broker is frozen for as long as the block lasts. Gives the second in which that began."""
+    began = bench.now().seconds
+    bench.pause(name)
+    try:
+        yield began
+    finally:
+        bench.resume(name)
+
+
+@contextmanager
+def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
+    """The broker is in controlled shutdown when the block begins, and back when it has ended.
+
+    Gives a function that waits until the broker has ended.
+    """
+    ended: list[object] = []
+
+    def see_out() -> None:
+        if not ended:
+            ended.append(bench.stop(name))
+
+    bench.terminate(name)
+    try:
+        yield see_out
+    finally:
+        see_out()
+        bench.start(name, fault="stop")
+        whole_again(bench)
+
+
+def whole_again(bench: Bench) -> None:
+    """Wait until all brokers answer, know of each other, and every partition has its whole ISR."""
+    bench.eventually(lambda: all(_knows_all(bench, name) for name in bench.brokers), "all brokers in all Metadata")
+    bench.eventually(
+        lambda: all(_sees_whole(bench, name) for name in bench.brokers), "a full ISR everywhere", every=0.2
+    )
+
+
+def _knows_all(bench: Bench, name: str) -> bool:
+    try:
+        answer = bench.node(name).metadata([])
+    except WireError:
+        return False
+    return {broker.node_id for broker in answer.brokers} == {bench.id_of(broker) for broker in bench.brokers}
+
+
+def _sees_whole(bench: Bench, name: str) -> bool:
+    partitions = [partition for topic in bench.node(name).metadata().topics for partition in topic.partitions]
+    return all(set(p.isr) == set(p.replicas) and p.leader >= 0 for p in partitions)
+
+
+def reassign(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetadata:
+    """Give the partition these replicas; the state once they are all in the ISR."""
+    broker = partition.bench.node(partition.bench.brokers[0])
+    answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
+    if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
+        raise KitError(f"the cluster refused to give {partition.name} the replicas {replicas}: {answer}")
+
+    def done() -> PartitionMetadata | None:
+        state = partition.whole()
+        return state if state.replicas == replicas else None
+
+    return partition.bench.eventually(done, f"replicas {replicas} of {partition.name}")
+
+
+# --- one partition whose follower is impersonated
+
+
+class Cast(NamedTuple):
+    """Who plays which part: the leader, its only follower, and a broker that does not host the partition."""
+
+    leader: NodeClient
+    follower: int
+    outsider: NodeClient
+    state: PartitionMetadata
+
+
+class LetIn(NamedTuple):
+    """Whether the follower came into the ISR, and its last fetch."""
+
+    inside: bool
+    last: FetchedPartition
+
+
+class Duo(Partition):
+    """A partition with one follower, so that nothing but that follower's fetches moves the high watermark."""
+
+    def cast(self) -> Cast:
+        state = self.whole()
+        [follower] = [id for id in state.replicas if id != state.leader]
+        [outsider] = [name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas]
+        return Cast(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
+
+    def grow(self, cast: Cast, records: int) -> int:
+        """Append at the leader without waiting for its follower; the new log end."""
+        return self.write(*[b"ahead"] * records, acks=1, to=cast.leader).base_offset + records
+
+    def fetch_as_follower(
+        self,
+        cast: Cast,
+        offset: int,
+        *,
+        epoch_ahead: int = 0,
+        last: int = -1,
+        broker_epoch: int = -1,
+        at: str = "leader",
+    ) -> FetchedPartition:
+        """A fetch in the follower's name. `epoch_ahead` is how far its current epoch is from the leader's."""
+        node = cast.leader if at == "leader" else cast.outsider
+        return node.fetch(
+            self.topic,
+            self.index,
+            offset,
+            current_leader_epoch=cast.state.leader_epoch + epoch_ahead,
+            last_fetched_epoch=last,
+            replica_id=cast.follower,
+            replica_epoch=broker_epoch,
+        )
+
+    def look(self, cast: Cast, offset: int) -> FetchedPartition:
+        """What the leader tells a consumer that fetches at `offset`."""
+        return cast.leader.fetch(self.topic, self.index, offset)
+
+    def isr(self, cast: Cast) -> set[int]:
+        """As the leader's Metadata has it."""
+        return set(self.state(cast.state.leader).isr)
+
+    def let_in(self, cast: Cast, offset: int, broker_epoch: int, within: float) -> LetIn:
+        """Fetch in the name of a follower that is not in the ISR, until it is or `within` seconds have passed."""
+        began = self.bench.now().seconds
+
+        def tried() -> LetIn | None:
+            answer = self.fetch_as_follower(cast, offset, broker_epoch=broker_epoch)
+            inside = cast.follower in self.isr(cast)
+            over = inside or self.bench.now().seconds - began > within
+            return LetIn(inside, answer) if over else None
+
+        return self.bench.eventually(tried, "the end of the tries", every=OFTEN)
+
+
+def duo(bench: Bench) -> PartitionData:
+    """A partition on two brokers with three leader changes behind it, and records in each epoch."""
+    partition = new_partition(bench, (bench.id_of(bench.brokers[0]), bench.id_of(bench.brokers[1])))
+    for move in range(4):
+        if move:
+            partition.move_leader()
+        partition.write(*[b"settled"] * 3)
+    return PartitionData(partition.topic, 0)
+
+
+DUO = Rig(CLUSTER, duo, Duo, shared=True)
+"""Its high watermark is lifted over records that its follower has not: for nothing else to use."""
+
+
+# --- one partition of all brokers
+
+
+def moving_partition(name: str, moves: int, **configs: str) -> Rig[PartitionData, Partition]:
+    """A partition with leader changes behind it, shared by probes that append to it and reassign it."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        return with_epochs(bench, moves, 3, **configs)
+
+    prepare.__qualname__ = name
+    return Rig(CLUSTER, prepare, Partition, shared=True)
+
+
+TRIO = moving_partition("trio", 2)
+RECOMPRESSING = moving_partition("recompressing", 1, compression_type="gzip")
+
+
+# --- many partitions, for one costly fault
+
+
+class PairsData(msgspec.Struct, frozen=True):
+    """Topics of one partition, led by `leader`: of `free` one replica in sync is enough, of `strict` it takes both."""
+
+    leader: str
+    follower: str
+    bystander: str
+    free: tuple[Topic, ...]
+    strict: tuple[Topic, ...]
+
+
+class Tempted(NamedTuple):
+    """A fetch in the follower's name, and the Metadata that the leader gave before it."""
+
+    seen: MetadataAnswer
+    fetched: FetchAnswer
+
+
+class Pairs:
+    """Several partitions with one leader and one follower in common, so that a fault shows on all of them at once."""
+
+    def __init__(self, bench: Bench, data: PairsData) -> None:
+        self.bench = bench
+        self.data = data
+        self.leader = bench.node(data.leader)
+        self.follower = data.follower
+        self.topics = data.free + data.strict
+
+    @property
+    def follower_id(self) -> int:
+        return self.bench.id_of(self.follower)
+
+    def look(self) -> MetadataAnswer:
+        """The leader's Metadata of all the partitions."""
+        return self.leader.metadata([topic.name for topic in self.topics])
+
+    def states(self, seen: MetadataAnswer | None = None) -> list[PartitionMetadata]:
+        """The partitions in the order of the topics."""
+        answer = seen or self.look()
+        return [answer.topic(topic.name).partition(0) for topic in self.topics]
+
+    def states_with_isr(self, size: int) -> list[PartitionMetadata]:
+        """The states once all their ISRs have this size."""
+
+        def sized() -> list[PartitionMetadata] | None:
+            states = self.states()
+            return states if all(len(state.isr) == size for state in states) else None
+
+        return self.bench.eventually(sized, f"ISRs of {size}")
+
+    def produce(self, topics: tuple[Topic, ...], *values: bytes, timeout_ms: int = 5_000) -> ProduceAnswer:
+        """One batch to each of the topics, acknowledged by all in-sync replicas; answered for each of them."""
+        wanted = [ProducePartition(topic, 0, batch(*values)) for topic in topics]
+        return self.leader.produce_many(wanted, timeout_ms=timeout_ms)
+
+    def fetch_as_follower(self, offset: int) -> Tempted:
+        """A fetch at `offset` of all partitions, in the follower's name and with the epochs that the leader names."""
+        seen = self.look()
+        wanted = [
+            FetchPartition(topic=topic, partition=0, fetch_offset=offset, current_leader_epoch=state.leader_epoch)
+            for topic, state in zip(self.topics, self.states(seen), strict=True)
+        ]
+        return Tempted(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
+
+    def tempted(self, offset: int) -> list[Tempted]:
+        """Such fetches for a while, over and over."""
+        began = self.bench.now().seconds
+        tries: list[Tempted] = []
+
+        def enough() -> bool:
+            tries.append(self.fetch_as_follower(offset))
+            return self.bench.now().seconds - began > A_WHILE
+
+        self.bench.eventually(enough, "the end of a while", every=OFTEN)
+        return tries
+
+    def is_listed(self, seen: MetadataAnswer) -> bool:
+        """Does the leader list the follower? It lists all brokers that are not fenced."""
+        return self.follower_id in {broker.node_id for broker in seen.brokers}
+
+
+def pairs(bench: Bench) -> PairsData:
+    """Five topics of either kind, and one that the follower leads, so that its shutdown takes more than one step."""
+    leader, follower, bystander = bench.brokers
+    replicas = (bench.id_of(leader), bench.id_of(follower))
+    free = new_topics(bench, [replicas] * 5, min_insync_replicas="1")
+    strict = new_topics(bench, [replicas] * 5, min_insync_replicas="2")
+    led = new_topics(bench, [replicas[::-1]])
+    for topic in (*free, *strict, *led):
+        Partition(bench, PartitionData(topic, 0)).whole()
+    return PairsData(leader, follower, bystander, tuple(free), tuple(strict))
+
+
+PAIRS = Rig(CLUSTER, pairs, Pairs)

@@ -1,0 +1,179 @@
+"""Replicas of one partition that lead in turn, each while the others are frozen, so that none hears of another's records."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from conformance.core.bench import Bench, File
+from conformance.core.checks import Rig
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.epoch_checkpoint import entry_of, read_epochs
+from conformance.rigs.log.partition import NOT_YET, Partition, PartitionData, with_epochs
+from conformance.rigs.log.quiescence import read_whole
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import FetchedPartition
+from fixtures.wire.topics import ElectionType, Reassignment
+
+Stamped = tuple[tuple[int, int, int], ...]
+"""A log as the base offset, leader epoch and CRC of its batches."""
+
+
+RECORDS = 3
+"""So many records are in each epoch of the partitions that are made here."""
+
+
+def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition]:
+    """A partition of the example's own, where a silent broker is fenced soon."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        return with_epochs(bench, epochs, RECORDS, **configs)
+
+    prepare.__qualname__ = f"quick_partition_{epochs}"
+    return Rig(QUICK_CLUSTER, prepare, Partition)
+
+
+def stamped(read: FetchedPartition) -> Stamped:
+    return tuple((batch.base_offset, batch.leader_epoch, batch.crc) for batch in read.batches)
+
+
+def seen_by(partition: Partition, broker: int) -> PartitionMetadata | None:
+    """The partition as one broker has it, None while it does not answer."""
+    try:
+        return partition.state(broker)
+    except WireError:
+        return None
+
+
+def in_every_isr(partition: Partition, id: int) -> bool:
+    """Is the replica in the ISR, by the word of every broker?"""
+    states = [seen_by(partition, partition.bench.id_of(name)) for name in partition.bench.brokers]
+    return all(state is not None and id in state.isr for state in states)
+
+
+def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
+    """Do all the others see an ISR without the replica? Its broker is fenced then, or in controlled shutdown."""
+    states = [seen_by(partition, other) for other in others]
+    return all(state is not None and id not in state.isr for state in states)
+
+
+def acts_as_leader(partition: Partition, id: int, after: int) -> PartitionMetadata | None:
+    """The state once the broker leads at an epoch above `after` and serves at it."""
+    state = seen_by(partition, id)
+    if state is None or state.leader != id or state.leader_epoch <= after:
+        return None
+    answer = partition.bench.node(id).fetch(
+        partition.topic, partition.index, 0, current_leader_epoch=state.leader_epoch
+    )
+    return None if answer.error in NOT_YET else state
+
+
+def assign(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
+    """Give the partition these replicas; KitError when it is refused."""
+    broker = partition.bench.node(asked)
+    answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
+    if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
+        raise KitError(f"the cluster refused to give {partition.name} the replicas {replicas}: {answer}")
+
+
+def put_first(partition: Partition, to: int, asked: int) -> None:
+    """Make a replica the preferred leader; nothing moves by that."""
+    assign(partition, (to, *(id for id in partition.state(asked).replicas if id != to)), asked)
+
+
+def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:
+    """Elect the replica that was put first, asked for at itself; the state once it leads at an epoch above `after`."""
+    node = partition.bench.node(to)
+    node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
+    led = partition.bench.eventually(lambda: acts_as_leader(partition, to, after), f"{to} leading {partition.name}")
+    detail = {"epoch": [after, led.leader_epoch], "leader": to}
+    partition.bench.tape.fault("leader-move", "witness", role="leader", node=node.node, detail=detail)
+    return led
+
+
+def prefer(partition: Partition, to: int) -> PartitionMetadata:
+    """An election of an in-sync replica at once, asked for at itself: the others may be frozen."""
+    before = partition.state(to)
+    put_first(partition, to, asked=to)
+    return elect_preferred(partition, to, before.leader_epoch)
+
+
+class Turn(NamedTuple):
+    """What the replica that led held at the end of its turn, and its epoch file."""
+
+    id: int
+    epoch: int
+    read: FetchedPartition
+    file: File
+
+    @property
+    def end(self) -> int:
+        return self.read.batches[-1].last_offset + 1 if self.read.batches else self.read.high_watermark
+
+
+class Turns:
+    """Who is frozen, and who leads. Everybody is awake in the beginning."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.bench = partition.bench
+        state = partition.whole()
+        self.replicas = state.replicas
+        self.leader = state.leader
+        self.epoch = state.leader_epoch
+        self._frozen: set[int] = set()
+
+    def freeze(self, *ids: int) -> None:
+        for id in ids:
+            if id not in self._frozen:
+                self.bench.pause(self.bench.name_of(id))
+                self._frozen.add(id)
+
+    def wake(self, *ids: int) -> None:
+        for id in ids:
+            if id in self._frozen:
+                self.bench.resume(self.bench.name_of(id))
+                self._frozen.discard(id)
+
+    def alone(self) -> NodeClient:
+        """The leader, with all others frozen, and none of their fetches waiting at it for what comes next."""
+        node = self.bench.node(self.leader)
+        awake = set(self.replicas) - self._frozen - {self.leader}
+        self.freeze(*awake)
+        if awake:
+            self.partition.write(b"answers the fetches that wait", acks=1, to=node)
+        return node
+
+    def hand_over(self, to: int) -> NodeClient:
+        """Freeze all others first, then wake `to` and elect it, uncleanly where nobody may lead."""
+        self.freeze(*(id for id in self.replicas if id != to))
+        self.wake(to)
+        found = self.bench.eventually(lambda: self._elected(to), f"{to} leading {self.partition.name}", every=0.2)
+        self.leader, self.epoch = to, found.leader_epoch
+        return self.bench.node(to)
+
+    def _elected(self, to: int) -> PartitionMetadata | None:
+        found = acts_as_leader(self.partition, to, self.epoch)
+        state = None if found else seen_by(self.partition, to)
+        if state is not None and state.leader == -1:
+            self._elect_uncleanly(to)
+        return found
+
+    def _elect_uncleanly(self, to: int) -> None:
+        node, name = self.bench.node(to), self.bench.name_of(to)
+        self.bench.tape.fault("unclean-election", "inject", role="leader", node=name)
+        answer = node.elect_leaders([(self.partition.name, self.partition.index)], ElectionType.UNCLEAN)
+        [result] = answer.partitions or [answer]
+        if result.error is Error.NONE:
+            self.bench.tape.fault("unclean-election", "witness", role="leader", node=name, detail={"leader": to})
+
+    def take(self, values: int) -> Turn:
+        """The leader's turn: it takes so many records, which nobody else gets."""
+        node = self.alone()
+        if values:
+            records = [f"of {self.leader} at epoch {self.epoch}, {n}".encode() for n in range(values)]
+            self.partition.write(*records, acks=1, to=node)
+        epoch = self.epoch
+        file = read_epochs(self.partition, self.leader, lambda file: entry_of(file, epoch) is not None)
+        return Turn(self.leader, epoch, read_whole(self.partition, node, epoch), file)

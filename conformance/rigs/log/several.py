@@ -1,0 +1,125 @@
+"""Partitions of all brokers whose leaders move together: one step where each of them would take its own."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import CLUSTER, QUICK_CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, new_topics
+from fixtures.errors import KitError
+from fixtures.wire import Error
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import EARLIEST
+from fixtures.wire.records import batch
+from fixtures.wire.topics import ElectionType, Reassignment
+
+
+class SeveralData(msgspec.Struct, frozen=True):
+    partitions: tuple[PartitionData, ...]
+
+
+class Several:
+    """Partitions with records; their leaders are spread over the brokers."""
+
+    def __init__(self, bench: Bench, data: SeveralData) -> None:
+        self.bench = bench
+        self.partitions = [Partition(bench, one) for one in data.partitions]
+
+    def write(self, *values: bytes) -> list[int]:
+        """One batch to each; their base offsets."""
+        return [partition.write(*values).base_offset for partition in self.partitions]
+
+    def move_leaders(self) -> list[PartitionMetadata]:
+        """An ordinary leader change of each: the last replica comes first, and is elected."""
+        before = [partition.whole() for partition in self.partitions]
+        orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
+        moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
+        broker = self.bench.node(self.bench.brokers[0])
+        self.bench.tape.fault("leader-move", "inject", role="leaders", node=broker.node)
+        moved = broker.alter_partition_reassignments(moves)
+        if {moved.error, *(one.error for one in moved.partitions)} != {Error.NONE}:
+            raise KitError(f"the cluster refused to reorder replicas: {moved}")
+        broker.elect_leaders([(one.name, one.index) for one in self.partitions], ElectionType.PREFERRED)
+        after = [self._led_by(one, order[0]) for one, order in zip(self.partitions, orders, strict=True)]
+        epochs = [[old.leader_epoch, new.leader_epoch] for old, new in zip(before, after, strict=True)]
+        self.bench.tape.fault("leader-move", "witness", role="leaders", node=broker.node, detail={"epochs": epochs})
+        return after
+
+    def _led_by(self, partition: Partition, leader: int) -> PartitionMetadata:
+        def led() -> PartitionMetadata | None:
+            state = partition.whole()
+            return state if state.leader == leader else None
+
+        return self.bench.eventually(led, f"{leader} leading {partition.name}")
+
+    def untrimmed(self) -> Partition:
+        """One whose log start never moved."""
+        for partition in self.partitions:
+            if partition.leader().list_offsets(partition.name, partition.index, EARLIEST).offset == 0:
+                return partition
+        raise KitError(f"all of {len(self.partitions)} logs are trimmed already; make more of them")
+
+
+def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, Several]:
+    """`count` shared partitions with so many leader changes behind them, and 3 records in each epoch."""
+
+    def prepare(bench: Bench) -> SeveralData:
+        ids = [bench.id_of(broker) for broker in bench.brokers]
+        turned = [tuple(ids[(n + i) % len(ids)] for i in range(len(ids))) for n in range(count)]
+        data = SeveralData(tuple(PartitionData(topic, 0) for topic in new_topics(bench, turned)))
+        several = Several(bench, data)
+        for partition in several.partitions:
+            partition.whole()
+        for move in range(epochs + 1):
+            if move:
+                several.move_leaders()
+            several.write(*[b"epoch %d" % move] * 3)
+        return data
+
+    prepare.__qualname__ = name
+    return Rig(CLUSTER, prepare, Several, shared=True)
+
+
+def led_by_one(count: int) -> Rig[SeveralData, Several]:
+    """`count` fresh partitions of the example's own, all led by one broker, where two replicas have to have a record."""
+
+    def prepare(bench: Bench) -> SeveralData:
+        ids = tuple(bench.id_of(broker) for broker in bench.brokers)
+        topics = new_topics(bench, [ids] * count, min_insync_replicas="2")
+        return SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
+
+    prepare.__qualname__ = f"led_by_one_{count}"
+    return Rig(QUICK_CLUSTER, prepare, Several)
+
+
+def retained(bench: Bench) -> SeveralData:
+    """Partitions with a batch in each segment, and two segments in each of four epochs: offsets 0 to 7."""
+    ids = [bench.id_of(broker) for broker in bench.brokers]
+    topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
+    data = SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
+    several, began = Several(bench, data), bench.now().unix_ms
+    for partition in several.partitions:
+        partition.whole()
+    for segment in range(SEGMENTS):
+        if segment and segment % 2 == 0:
+            several.move_leaders()
+        for partition in several.partitions:
+            partition.append(batch(b"\0" * SEGMENT_BYTES, timestamp=began + 10 * segment))
+    return data
+
+
+RETAINED_COUNT = 8
+SEGMENTS = 8
+SEGMENT_BYTES = 1_000
+"""Of the record in it."""
+
+RETAINED = Rig(QUICK_CLUSTER, retained, Several, shared=True)
+"""To let the oldest segments of each go, once."""
+
+FIVE = several_partitions("five", 5, epochs=0)
+"""To move and append to."""
+
+TRIMMABLE = several_partitions("trimmable", 10, epochs=2)
+"""To trim, each once: offsets 0 to 8 in three epochs."""

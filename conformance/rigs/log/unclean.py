@@ -1,0 +1,152 @@
+"""Two replicas that lose each other: one is killed, the other takes records alone and goes, and the first is made to lead.
+
+All of it is asked of a bystander, a broker that has no replica of the partition and lives through it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.partition import NOT_YET, Partition, PartitionData, new_partition
+from fixtures.cluster import Topology
+from fixtures.cluster.config import SMALL
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.client import NotOffered
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.topics import ElectionType
+
+SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
+"""Seconds after which a silent broker is fenced."""
+
+
+class Vacancy(NamedTuple):
+    """Who was seen to lead while nobody may, for so many seconds after the heir was back, and who could without any loss."""
+
+    leaders: set[int]
+    seconds: float
+    eligible: tuple[int, ...]
+
+
+class CoupleData(msgspec.Struct, frozen=True):
+    """A partition, and the names of the brokers: its first leader, the other replica, and the one without a replica."""
+
+    partition: PartitionData
+    first: str
+    second: str
+    bystander: str
+
+
+class Couple(Partition):
+    """A partition on two brokers, `first` of which leads in the beginning."""
+
+    def __init__(self, bench: Bench, data: CoupleData) -> None:
+        super().__init__(bench, data.partition)
+        self.first, self.second, self.bystander = data.first, data.second, data.bystander
+
+    def node(self, name: str) -> NodeClient:
+        return self.bench.node(name)
+
+    def seen(self) -> PartitionMetadata:
+        """The partition as the bystander has it."""
+        return self.state(self.bystander)
+
+    # --- who is there
+
+    def leave_alone(self, survivor: str) -> PartitionMetadata:
+        """Kill the other replica; the state once the survivor is the ISR."""
+        [other] = {self.first, self.second} - {survivor}
+        self.bench.kill(other, role="follower")
+        id = self.bench.id_of(survivor)
+
+        def alone() -> PartitionMetadata | None:
+            state = self.seen()
+            return state if (state.leader, state.isr) == (id, (id,)) else None
+
+        return self.bench.eventually(alone, f"{survivor} alone in the ISR of {self.name}")
+
+    def lose_leader(self, leader: str) -> None:
+        """Kill the only replica in the ISR, and wait until nobody leads."""
+        self.bench.kill(leader, role="leader")
+        self.bench.eventually(lambda: self.seen().leader == -1, f"nobody leading {self.name}")
+
+    def come_back(self, name: str) -> None:
+        """Start a replica that lags, and wait until the cluster counts it as alive."""
+        self.bench.start(name)
+        self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced")
+
+    def _is_listed(self, name: str) -> bool:
+        return self.bench.id_of(name) in {b.node_id for b in self.node(self.bystander).metadata([]).brokers}
+
+    def vacancy(self, within: float) -> Vacancy:
+        """Watch for so many seconds who leads."""
+        began, leaders = self.bench.now().seconds, set[int]()
+
+        def over() -> bool:
+            leaders.add(self.seen().leader)
+            return self.bench.now().seconds - began >= within
+
+        self.bench.eventually(over, "the end of the vacancy", within=within + 10.0, every=0.1)
+        return Vacancy(leaders, self.bench.now().seconds - began, self._eligible())
+
+    def _eligible(self) -> tuple[int, ...]:
+        """Eligible leader replicas (KIP-966): whoever is among them is elected without any loss. None before 3.8."""
+        try:
+            [topic] = self.node(self.bystander).describe_topic_partitions([self.name]).topics
+        except NotOffered:
+            return ()
+        return topic.partition(self.index).eligible_leader_replicas or ()
+
+    # --- the election
+
+    def elect(self, heir: str) -> PartitionMetadata:
+        """An unclean election of the only replica that lives; the state once it acts as the leader."""
+        before = self.seen()
+        self.bench.tape.fault("unclean-election", "inject", role="leader", node=heir)
+        self.bench.eventually(self._elected, f"an unclean election of {heir}", every=0.1)
+        after = self.acts_as_leader(heir)
+        detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
+        self.bench.tape.fault("unclean-election", "witness", role="leader", node=heir, detail=detail)
+        return after
+
+    def _elected(self) -> bool:
+        """Refusals pass: the heir may still be fenced."""
+        answer = self.node(self.bystander).elect_leaders([(self.name, self.index)], ElectionType.UNCLEAN)
+        said = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
+        return said <= {Error.ELECTION_NOT_NEEDED}
+
+    def acts_as_leader(self, name: str) -> PartitionMetadata:
+        """The state once this broker leads, serves at that epoch, and all that it has is committed."""
+        return self.bench.eventually(lambda: self._acts(self.bench.id_of(name)), f"{name} leading {self.name}")
+
+    def _acts(self, id: int) -> PartitionMetadata | None:
+        state = self.seen()
+        if state.leader != id:
+            return None
+        try:
+            answer = self.bench.node(id).fetch(self.topic, self.index, 0, current_leader_epoch=state.leader_epoch)
+            end = self.bench.node(id).list_offsets(self.name, self.index, replica_id=-2).offset
+        except WireError:
+            return None
+        return None if answer.error in NOT_YET or answer.high_watermark != end else state
+
+
+def couple_led_by(bench: Bench, first: str) -> CoupleData:
+    """One replica is enough for acks=all."""
+    bystander, second = (name for name in bench.brokers if name != first)
+    made = new_partition(bench, (bench.id_of(first), bench.id_of(second)), min_insync_replicas="1")
+    return CoupleData(made.data, first, second, bystander)
+
+
+def couple_on(topology: Topology) -> Rig[CoupleData, Couple]:
+    def couple(bench: Bench) -> CoupleData:
+        return couple_led_by(bench, bench.brokers[-1])
+
+    return Rig(topology, couple, Couple)
+
+
+COUPLE = couple_on(QUICK_CLUSTER)

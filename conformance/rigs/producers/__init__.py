@@ -1,0 +1,1 @@
+"""Rigs of idempotent and transactional producers."""

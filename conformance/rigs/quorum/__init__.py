@@ -1,0 +1,1 @@
+"""Rigs of the metadata quorum."""

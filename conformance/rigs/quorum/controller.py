@@ -1,0 +1,60 @@
+"""What the active controller knows of brokers and partitions, and what leaders ask of it."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from conformance.core.bench import Bench
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.controller import IsrChange
+
+MANY_CHANGES = 1000
+
+
+class Controller:
+    """The active controller, asked for anew each time. `broker` is one that is up for the whole example."""
+
+    def __init__(self, bench: Bench, broker: str) -> None:
+        self.bench = bench
+        self.broker = broker
+
+    def client(self) -> NodeClient:
+        return self.bench.node(self.bench.eventually(self._leader, "an active controller"), controller=True)
+
+    def _leader(self) -> int | None:
+        quorum = self.bench.node(self.broker).describe_quorum()
+        return quorum.leader_id if quorum.error is Error.NONE and quorum.leader_id >= 0 else None
+
+    def broker_epochs(self) -> dict[int, int]:
+        """By broker id the epoch of its last registration."""
+        quorum = self.bench.node(self.broker).describe_quorum()
+        epochs = self.bench.node(quorum.leader_id, controller=True).broker_registrations(quorum.leader_epoch).epochs
+        if missing := [name for name in self.bench.brokers if self.bench.id_of(name) not in epochs]:
+            raise KitError(f"__cluster_metadata holds no registration of {missing}; it names {epochs}")
+        return epochs
+
+    def isr_as_it_is(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
+        """The request of the partition's leader that changes nothing: all its epochs are the controller's.
+
+        A leader learns the partition epoch from the metadata log. Here the controller tells it: it accepts no other.
+        """
+        change = IsrChange(
+            topic=topic,
+            partition=state.partition,
+            broker_id=state.leader,
+            broker_epoch=broker_epoch,
+            leader_epoch=state.leader_epoch,
+            partition_epoch=0,
+            isr=state.isr,
+        )
+        controller = self.client()
+        for guess in range(MANY_CHANGES):
+            answer = controller.alter_partition(replace(change, partition_epoch=guess))
+            if answer.error is Error.NONE:
+                return replace(change, partition_epoch=answer.partition_epoch)
+            if answer.error is not Error.INVALID_UPDATE_VERSION:
+                break
+        raise KitError(f"the controller does not accept the ISR that {topic.name} has: {answer}, asked {change}")

@@ -1,0 +1,361 @@
+"""One real voter of three. The kit plays the others: candidate, leader or silent peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import FROZEN_VOTER
+from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of
+from fixtures.cluster import Peers, Received
+from fixtures.cluster.config import peer_host, peer_port
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import METADATA_TOPIC, Listener
+from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from fixtures.wire.quorum import METADATA, VOTER_KEYS_FROM, RaftAnswer, VoteAnswer
+from fixtures.wire.records import Batch, NewBatch, batch, batches
+
+SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
+PEERS = FROZEN_VOTER.scripted
+OUTSIDER = 9
+"""An id that is not in the voter set."""
+
+ENDPOINTS_FROM = 17
+"""The version of Fetch from which a raft answer names the leader's address (KIP-853)."""
+
+SOON = 10.0
+"""Seconds in which a node surely sends what it has no reason to wait with."""
+
+REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout.ms", "2000"))
+"""Milliseconds after which the voter gives up a request that nobody answers."""
+
+ANSWERS = 3
+"""How often a fetch that is repeated is answered again."""
+
+NO_OP = b"\x01\x14\x00\x00"
+"""A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
+
+RECORDS = 5
+"""In each of the two epochs that follow the first metadata of its log."""
+
+
+class LogEnd(NamedTuple):
+    """The epoch of a log's last record, and the offset after it."""
+
+    epoch: int
+    offset: int
+
+
+class FrozenData(msgspec.Struct, frozen=True):
+    cluster_id: str
+
+
+class Frozen:
+    """The real voter. Nothing moves but by what a check sends, so any state can be looked at in peace."""
+
+    def __init__(self, bench: Bench, data: FrozenData) -> None:
+        self.bench = bench
+        self.cluster_id = data.cluster_id
+        [self.name] = bench.controllers
+        self.id = bench.id_of(self.name)
+        self.peers = bench.peers
+        self._open: Received | None = None
+        """The last fetch that was returned and is not answered yet: it keeps the node from sending another."""
+        self.peers.recall()
+
+    @property
+    def client(self) -> NodeClient:
+        return self.bench.node(self.name, controller=True)
+
+    def version(self, api: str, older: int = 0, at_least: int = 0) -> int:
+        return max(self.bench.column.ranges[f"controller.{api}"] - older, at_least)
+
+    @property
+    def pre_votes(self) -> bool:
+        """Whether an election starts with a pre-vote (KIP-996)."""
+        return self.version("Vote") >= 2
+
+    # --- what it says and holds
+
+    def says(self) -> LeaderAndEpoch:
+        """Leader and epoch, asked by a Vote with LastOffset -1, which is refused before any state is touched."""
+        answer = self.client.vote(
+            PEERS[0], 0, last_offset=-1, last_offset_epoch=0, cluster_id=self.cluster_id, version=0
+        )
+        return of(answer)
+
+    def stored(self) -> Stored:
+        return msgspec.json.decode(self.bench.read_file(self.name, QUORUM_STATE).text, type=Stored)
+
+    def next_epoch(self, ahead: int = 1) -> int:
+        return self.says().leader_epoch + ahead
+
+    # --- asking it
+
+    def vote(self, candidate: int, epoch: int, log: LogEnd, **more: Any) -> VoteAnswer:
+        more.setdefault("cluster_id", self.cluster_id)
+        return self.client.vote(candidate, epoch, last_offset=log.offset, last_offset_epoch=log.epoch, **more)
+
+    def begin(self, leader: int, epoch: int, *, version: int | None = None, **more: Any) -> RaftAnswer:
+        version = self.version("BeginQuorumEpoch") if version is None else version
+        more.setdefault("cluster_id", self.cluster_id)
+        return self.client.begin_quorum_epoch(
+            leader, epoch, leader_endpoints=endpoints(leader, version), version=version, **more
+        )
+
+    def end(self, leader: int, epoch: int, successors: list[int], *, version: int | None = None) -> RaftAnswer:
+        version = self.version("EndQuorumEpoch") if version is None else version
+        return self.client.end_quorum_epoch(
+            leader, epoch, cluster_id=self.cluster_id, successors=successors,
+            leader_endpoints=endpoints(leader, version), version=version,
+        )  # fmt: skip
+
+    def fetch_as(self, replica: int, epoch: int, log: LogEnd) -> FetchedPartition:
+        """Fetch in its epoch as a replica whose log ends there."""
+        return self.client.fetch(
+            METADATA, 0, log.offset, current_leader_epoch=epoch, last_fetched_epoch=log.epoch, replica_id=replica,
+            cluster_id=self.cluster_id,
+        )  # fmt: skip
+
+    # --- bringing it into a state
+
+    def follow(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
+        """Make it follow a peer in a later epoch; returns its first fetch, which waits for an answer."""
+        epoch = self.next_epoch(ahead)
+        answer = self.begin(leader, epoch)
+        if answer.error is not Error.NONE or of(answer) != LeaderAndEpoch(leader, epoch):
+            raise KitError(f"{self.name} would not follow {leader} in epoch {epoch}: {answer}")
+        fetch = self.fetch_in(epoch, leader)
+        if fetch is None:
+            raise KitError(f"{self.name} did not fetch from {leader} in epoch {epoch} within {SOON:g} s")
+        return fetch
+
+    def fetch_in(self, epoch: int, leader: int) -> Received | None:
+        """The node's next fetch of this epoch from a leader.
+
+        A node has one request open to a peer, so all others that come are answered, in a way that it no longer heeds.
+        """
+        while (asked := self._open or self.peers.receive(within=SOON)) is not None:
+            self._open = None
+            if asked.api == "Fetch" and asked.peer == leader and epoch_of(asked) == epoch:
+                self._open = asked
+                return asked
+            self._dismiss(asked)
+        return None
+
+    def _dismiss(self, asked: Received) -> None:
+        if asked.api == "Fetch":
+            self.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=LeaderAndEpoch(-1, epoch_of(asked)))
+        elif asked.api == "Vote":
+            _answer_vote(self.peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
+        else:
+            said = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
+            _answer_raft(self.peers, asked, {"error_code": Error.NONE, **plain(said)}, said.leader_id)
+
+    def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
+        """Make it ask for votes, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
+        epoch = epoch_of(self.follow(leader, ahead))
+        self.end(leader, epoch, [self.id])
+        return self.asked_for_vote(epoch)
+
+    def vote_after(self, epoch: int, *, pre_vote: bool | None = None, within: float = SOON) -> Received | None:
+        """The next Vote that it sends in this epoch or later; `pre_vote` says of which kind.
+
+        The fetches that it sends its leader meanwhile wait for ever, as at a leader that has resigned.
+        """
+        until = self.bench.now().seconds + within
+        while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
+            if asked.api == "Vote" and candidate_epoch(asked) >= epoch:
+                if pre_vote in (None, asked.partition.get("pre_vote", False)):
+                    return asked
+            elif asked.api != "Fetch" or epoch_of(asked) < epoch:
+                self._dismiss(asked)
+        return None
+
+    def asked_for_vote(self, epoch: int, *, pre_vote: bool | None = None) -> Received:
+        """As `vote_after`; KitError if there is none."""
+        asked = self.vote_after(epoch, pre_vote=pre_vote)
+        if asked is None:
+            raise KitError(f"{self.name} did not ask for votes after epoch {epoch} within {SOON:g} s")
+        return asked
+
+    def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
+        """Make it a candidate; returns its Vote, which nobody has answered yet."""
+        asked = self.stand(leader, ahead)
+        if asked.partition.get("pre_vote"):
+            self.grant(asked)
+            asked = self.asked_for_vote(candidate_epoch(asked) + 1, pre_vote=False)
+        return asked
+
+    def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
+        """Make it the leader of a later epoch, by one peer's vote, after another leader; returns the epoch."""
+        asked = self.candidate(leader, ahead)
+        epoch = candidate_epoch(asked)
+        self.grant(asked)
+        self.bench.eventually(lambda: self.says() == LeaderAndEpoch(self.id, epoch), f"{self.name} leading {epoch}")
+        return epoch
+
+    def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
+        """Serve records to a fetch; returns the fetch that follows."""
+        records = b"".join(one.encoded() for one in batches)
+        following = self._moved_on(
+            fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
+        )
+        if following is None:
+            raise KitError(f"{self.name} did not go on fetching from {fetch.peer} within {SOON:g} s")
+        return following
+
+    def diverge(self, fetch: Received, diverging: EpochAndOffset) -> Received | None:
+        """Answer that its log diverges; returns the fetch that follows."""
+        return self._moved_on(fetch, lambda asked: self.serve(asked, diverging=diverging))
+
+    def _moved_on(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
+        """The fetch that follows an answer which moves the log's end.
+
+        A node that gave up on its fetch before the answer was there never heard it, and repeats the fetch. So does one that
+        doesn't heed the answer, but that one does it however often it is answered.
+        """
+        following: Received | None = fetch
+        for _ in range(ANSWERS):
+            if following is None or log_end_of(following) != log_end_of(fetch):
+                break
+            answer(following)
+            following = self.fetch_in(epoch_of(fetch), fetch.peer)
+        return following
+
+    def log_on_disk(self) -> tuple[Batch, ...]:
+        """The batches of its log, which has one segment only."""
+        return batches(self.bench.read_file(self.name, SEGMENT).content)
+
+    def log_end(self) -> LogEnd:
+        """Where its log ends, as it tells a new leader."""
+        return log_end_of(self.follow())
+
+    # --- answering it
+
+    def grant(self, asked: Received) -> None:
+        """Give it the vote, or the pre-vote, that it asks for."""
+        grant(self.peers, asked)
+
+    def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
+        """Answer its Vote with a later epoch, and that epoch's leader if it has one."""
+        _answer_vote(self.peers, asked, current, error=Error.FENCED_LEADER_EPOCH)
+
+    def serve(
+        self,
+        fetch: Received,
+        *,
+        records: bytes = b"",
+        error: Error = Error.NONE,
+        leader: LeaderAndEpoch | None = None,
+        high_watermark: int = -1,
+        diverging: EpochAndOffset | None = None,
+    ) -> bool:
+        """Answer a fetch; False if the voter has given it up. A high watermark of -1 is unknown; one that falls would end it."""
+        current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
+        answer: dict[str, Any] = {
+            "partition_index": 0,
+            "error_code": error,
+            "high_watermark": high_watermark,
+            "log_start_offset": 0,
+            "current_leader": plain(current),
+            "records": records,
+        }
+        if diverging is not None:
+            answer["diverging_epoch"] = {"epoch": diverging.epoch, "end_offset": diverging.end_offset}
+        nodes = address(current.leader_id) if fetch.version >= ENDPOINTS_FROM else {}
+        self._open = None
+        return self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
+
+
+def grant(peers: Peers, asked: Received) -> None:
+    """Give the vote, or the pre-vote, that was asked of a peer."""
+    _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
+
+
+def _answer_vote(
+    peers: Peers, asked: Received, current: LeaderAndEpoch, *, granted: bool = False, error: Error = Error.NONE
+) -> None:
+    answer = {"error_code": error, "vote_granted": granted, **plain(current)}
+    _answer_raft(peers, asked, answer, current.leader_id)
+
+
+def _answer_raft(peers: Peers, asked: Received, answer: dict[str, Any], leader: int) -> None:
+    topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0, **answer}]}]
+    nodes = address(leader) if asked.version >= VOTER_KEYS_FROM else {}
+    peers.reply(asked, {"topics": topics, **nodes})
+
+
+def plain(leader: LeaderAndEpoch) -> dict[str, int]:
+    return {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
+
+
+def address(peer: int) -> dict[str, Any]:
+    """The node endpoints of an answer that names a peer as leader."""
+    if peer not in PEERS:
+        return {}
+    return {"node_endpoints": [{"node_id": peer, "host": peer_host(peer), "port": peer_port(peer)}]}
+
+
+def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
+    """The leader endpoints that a request of this version carries for a peer of the kit's; else none."""
+    if version < VOTER_KEYS_FROM or peer not in PEERS:
+        return ()
+    return (Listener(LISTENER, peer_host(peer), peer_port(peer)),)
+
+
+def epoch_of(fetch: Received) -> int:
+    epoch: int = fetch.partition["current_leader_epoch"]
+    return epoch
+
+
+def log_end_of(fetch: Received) -> LogEnd:
+    return LogEnd(fetch.partition["last_fetched_epoch"], fetch.partition["fetch_offset"])
+
+
+def candidate_epoch(asked: Received) -> int:
+    """KIP-996 calls the candidate the replica."""
+    partition = asked.partition
+    epoch: int = partition["replica_epoch"] if "replica_epoch" in partition else partition["candidate_epoch"]
+    return epoch
+
+
+def no_ops(count: int, offset: int, epoch: int) -> NewBatch:
+    """A batch of records that mean nothing to a controller."""
+    return batch(*[NO_OP] * count, base_offset=offset, leader_epoch=epoch, timestamp=1)
+
+
+def prepare_frozen(bench: Bench) -> FrozenData:
+    """Give the voter a log: a first leader's records, committed, then those of two epochs with gaps between."""
+    frozen = Frozen(bench, FrozenData(cluster_id_of(bench)))
+    start = _first_records(frozen)
+    fetch = frozen.follow(ahead=5)
+    epoch = epoch_of(fetch)
+    older, newer = no_ops(RECORDS, start, epoch - 4), no_ops(RECORDS, start + RECORDS, epoch - 2)
+    end = log_end_of(frozen.feed(fetch, older, newer))
+    if end != LogEnd(epoch - 2, start + 2 * RECORDS):
+        raise KitError(f"{frozen.name} did not take the log that it was given from {start} on: it ends at {end}")
+    return FrozenData(frozen.cluster_id)
+
+
+def _first_records(frozen: Frozen) -> int:
+    """Let it lead until it has written and committed its first metadata; returns its log end."""
+    epoch = frozen.lead()
+
+    def committed() -> int | None:
+        described = frozen.client.describe_quorum()
+        [end] = [v.log_end_offset for v in described.current_voters if v.replica_id == frozen.id]
+        frozen.fetch_as(PEERS[0], epoch, LogEnd(epoch, end))
+        return end if described.high_watermark > 1 else None
+
+    frozen.bench.eventually(committed, f"the first metadata of {frozen.name}")
+    return frozen.log_end().offset
+
+
+FROZEN = Rig(FROZEN_VOTER, prepare_frozen, Frozen, shared=True)
+"""A voter that waits for what it is sent. Each example goes to later epochs than the last."""

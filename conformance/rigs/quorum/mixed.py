@@ -1,0 +1,112 @@
+"""Three real voters of five. The kit plays the other two, so that after a failover nothing moves but with its help."""
+
+from __future__ import annotations
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import MIXED_QUORUM
+from conformance.rigs.quorum.frozen import LogEnd, grant
+from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
+from fixtures.cluster import Received
+from fixtures.wire.cluster import QuorumAnswer
+from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from fixtures.wire.quorum import METADATA
+
+OFTEN = 0.1
+
+SNAPSHOT_WITHIN = 8.0
+"""Seconds in which the leader has a snapshot of a later epoch; from 4.4 on the one of the bootstrap is its earliest."""
+
+
+class Mixed(Quorum):
+    """The real voters and their observer. `controllers` are those that live."""
+
+    def __init__(self, bench: Bench, data: QuorumData) -> None:
+        super().__init__(bench, data)
+        self.peers = bench.peers
+        [self.observer] = bench.brokers
+
+    def lose_leader(self, voter: int) -> LeaderAndEpoch:
+        """Kill the leader; one of the other two is elected with the vote of a peer. That leader and its epoch."""
+        killed = self.one("leader")
+        self.controllers = self.followers()
+        self.bench.kill(killed, role="active controller")
+        return self.bench.eventually(lambda: self._elected(voter), f"a successor of {killed}")
+
+    def _elected(self, voter: int) -> LeaderAndEpoch | None:
+        asked = self.peers.receive("Vote", peer=voter, within=OFTEN)
+        if asked is not None:
+            grant(self.peers, asked)
+        first, *others = (self.says(name) for name in self.controllers)
+        live = {self.bench.id_of(name) for name in self.controllers}
+        return first if first.leader_id in live and others == [first] else None
+
+    def start_of(self, led: LeaderAndEpoch) -> LogEnd:
+        """Where the log of the former epochs ends, and that of the leader's begins."""
+
+        def entered() -> LogEnd | None:
+            former, own = self.epochs()[-2:]
+            return LogEnd(former.epoch, own.start) if own.epoch == led.leader_epoch else None
+
+        return self.bench.eventually(entered, f"epoch {led.leader_epoch} in the log of its leader")
+
+    def describe(self, led: LeaderAndEpoch) -> QuorumAnswer:
+        return self.client(self.bench.name_of(led.leader_id)).describe_quorum()
+
+    def has_snapshot(self) -> bool:
+        """Does a log that ends in epoch 0 get a snapshot named in time?"""
+        led = self.settled()
+        return self.bench.settles(
+            lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
+            "a snapshot after epoch 0",
+            SNAPSHOT_WITHIN,
+        )
+
+    def snapshot(self) -> EpochAndOffset | None:
+        """One that the leader names: to a log that ends in epoch 0, or (newer releases) to an empty one. None if not in time."""
+        led, found = self.settled(), list[EpochAndOffset]()
+
+        def named() -> bool:
+            answers = [self.fetch_as(-1, led, log) for log in (LogEnd(0, 1), LogEnd(0, 0))]
+            found.extend(answer.snapshot_id for answer in answers if answer.snapshot_id is not None)
+            return bool(found)
+
+        return found[0] if self.bench.settles(named, "a snapshot", SNAPSHOT_WITHIN) else None
+
+    def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
+        """Fetch from the leader as a replica whose log ends there."""
+        return self.client(self.bench.name_of(led.leader_id)).fetch(
+            METADATA, 0, log.offset, current_leader_epoch=led.leader_epoch, last_fetched_epoch=log.epoch,
+            replica_id=replica, cluster_id=self.cluster_id,
+        )  # fmt: skip
+
+    def fetch_of_observer(self, since: float, within: float) -> Received | None:
+        """The first fetch of the broker that came to a peer after that second; None if none did in time."""
+        id, until = self.bench.id_of(self.observer), since + within
+        while (asked := self.peers.receive("Fetch", within=until - self.bench.now().seconds)) is not None:
+            if asked.at > since and fetcher(asked) == id:
+                return asked
+        return None
+
+
+def fetcher(fetch: Received) -> int:
+    """The replica id of a fetch; from version 15 on it is in ReplicaState (KIP-903)."""
+    state = fetch.body.get("replica_state")
+    id: int = state["replica_id"] if state else fetch.body["replica_id"]
+    return id
+
+
+def prepare_mixed(bench: Bench) -> QuorumData:
+    """All three agree on a leader that commits."""
+    data = QuorumData(cluster_id_of(bench))
+    mixed = Mixed(bench, data)
+
+    def whole() -> bool:
+        led = mixed.settled()
+        return mixed.describe(led).high_watermark >= 0
+
+    bench.eventually(whole, "a leader of the quorum that commits")
+    return data
+
+
+MIXED = Rig(MIXED_QUORUM, prepare_mixed, Mixed)

@@ -1,0 +1,238 @@
+"""The metadata quorum of a running cluster, asked without harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from conformance.core.bench import Bench, Moment
+from conformance.core.checks import Rig
+from conformance.core.topologies import CONTROLLERS
+from fixtures.cluster.config import CONTROLLER_PORT
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import Listener, QuorumAnswer
+from fixtures.wire.log import LeaderAndEpoch
+from fixtures.wire.quorum import RaftAnswer
+
+A = TypeVar("A")
+
+Role = Literal["leader", "follower"]
+
+QUORUM_STATE = "__cluster_metadata-0/quorum-state"
+EPOCHS = "__cluster_metadata-0/leader-epoch-checkpoint"
+LISTENER = "CONTROLLER"
+
+OLD_EPOCHS = 4
+"""A shared quorum is in a higher epoch than this, so that so many older ones can be named."""
+
+GHOSTS = range(7000, 8000)
+"""Ids under which probes fetch as an observer that does not exist; a leader lists it for five minutes."""
+
+FAR = 1 << 40
+"""An offset beyond the end of any log of the kit."""
+
+TRIES = 3
+
+
+class Stored(msgspec.Struct, frozen=True, rename="camel"):
+    """quorum-state, as far as both of its versions have it."""
+
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+
+    @property
+    def leader(self) -> LeaderAndEpoch:
+        return LeaderAndEpoch(self.leader_id, self.leader_epoch)
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """Whom a controller says it follows, in which epoch, and what it has stored (None if its disk was not read)."""
+
+    says: LeaderAndEpoch
+    stored: Stored | None
+
+
+class Tried(NamedTuple, Generic[A]):
+    """An answer, and the condition of the controller before and after it."""
+
+    before: Condition
+    answer: A
+    after: Condition
+
+    @property
+    def unchanged(self) -> bool:
+        return self.before == self.after
+
+    @property
+    def leader(self) -> LeaderAndEpoch:
+        """What the answer has to name: leader and epoch of before, from disk where that was read."""
+        return self.before.stored.leader if self.before.stored else self.before.says
+
+
+class EpochStart(msgspec.Struct, frozen=True):
+    """A line of leader-epoch-checkpoint."""
+
+    epoch: int
+    start: int
+
+
+class QuorumData(msgspec.Struct, frozen=True):
+    cluster_id: str
+
+
+class Quorum:
+    """The controllers, by name or role. Roles are asked for anew each time, since leaders move."""
+
+    def __init__(self, bench: Bench, data: QuorumData) -> None:
+        self.bench = bench
+        self.cluster_id = data.cluster_id
+        self.controllers = bench.controllers
+
+    def client(self, name: str, purpose: str = "") -> NodeClient:
+        return self.bench.node(name, controller=True, purpose=purpose)
+
+    # --- what it says
+
+    def says(self, name: str) -> LeaderAndEpoch:
+        """Leader and epoch as the controller has them; -1 for a leader that it does not know.
+
+        A Vote with LastOffset -1 is refused before any state is touched, and its answer carries both.
+        """
+        answer = self.client(name).vote(
+            self.peer_of(name), 0, last_offset=-1, last_offset_epoch=0, cluster_id=self.cluster_id, version=0
+        )
+        return of(answer)
+
+    def settled(self) -> LeaderAndEpoch:
+        """The leader and epoch on which all controllers agree."""
+
+        def agreed() -> LeaderAndEpoch | None:
+            said = {self.says(name) for name in self.controllers}
+            first = said.pop()
+            return first if not said and first.leader_id >= 0 else None
+
+        return self.bench.eventually(agreed, "all controllers naming one leader and epoch")
+
+    def stored(self, name: str) -> Stored:
+        file = self.bench.read_file(name, QUORUM_STATE)
+        return msgspec.json.decode(file.text, type=Stored)
+
+    def condition(self, name: str, disk: bool = True) -> Condition:
+        """What the controller has stored, and then says."""
+        stored = self.stored(name) if disk else None
+        return Condition(self.says(name), stored)
+
+    def epochs(self) -> list[EpochStart]:
+        """Where the epochs of the leader's log start, as its disk has it."""
+        lines = self.bench.read_file(self.one("leader"), EPOCHS).text.split("\n")[2:]
+        return [EpochStart(*map(int, line.split())) for line in lines if line]
+
+    def described(self) -> QuorumAnswer:
+        """The leader's own answer to DescribeQuorum."""
+        return self.client(self.one("leader")).describe_quorum()
+
+    # --- who is who
+
+    def one(self, role: Role) -> str:
+        leader = self.bench.name_of(self.settled().leader_id)
+        return leader if role == "leader" else self.followers()[0]
+
+    def followers(self) -> list[str]:
+        leader = self.settled().leader_id
+        return [name for name in self.controllers if self.bench.id_of(name) != leader]
+
+    def any(self, number: int) -> str:
+        return self.controllers[number % len(self.controllers)]
+
+    def peer_of(self, name: str) -> int:
+        """The id of another voter."""
+        return next(self.bench.id_of(other) for other in self.controllers if other != name)
+
+    def address(self, id: int) -> tuple[str, int]:
+        return self.bench.name_of(id), CONTROLLER_PORT
+
+    def endpoints(self, id: int, version: int) -> tuple[Listener, ...]:
+        """The leader endpoints that a request of this version carries for a voter."""
+        return (Listener(LISTENER, *self.address(id)),) if version >= 1 else ()
+
+    def version(self, api: str, older: int = 0, at_least: int = 0) -> int:
+        """The newest version of a raft API that the controllers declare, or some versions `older`."""
+        return max(self.bench.column.ranges[f"controller.{api}"] - older, at_least)
+
+    # --- trying
+
+    def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
+        """Ask when the quorum is settled; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
+
+        An election of its own accord would look like an effect of the request, so a try after which the node says
+        something else is repeated: what happens in each of three tries is the request's doing.
+        """
+        tried: Tried[A] | None = None
+        for _ in range(TRIES):
+            settled = self.settled()
+            before = self.condition(name, disk)
+            if before.says == settled:
+                tried = Tried(before, ask(settled), self.condition(name, disk))
+                if tried.after.says == settled:
+                    return tried
+        if tried is None:
+            raise KitError(f"{name} and the other controllers did not agree on a leader in any of {TRIES} tries")
+        return tried
+
+
+def of(answer: RaftAnswer) -> LeaderAndEpoch:
+    return LeaderAndEpoch(answer.leader_id, answer.leader_epoch)
+
+
+def took(began: Moment, ended: Moment) -> float:
+    """Milliseconds between two moments."""
+    return (ended.seconds - began.seconds) * 1000
+
+
+def cluster_id_of(bench: Bench) -> str:
+    """The id that a controller's disk was formatted with."""
+    lines = bench.read_file(bench.controllers[0], "meta.properties").text.splitlines()
+    return next(line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id="))
+
+
+def skipped_epochs(log: list[EpochStart]) -> list[int]:
+    """Epochs between the first and the last of a log in which nothing was written: those of elections that nobody won."""
+    known = {line.epoch for line in log}
+    return [epoch for epoch in range(log[0].epoch, log[-1].epoch) if epoch not in known]
+
+
+def prepare_quorum(bench: Bench) -> QuorumData:
+    """A settled quorum with a few epochs behind it, some of which left no record in the log."""
+    quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
+    before = quorum.settled()
+    if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
+        _raise_epoch(quorum, before)
+    bench.eventually(lambda: _serves(quorum), "the quorum's leader having a high watermark that brokers can ask for")
+    return QuorumData(quorum.cluster_id)
+
+
+def _raise_epoch(quorum: Quorum, before: LeaderAndEpoch) -> None:
+    """A candidate with an empty log, which nobody elects, makes the leader give up its epoch for a later one."""
+    leader = quorum.bench.name_of(before.leader_id)
+    epoch = before.leader_epoch + OLD_EPOCHS
+    quorum.client(leader).vote(
+        quorum.peer_of(leader), epoch, last_offset=0, last_offset_epoch=0, cluster_id=quorum.cluster_id, version=0
+    )
+    quorum.bench.eventually(lambda: quorum.settled().leader_epoch >= epoch, f"an election after epoch {epoch}")
+
+
+def _serves(quorum: Quorum) -> bool:
+    own = quorum.described()
+    asked = [quorum.bench.node(broker).describe_quorum() for broker in quorum.bench.brokers]
+    in_log = quorum.epochs()[-1].epoch == own.leader_epoch
+    return in_log and all(
+        a.error is Error.NONE and a.high_watermark >= 0 and a.leader_id == own.leader_id for a in asked
+    )
+
+
+QUORUM = Rig(CONTROLLERS, prepare_quorum, Quorum, shared=True)
+"""A settled quorum of three, for requests that change nothing."""

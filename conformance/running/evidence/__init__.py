@@ -1,0 +1,1 @@
+"""The evidence folder of a violation."""

@@ -1,0 +1,145 @@
+"""The evidence folder of a violation: enough for a bug report. What could not be collected is said in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from conformance.running.evidence.on_disk import read_out
+from conformance.running.evidence.report import report, said_again
+from history.events import History
+from history.observations import Observation
+from history.shards import Column
+from history.taken import places, taken
+
+if TYPE_CHECKING:
+    from fixtures.cluster import KRaftCluster
+
+BEFORE = 2.0
+"""Seconds of logs and frames from before the example: clocks of nodes and kit, and what was under way."""
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--replay` reads: the check and the row it broke, and a probe's case and inputs or a machine's steps."""
+
+    check: str
+    column: Column
+    requirement: str = ""
+    case: str = ""
+    inputs: dict[str, Any] = {}
+    steps: list[dict[str, Any]] = []
+
+
+class Replays(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a violation afterwards: seen again in so many of its replays, with which schedule."""
+
+    seen: int = 0
+    tries: int = 0
+    note: str = ""
+    schedule: list[dict[str, Any]] = []
+
+
+def write_evidence(
+    out: Path, cluster: KRaftCluster, column: Column, history: History, observation: Observation, seconds: float
+) -> str:
+    """Write `evidence/<row>/<example>/` of an example that began so many seconds ago; returns its path relative to `out`."""
+    relative = Path("evidence") / observation.requirement / history.example.example
+    folder = out / relative
+    folder.mkdir(parents=True, exist_ok=True)
+    replay = _command(column, folder)
+    (folder / "replay.txt").write_text(replay + "\n")
+    _write_json(folder / "schedule.json", schedule_of(column, history, observation.requirement))
+    (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
+    collected = _Collected(folder, cluster, time.time() - seconds - BEFORE)
+    collected.all(places(history, observation.events))
+    text = report(column, history, observation, replay, collected.lacking, collected.on_disk)
+    (folder / "report.md").write_text(text)
+    return str(relative)
+
+
+def conclude(folder: Path, replays: Replays) -> None:
+    """Say in the report what shrinking and replays showed; a schedule that did not show it again is kept beside it."""
+    counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
+    path = folder / "report.md"
+    path.write_text(said_again(path.read_text(), counted + replays.note))
+    if replays.tries and not replays.seen:
+        whole = msgspec.json.decode((folder / "schedule.json").read_bytes(), type=Schedule)
+        _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))
+
+
+def schedule_of(column: Column, history: History, requirement: str = "") -> Schedule:
+    example = history.example
+    return Schedule(
+        check=example.check,
+        column=column,
+        requirement=requirement,
+        case=example.case,
+        inputs=example.inputs,
+        steps=[step.step for step in taken(history)],
+    )
+
+
+def _command(column: Column, folder: Path) -> str:
+    image = f"--kafka-image {column.image}" if column.label != column.version else f"--kafka-version {column.version}"
+    return f"./kit pytest {image} --replay {folder / 'schedule.json'}"
+
+
+class _Collected:
+    """What nodes and wire have to say of the time since then."""
+
+    def __init__(self, folder: Path, cluster: KRaftCluster, since: float) -> None:
+        self.lacking: list[str] = []
+        self.on_disk = ""
+        self._folder = folder
+        self._cluster = cluster
+        self._since = since
+
+    def all(self, partitions: Collection[str]) -> None:
+        self._tried("the transcript", self._transcript)
+        for name in self._cluster.nodes:
+            self._tried(f"the log of {name}", partial(self._log, name))
+        if partitions:
+            self._tried("the disks", partial(self._disks, partitions))
+        else:
+            self.lacking.append("the disks: the events name no partition")
+
+    def _tried(self, what: str, do: Callable[[], object]) -> None:
+        """Evidence of a cluster that is in trouble may be incomplete; a violation is filed all the same, and says so."""
+        try:
+            do()
+        except Exception as trouble:  # whatever the engine says: what else there is must not be lost for it
+            self.lacking.append(
+                f"{what}: {type(trouble).__name__}: {str(trouble).splitlines()[0] if str(trouble) else ''}"
+            )
+
+    def _transcript(self) -> None:
+        transcript, begins = self._cluster.transcript, int(self._since * 1e9)
+        lines = [msgspec.json.encode(one) + b"\n" for one in transcript.entries() if one.time_ns >= begins]
+        (self._folder / "transcript.jsonl").write_bytes(b"".join(lines))
+        if transcript.forgotten_ns > begins:
+            gone = transcript.forgotten_ns / 1e9 - self._since - BEFORE
+            self.lacking.append(f"the frames of the first {gone:.0f} s: a transcript holds only so many")
+
+    def _log(self, name: str) -> None:
+        folder = self._folder / "logs"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.log").write_text(self._cluster.nodes[name].logs(since=self._since))
+
+    def _disks(self, partitions: Collection[str]) -> None:
+        told, lacking = read_out(self._cluster, self._folder / "disk", sorted(partitions))
+        self.on_disk = "\n".join(told)
+        self.lacking += lacking
+
+
+def _lines(history: History) -> list[bytes]:
+    lines = [history.example, *history.events, *([history.end] if history.end else [])]
+    return [msgspec.json.encode(line) + b"\n" for line in lines]
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2))

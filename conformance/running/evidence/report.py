@@ -1,0 +1,142 @@
+"""report.md of a violation: what a Kafka committer needs to see it, and to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.catalogue import shipped
+from conformance.core.machines import MACHINES
+from history.events import History, Note
+from history.observations import Observation
+from history.shards import Column
+from history.taken import REST_NOTE, Taken, in_words, places, taken
+from history.telling import Telling, leader_of
+
+MOST_LINES = 40
+"""Of one step, or before what shows the violation where there are no steps."""
+SEEN_AGAIN = "Seen again: "
+"""How the line begins that says what replays showed; it is known only after the report is written."""
+
+
+def report(
+    column: Column, history: History, observation: Observation, replay: str, lacking: Sequence[str], disk: str
+) -> str:
+    """`lacking` says what could not be collected; `disk` is what the replicas hold, in words."""
+    parts = [
+        _head(column, history, observation),
+        _seen(history, observation),
+        _course(history, observation),
+        ["## What is on disk", "", *(["```", disk, "```"] if disk else ["Nothing was read."]), ""],
+        _files(replay, lacking),
+    ]
+    return "\n".join(line for part in parts for line in part)
+
+
+def _head(column: Column, history: History, observation: Observation) -> list[str]:
+    row = shipped()[observation.requirement]
+    label = f" ({observation.label})" if observation.label else ""
+    return [
+        f"# {row.id}: {row.title}{label}",
+        "",
+        f"Kafka {column.version} ({column.image}, {column.image_id})",
+        "",
+        f"> {row.statement.strip()}",
+        "",
+        f"Source: KIP-{row.kip}, {row.section} (level {row.level}). Case: {observation.case}. "
+        f"Check: {history.example.check}, example {history.example.example}.",
+        "",
+        f"{SEEN_AGAIN}not replayed yet.",
+        "",
+    ]
+
+
+def _seen(history: History, observation: Observation) -> list[str]:
+    telling = Telling(history, shown=observation.events)
+    lines = [line for n in sorted(observation.events) for line in telling.lines(n, n + 1)]
+    inputs = [f"Inputs: `{observation.inputs}`", ""] if observation.inputs not in ("", "{}") else []
+    shown = ["Shown by:", "", "```", *lines, "```", ""] if lines else []
+    return ["## What was seen", "", *inputs, "```", observation.detail, "```", "", *shown]
+
+
+# --- what happened
+
+
+def _course(history: History, observation: Observation) -> list[str]:
+    """The steps of a machine with what happened in each, or all of it for a probe.
+
+    Names of topics and groups are told without the example's, which they all carry.
+    """
+    example = history.example.example
+    about = ", ".join(f"`{name}`" for name in sorted(places(history, observation.events)))
+    note = f"Times are seconds since the example began; names are told without `-{example}`."
+    told = [line.replace(f"-{example}", "") for line in _told(history, observation)]
+    return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *told]
+
+
+def _told(history: History, observation: Observation) -> Iterator[str]:
+    partitions = sorted(places(history, observation.events))
+    telling = Telling(history, partitions, observation.events)
+    steps = taken(history)
+    if not steps:
+        yield from _block(telling.lines())
+        return
+    yield from ("Before the first step:", "", *_block(telling.lines(0, steps[0].begin)))
+    for step in steps:
+        yield from _step(history, step, partitions)
+        yield from _block(telling.lines(step.begin, step.end))
+    yield from _rest(history, telling)
+
+
+def _step(history: History, step: Taken, partitions: Sequence[str]) -> list[str]:
+    leads = [f"{name}: {told}" for name in partitions if (told := leader_of(history, name, step.begin))]
+    now = f" ({'; '.join(leads)})" if leads else ""
+    explained = described(history.example.check).get(step.kind, "")
+    return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
+
+
+def _rest(history: History, telling: Telling) -> list[str]:
+    begins = [e.n for e in history.events if isinstance(e, Note) and e.text == REST_NOTE]
+    return ["**At rest**", "", *_block(telling.lines(begins[0]))] if begins else []
+
+
+def _block(lines: Sequence[str]) -> list[str]:
+    """The last lines before what shows the violation are worth most; what is left out is said."""
+    if not lines:
+        return []
+    shown = [number for number, line in enumerate(lines) if line.startswith("->")]
+    end = max(MOST_LINES, (shown[-1] if shown else 0) + 5)
+    kept = lines[max(0, end - MOST_LINES) : end]
+    left_out = len(lines) - len(kept)
+    return ["```", *kept, *([f"({left_out} more lines: see history.jsonl)"] if left_out else []), "```", ""]
+
+
+def described(check: str) -> dict[str, str]:
+    """What each kind of step of a machine does, by the first paragraph of its docstring."""
+    machine = MACHINES.get(check)
+    docs = {kind.__struct_config__.tag: kind.__doc__ or "" for kind in machine.step_types} if machine else {}
+    return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}
+
+
+def _files(replay: str, lacking: Sequence[str]) -> list[str]:
+    lost = ["Not collected:", "", *(f"- {line}" for line in lacking), ""] if lacking else []
+    return [
+        "## How to see it again",
+        "",
+        f"    {replay}",
+        "",
+        "## Files",
+        "",
+        "- `schedule.json`: what `--replay` runs",
+        "- `history.jsonl`: every request, answer and fault, in order",
+        "- `transcript.jsonl`: the frames of that time, in bytes and decoded",
+        "- `logs/`: what each node logged from the beginning of the example on",
+        "- `disk/`: each broker's segments and leader-epoch-checkpoint of the partition, and its checkpoint files",
+        "",
+        *lost,
+    ]
+
+
+def said_again(text: str, said: str) -> str:
+    """The report with what replays showed."""
+    lines = text.splitlines()
+    return "\n".join([f"{SEEN_AGAIN}{said}" if line.startswith(SEEN_AGAIN) else line for line in lines]) + "\n"

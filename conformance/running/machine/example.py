@@ -1,0 +1,172 @@
+"""One example of a machine on the cluster, from the first step to the judges, who look at it while it runs."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from conformance.catalogue import Facts
+from conformance.core.evaluate import applicable
+from conformance.core.machines import Executor, MachineCheck
+from conformance.running.lab import Lab, Standing, with_reason
+from fixtures.errors import KitError
+from history.events import End, History
+from history.observations import Observation
+from history.taken import REST_NOTE, STEP_NOTE, note_of
+
+SUSPICION_NOTE = "suspicion"
+"""The note after the step at which a judge saw a violation; no further step was taken then."""
+JUDGING_SHARE, JUDGING_SECONDS = 0.2, 1.0
+"""Of an example's time, and beside it, that judging may take while it runs; beyond, steps pass unjudged for a while."""
+
+Stops = Callable[[Observation], bool]
+"""Whether an example has shown enough, once this violation is suspected."""
+
+
+class Suspicion(msgspec.Struct, frozen=True):
+    """What a judge made of the history after so many steps. Only the whole history decides."""
+
+    observation: Observation
+    after: int
+
+
+class Played(msgspec.Struct, kw_only=True):
+    """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced.
+
+    `news` are violations, one of each row that no example of the check had broken before; `evidence` is by row.
+    """
+
+    standing: Standing
+    steps: list[Any]
+    history: History
+    observations: list[Observation]
+    suspicion: Suspicion | None
+    trouble: str
+    replaced: str
+    seconds: float
+    news: list[Observation] = []
+    evidence: dict[str, str] = {}
+
+    @property
+    def violations(self) -> list[Observation]:
+        return [o for o in self.observations if o.result == "violated"]
+
+    @property
+    def explained(self) -> str:
+        """Which suspicion the whole history did not bear out; empty when there was none."""
+        suspicion = self.suspicion
+        if suspicion is None or any(o.requirement == suspicion.observation.requirement for o in self.violations):
+            return ""
+        said = suspicion.observation
+        return (
+            f"suspected after step {suspicion.after}, and explained by what came then: {said.requirement} {said.detail}"
+        )
+
+
+class LiveExample:
+    """Takes steps until a violation is suspected at which it `stops`; the rest of them is skipped.
+
+    `rests` is whether the end is read out by the executor when nothing was suspected, `hurries` whether it is left out when
+    something was: a shrinker's runs need no more than that everything is healed.
+    """
+
+    def __init__(
+        self,
+        check: MachineCheck,
+        lab: Lab,
+        standing: Standing,
+        stops: Stops,
+        *,
+        rests: bool = True,
+        hurries: bool = False,
+    ) -> None:
+        self._check = check
+        self._lab = lab
+        self._standing = standing
+        self._stops = stops
+        self._rests = rests
+        self._hurries = hurries
+        self._began = time.monotonic()
+        self._judging = 0.0
+        self._steps: list[Any] = []
+        self._suspicion: Suspicion | None = None
+        self._trouble = ""
+        self._tape = lab.tape(check.id, standing)
+        self._bench = lab.bench(self._tape, standing)
+        self._executor: Executor | None = None
+
+    def step(self, step: Any) -> None:
+        """Take one step; after trouble of the kit, or with a suspicion, the rest of the example is skipped."""
+        if self._suspicion is not None:
+            return
+        self._guarded(self._ready)
+        if not self._trouble:
+            self._steps.append(step)
+            self._tape.note(STEP_NOTE, note_of(step))
+            before = len(self._tape.events)
+            self._guarded(lambda: self._ready().step(step))
+            if len(self._tape.events) > before:
+                self._look()
+
+    def finish(self) -> Played:
+        """Rest, heal and judge."""
+        if self._rests and not (self._hurries and self._suspicion is not None):
+            self._guarded(self._rest)
+        replaced = self._lab.healed(self._bench, self._tape, troubled=bool(self._trouble))
+        trouble = with_reason(self._trouble, replaced)
+        self._bench.close()
+        history = self._tape.end(
+            End(example=self._tape.example.example, outcome="error" if trouble else "judged", detail=trouble)
+        )
+        return Played(
+            standing=self._standing,
+            steps=self._steps,
+            history=history,
+            # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
+            observations=self._judged(history),
+            suspicion=self._suspicion,
+            trouble=trouble,
+            replaced=replaced,
+            seconds=time.monotonic() - self._began,
+        )
+
+    def _rest(self) -> None:
+        executor = self._ready()
+        self._tape.note(REST_NOTE)
+        executor.rest()
+
+    def _ready(self) -> Executor:
+        if self._executor is None:
+            self._executor = self._check.executor(self._bench)
+        return self._executor
+
+    def _guarded(self, do: Callable[[], object]) -> None:
+        if self._trouble:
+            return
+        try:
+            do()
+        except KitError as error:
+            self._trouble = f"{type(error).__name__}: {error}"
+        except Exception:  # a bug of the executor: what it has recorded is judged all the same
+            self._trouble = traceback.format_exc()
+
+    # --- judging
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        if self._judging > JUDGING_SECONDS + JUDGING_SHARE * (began - self._began):
+            return
+        history = History(example=self._tape.example, events=list(self._tape.events))
+        seen = next((o for o in self._judged(history) if o.result == "violated" and self._stops(o)), None)
+        if seen is not None:
+            self._suspicion = Suspicion(seen, len(self._steps))
+            self._tape.note(SUSPICION_NOTE, {"requirement": seen.requirement, "detail": seen.detail})
+        self._judging += time.monotonic() - began
+
+    def _judged(self, history: History) -> list[Observation]:
+        column = self._standing.column
+        return applicable(self._check.judge(history), Facts(version=column.version, ranges=column.ranges))

@@ -1,0 +1,93 @@
+"""A broker's disk is damaged just where it was said, by the word of the disk itself; the tape of it needs no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Check, Said, held_if
+from conformance.core.evaluate import evaluate
+from conformance.rigs.log.crashes import PAIR, Crashing
+from conformance.running.lab import Lab
+from conformance.running.settings import Settings
+from fixtures.errors import KitError
+from fixtures.images import obtain
+from fixtures.runs import Run
+from fixtures.tape import StoredTape
+from history.events import End, Fault, History
+from history.store import read_histories
+
+pytestmark = pytest.mark.docker
+
+EPOCHS = b"0\n2\n0 0\n1 2\n"
+
+
+def refused(do: object) -> bool:
+    try:
+        do()  # type: ignore[operator]
+    except KitError as error:
+        return "while it is down" in str(error)
+    return False
+
+
+def damages(partition: Crashing) -> Generator[Said, None, None]:
+    """A tail is cut, an epoch file replaced and removed, a directory removed; then the broker returns and copies all of it."""
+    follower, leader = partition.replicas
+    written = partition.acknowledged(b"one", b"two", b"three")
+    disk, case = partition.disk(follower), "consumer"
+    yield held_if(refused(disk.lose_epochs), case=case, detail="a running broker keeps its files")
+    partition.kill(follower)
+    cut, held = disk.cut(2), disk.holds()
+    yield held_if((cut.before, cut.after, held.log_end) == (3, 2, 2), cut, case=case)
+    put, epochs = disk.put_epochs(EPOCHS), disk.holds().epochs or ()
+    yield held_if(put.before and [(e.epoch, e.start_offset) for e in epochs] == [(0, 0), (1, 2)], put, case=case)
+    gone = disk.lose_epochs()
+    yield held_if(gone.before and not gone.after and disk.holds().epochs is None, gone, case=case)
+    removed = disk.lose()
+    yield held_if(removed.before and not removed.after, removed, case=case)
+    word = partition.bench.word(partition.bench.controllers[0], partition.topic, 0)
+    yield held_if(word.leader == leader and leader in word.isr, word, case=case)
+    partition.start(follower)
+    partition.until(lambda: partition.in_sync(leader, follower, leader), "both in sync")
+    read = partition.read(follower)
+    yield held_if(all(one.kept_in(read) for one in written), read, case=case)
+
+
+CHECK = Check(("KIP320-FETCH-02",), PAIR, ("consumer",), 1, False, {}, damages)
+
+
+@pytest.fixture(scope="module")
+def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[History, Lab]]:
+    out: Path = tmp_path_factory.mktemp("out")
+    lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain("4.3.1")})
+    standing = lab.standing("4.3.1", PAIR.topology)
+    tape = lab.tape(CHECK.id, standing)
+    bench = lab.bench(tape, standing)
+    outcome = evaluate(CHECK, bench, {}, {})
+    assert outcome.detail == ""
+    assert [one.result for one in outcome.observations] == ["held"] * 7
+    assert lab.healed(bench, tape) == ""
+    bench.close()
+    tape.end(End(example=tape.example.example, outcome=outcome.end))
+    [history] = read_histories(out / lab.history_path)
+    yield history, lab
+    lab.close()
+
+
+def test_damage_is_told_as_a_fault_with_its_witness(recorded: tuple[History, Lab]) -> None:
+    told = [(e.fault, e.phase, e.node) for e in recorded[0].events if isinstance(e, Fault) and "partition" in e.detail]
+    kinds = ["cut-tail-above", "old-epoch-checkpoint", "remove-epoch-checkpoint", "wipe-disk"]
+    seen = [(fault, phase) for fault, phase, _ in told]
+    assert [kind for kind, phase in seen if phase == "witness"] == kinds
+    assert len({node for *_, node in told}) == 1
+
+
+def test_the_tape_needs_no_cluster(recorded: tuple[History, Lab]) -> None:
+    history, lab = recorded
+    column = lab.standing("4.3.1", PAIR.topology).column
+    again = evaluate(CHECK, Bench(StoredTape(history), column, Bench.members_of(history.example.members), None), {}, {})
+    assert again.detail == ""
+    assert [one.result for one in again.observations] == ["held"] * 7

@@ -1,0 +1,105 @@
+"""Checks with faults on real brokers: what they leave is healed, what stays broken costs the cluster, no history needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Body, Check, Rig, Said, held_if
+from conformance.core.evaluate import Outcome, evaluate
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition
+from conformance.running import lab as lab_module
+from conformance.running.lab import REPLACED_NOTE, Lab
+from conformance.running.probes import ProbeRun
+from conformance.running.settings import Settings
+from fixtures.engine import connect
+from fixtures.errors import KitError
+from fixtures.faults.lab import LAB
+from fixtures.faults.process import Kill, PausePastFencing
+from fixtures.images import obtain
+from fixtures.runs import Run
+from fixtures.tape import StoredTape
+from history.shards import CheckLine, ExampleLine, read_shards
+from history.store import read_histories
+
+pytestmark = pytest.mark.docker
+
+
+def prepared(bench: Bench) -> PartitionData:
+    return new_partition(bench, min_insync_replicas="1").data
+
+
+RIG: Rig[PartitionData, Partition] = Rig(LAB, prepared, Partition)
+
+
+def leaves_a_follower_dead(partition: Partition) -> Generator[Said, None, None]:
+    """A frozen leader is succeeded; then the check ends while a follower is down."""
+    before, bench = partition.whole(), partition.bench
+    faults = bench.faults(partition.topic)
+    with faults.under(PausePastFencing()) as frozen:
+        after = partition.settled([name for name in bench.brokers if name not in frozen.nodes])
+    faults.inject(Kill(role="follower"))
+    yield held_if(after.leader_epoch > before.leader_epoch, before, after)
+
+
+broken: list[str] = []
+
+
+def freezes_a_broker_once(partition: Partition) -> Generator[Said, None, None]:
+    """The first example does so behind the kit's back."""
+    state = partition.whole()
+    if not broken:
+        broken.append(partition.bench.brokers[0])
+        partition.bench._live().node(broken[0]).pause()
+        raise KitError("a broker does not answer any more")
+    yield held_if(state.leader >= 0, state)
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    with Run.begin() as run:
+        yield run
+        assert run.end(connect()) == []
+
+
+class Checked:
+    """A check that ran in a lab of its own, and what it left on disk."""
+
+    def __init__(self, body: Body, run: Run, out: Path) -> None:
+        self.check = Check(("KIP320-FETCH-02",), RIG, ("consumer",), 1, True, {}, body)
+        lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain("4.3.1")})
+        ProbeRun(self.check, lab, "4.3.1").run()
+        lab.close()
+        [self.shard] = read_shards(out / "shards")
+        self.histories = list(read_histories(out / lab.history_path))
+        self.examples = [line for line in self.shard.lines if isinstance(line, ExampleLine)]
+        [self.line] = [line for line in self.shard.lines if isinstance(line, CheckLine)]
+
+    def again(self, number: int) -> Outcome:
+        """Without a cluster."""
+        history, header = self.histories[number], self.shard.header
+        assert header is not None
+        bench = Bench(StoredTape(history), header.column, Bench.members_of(history.example.members), None)
+        return evaluate(self.check, bench, {}, history.example.context)
+
+
+def test_what_a_check_leaves_broken_is_healed_and_its_history_needs_no_cluster(run: Run, tmp_path: Path) -> None:
+    done = Checked(leaves_a_follower_dead, run, tmp_path)
+    assert [example.outcome for example in done.examples] == ["judged"] * 3, done.line
+    assert {name: count.healed for name, count in done.examples[0].faults.items()} == {
+        "kill": 1,
+        "pause-past-fencing": 1,
+    }
+    assert (done.line.outcome, done.line.detail) == ("done", "")
+    outcome = done.again(0)
+    assert (outcome.end, [observation.result for observation in outcome.observations]) == ("judged", ["held"])
+
+
+def test_a_cluster_that_stays_broken_is_replaced(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab_module, "READY_AGAIN_WITHIN", 3.0)
+    done = Checked(freezes_a_broker_once, run, tmp_path)
+    assert [example.outcome for example in done.examples] == ["error", "judged", "judged"], done.line
+    assert f"{REPLACED_NOTE}: KitError: {broken[0]} is paused" in done.line.detail

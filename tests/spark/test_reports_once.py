@@ -1,0 +1,64 @@
+"""Each line of shards counts once, and only lines of doubtful shards are compared with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from conformance.catalogue import shipped
+from reports.once import once
+from reports.read import parse
+from reports.session import session
+from reports.validate import classify, count, summarise
+from tests.support.sample_shards import ShardBuilder
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with session("local[2]", small=True) as started:
+        yield started
+
+
+def _shard(name: str) -> list[str]:
+    built = ShardBuilder(name).satisfy(shipped()["KIP320-FETCH-02"]).finish()
+    return [line.decode().rstrip("\n") for line in built.text()]
+
+
+def _lines(spark: SparkSession, texts: Sequence[str]) -> DataFrame:
+    return classify(parse(spark.createDataFrame([(text,) for text in texts], "text string")))
+
+
+WHOLE = _shard("whole")
+CUT = _shard("cut")[:-2]
+TORN = [*_shard("torn"), '{"type":"observation","shard":"torn","n":3,"req', "no line at all", "no line at all"]
+TWICE = [*_shard("twice"), *_shard("twice")]
+SWAPPED = [*_shard("swapped")[:3], _shard("swapped")[2], *_shard("swapped")[4:]]
+"""As many lines as numbers, of which one is there twice and another is not."""
+FALSE = [*_shard("false"), _shard("false")[1].replace('"held"', '"recorded"')]
+LATE = _shard("late")[1:]
+
+
+def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None:
+    texts = [*WHOLE, *CUT, *TORN, *TWICE, *SWAPPED, *FALSE, *LATE]
+    lines = _lines(spark, texts)
+    with once(lines) as found:
+        assert found.doubtful == ["", "false", "late", "swapped", "torn", "twice"]
+        assert sorted(row.text for row in found.lines.collect()) == sorted(set(texts))
+        summed = summarise(found.counts, found.few, found.several).collect()
+    every = _lines(spark, sorted(set(texts)))
+    assert sorted(map(str, summed)) == sorted(map(str, summarise(count(every), every, every).collect()))
+    numbers = {row.shard: (row.lines, row.numbers) for row in summed}
+    assert numbers["false"] == (len(FALSE), len(FALSE) - 1)
+    assert numbers["swapped"] == (len(SWAPPED) - 1, len(SWAPPED) - 1)
+
+
+def test_whole_shards_are_taken_as_they_are(spark: SparkSession) -> None:
+    lines = _lines(spark, [*WHOLE, *CUT])
+    with once(lines) as found:
+        assert (found.doubtful, found.lines) == ([], lines)
+        assert lines.is_cached
+    assert not lines.is_cached

@@ -1,0 +1,107 @@
+"""A lab in memory: its clusters boot at once, and answer and break as a test says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Check
+from conformance.core.faulting import Faults
+from conformance.core.machines import MachineCheck
+from conformance.running.lab import Lab, Standing
+from conformance.running.machine.explorer import MachineRun
+from conformance.running.probes import ProbeRun
+from conformance.running.settings import Profile, Settings
+from fixtures.cluster import Topology
+from fixtures.errors import KitError
+from fixtures.images import Image
+from fixtures.runs import Run
+from fixtures.tape import LiveTape
+from history.events import History
+from history.shards import Column, Shard, read_shard
+from history.store import read_histories
+from tests.support.declared import facts_of
+from tests.support.fake_cluster import FakeCluster
+from tests.support.fake_faults import FakeScene
+
+COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
+
+
+def faults_on(tape: LiveTape) -> Faults:
+    return Faults(tape, FakeScene())  # type: ignore[arg-type]  # all of a scene that an injector asks for
+
+
+class FakeWatch:
+    def __init__(self, lacks: list[str]) -> None:
+        self.lacks = lacks
+        self.asked = 0
+
+    def lacking(self) -> list[str]:
+        self.asked += 1
+        return self.lacks
+
+    def close(self) -> None:
+        pass
+
+
+IMAGE = Image(
+    reference="some", id="some", version="4.3.1", label="4.3.1", class_path=(), kafka_opts=(), clients_jar=Path(), cds=None
+)  # fmt: skip
+
+
+class FakeBench(Bench):
+    """Its faults meet a scene in memory."""
+
+    def faults(self, *_: Any, **__: Any) -> Faults:
+        self._faults.append(faults_on(self.tape))  # type: ignore[arg-type]
+        return self._faults[-1]
+
+    def close(self) -> None:
+        self._faults.clear()
+        super().close()
+
+
+class FakeLab(Lab):
+    """Boots clusters in memory, as many as `boots` has; the entries are what each of them lacks after an example."""
+
+    def __init__(self, out: Path, run: Run, boots: list[list[str]], profile: Profile) -> None:
+        super().__init__(Settings(versions=[], out=str(out), profile=profile), run, "gw0", {"4.3.1": IMAGE})
+        self.booted: list[FakeCluster] = []
+        self.watches: list[FakeWatch] = []
+        self._boots = iter(boots)
+
+    def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
+        lacks = next(self._boots, None)
+        if lacks is None:
+            raise KitError("no cluster came up")
+        self.booted.append(FakeCluster(*range(100)))
+        self.watches.append(FakeWatch(lacks))
+        return Standing(cluster=self.booted[-1], watch=self.watches[-1], column=COLUMN)
+
+    def bench(self, tape: LiveTape, standing: Standing) -> Bench:
+        return FakeBench(tape, COLUMN, standing.cluster.members(), standing.cluster, standing.clients)
+
+
+class Play:
+    """Runs a check in a lab in memory; then what is in the shard and the history."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+
+    def __call__(
+        self, check: Check | MachineCheck, boots: list[list[str]], profile: Profile = "smoke"
+    ) -> tuple[FakeLab, Shard, list[History]]:
+        with Run.begin() as run:
+            lab = FakeLab(self._out, run, boots, profile)
+            self.run = (
+                MachineRun(check, lab, "4.3.1") if isinstance(check, MachineCheck) else ProbeRun(check, lab, "4.3.1")
+            )
+            self.run.run()
+            lab.close()
+        [shard] = (self._out / "shards").glob("*.jsonl")
+        return lab, read_shard(shard), list(read_histories(self._out / lab.history_path))
+
+
+def of(shard: Shard, kind: type[Any]) -> list[Any]:
+    return [line for line in shard.lines if isinstance(line, kind)]

@@ -1,0 +1,88 @@
+"""A leg without pytest or a broker: takes a leg's options, and brings and ends with what FAKE_LEGS says for its column.
+
+FAKE_LEGS is JSON, from a column to words: `satisfied`, `other-satisfied`, `violated`, `error`, `nothing` and `cut` (no
+footer) say what is in its shard; `no-shard` that there is none; `wrong`, `trouble`, `killed` and `waits` how it ends. What a
+leg was given is appended to `calls.jsonl` beside its output folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+from conformance.catalogue import shipped
+from tests.support.sample_shards import ShardBuilder, all_checks
+
+ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-03"
+CODES = {"violated": 1, "wrong": 2, "error": 3, "trouble": 3, "nothing": 3, "no-shard": 3}
+
+
+def main() -> int:
+    asked = _parser().parse_known_args()[0]
+    label = asked.kafka_version or asked.kafka_image or asked.kafka_home
+    words = json.loads(os.environ.get("FAKE_LEGS", "{}")).get(label, ["satisfied"])
+    if asked.collect_only:
+        print("what is wrong with it")
+        return 2 if "refused" in words else 0
+    with (asked.conformance_out.parent / "calls.jsonl").open("a") as calls:
+        calls.write(json.dumps([label, sys.argv[1:]]) + "\n")
+    if "no-shard" not in words:
+        _shard(asked, asked.conformance_run, label, words)
+    if "killed" in words:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "waits" in words:
+        return _waited(asked.conformance_out / "waiting" / label)
+    return next((CODES[word] for word in words if word in CODES), 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for option in ("--kafka-version", "--kafka-image", "--kafka-home", "--conformance-run"):
+        parser.add_argument(option, default="")
+    parser.add_argument("--conformance-out", type=Path, default=Path("out"))
+    parser.add_argument("--conformance-seed", type=int, default=7)
+    parser.add_argument("--collect-only", action="store_true")
+    return parser
+
+
+def _shard(asked: argparse.Namespace, run: str, label: str, words: list[str]) -> None:
+    version = label if re.fullmatch(r"[\d.]+", label) else "4.3.1"
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", label)
+    shard = ShardBuilder(
+        f"{run}-gw0-{slug}", version, label=label, run=run, checks=all_checks(), seed=asked.conformance_seed
+    )
+    if "satisfied" in words:
+        shard.satisfy(shipped()[ROW])
+    if "other-satisfied" in words:
+        shard.satisfy(shipped()[OTHER])
+    if "violated" in words:
+        shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated", evidence=f"evidence/{OTHER}/{run}-1").end_check(
+            OTHER
+        )
+        (asked.conformance_out / "evidence" / OTHER / f"{run}-1").mkdir(parents=True)
+    if "error" in words:
+        shard.end_check(ROW, outcome="error", detail="no cluster")
+    if "cut" not in words:
+        shard.finish()
+    shard.write(asked.conformance_out / "shards")
+
+
+def _waited(waiting: Path) -> int:
+    """Until it is interrupted, as pytest is; what is there when it waits is for a test to see."""
+    waiting.parent.mkdir(exist_ok=True)
+    try:
+        waiting.write_text(str(os.getpid()))
+        signal.pause()
+    except KeyboardInterrupt:
+        waiting.with_name(f"{waiting.name}.cleared-up").touch()
+        return 130
+    raise AssertionError("no signal but an interruption was to come")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Matrices for the tests of what is shown, built without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.catalogue import shipped
+from conformance.catalogue.deviations import Deviation
+from history.shards import encode_line
+from reports.intake import Intake, ShardSummary, take_in
+from reports.matrix import Cell, Matrix, Pooled, build
+from tests.support.sample_shards import ShardBuilder, all_checks
+
+ROW = "KIP320-FETCH-02"
+"""A row of kind probe whose cases need nothing but Fetch."""
+
+
+def intake(*versions: str, complete: bool = True, **header: Any) -> Intake:
+    facts = {"checks": all_checks()} | header
+    summaries = [
+        ShardSummary(
+            shard=f"s-{version}",
+            lines=2,
+            bad=0,
+            numbers=2,
+            first=0,
+            last=1,
+            footer=1 if complete else None,
+            header=encode_line(ShardBuilder(f"s-{version}", version, **facts).lines[0]).decode(),
+        )
+        for version in versions
+    ]
+    return take_in(summaries, shipped())
+
+
+def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
+    """A line of the table of cases, at a probe's floor unless told otherwise."""
+    given = {"held": 5, "violated": 0, "recorded": 0, "inputs": 3, "examples": 5, "wavering": False} | counts
+    return {"kafka_version": version, "requirement": row, "case": case, **given}
+
+
+def all_cases(version: str, row: str = ROW, **counts: Any) -> list[dict[str, Any]]:
+    return [case(version, each.id, row, **counts) for each in shipped()[row].cases]
+
+
+def checks(version: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
+    return {"kafka_version": version, "requirement": row, "ran": 1, "errors": 0, "trouble": None} | counts
+
+
+def violation(version: str, row: str = ROW, **said: Any) -> dict[str, Any]:
+    given = {
+        "case": shipped()[row].cases[0].id, "label": "", "detail": "was answered NONE", "check": "c", "example": "e",
+        "history": "histories/r/w.jsonl.zst", "events": [1, 2], "evidence": "evidence/x/1", "times": 1, "place": 1,
+    } | said  # fmt: skip
+    return {"kafka_version": version, "requirement": row, **given}
+
+
+def matrix(pooled: Pooled, *versions: str, deviations: list[Deviation] | None = None, **header: Any) -> Matrix:
+    return build(shipped(), intake(*versions, **header), pooled, deviations or [])
+
+
+def cell(found: Matrix, version: str, row: str = ROW) -> Cell:
+    return next(c for c in found.cells if (c.kafka_version, c.requirement) == (version, row))

@@ -1,0 +1,55 @@
+"""The output directory of a run, as workers leave it: histories that judges can be asked about, and shards that say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.histories import history
+from conformance.cli import rejudge
+from conformance.running.shard_writer import ShardWriter
+from history.events import End, History
+from history.shards import SCHEMA, Column
+from history.store import HistoryWriter
+from tests.support.sample_shards import RANGES
+
+MACHINE = "kip101.log_machine.LogMachine"
+COLUMNS = [Column(label=v, version=v, image=v, image_id=v, ranges=RANGES) for v in ("3.9.2", "4.3.1")]
+RUN = "260101-000000-abcd"
+EXAMPLES = 17
+
+
+def write_run(out: Path) -> Path:
+    """One worker with most examples, on two columns; small ones; one that was killed within an example."""
+    _worker(out, "gw0", [_example(f"gw0-{n}", COLUMNS[n % 2], n) for n in range(12)])
+    for small in range(1, 4):
+        _worker(out, f"gw{small}", [_example(f"gw{small}-0", COLUMNS[small % 2], 100 + small)])
+    open_at_its_end = _example("gw4-1", COLUMNS[0], 105)
+    open_at_its_end.end = None
+    _worker(out, "gw4", [_example("gw4-0", COLUMNS[0], 104), open_at_its_end])
+    return out
+
+
+def _example(name: str, column: Column, seed: int) -> History:
+    made = history(name, 150, seed)
+    made.example = msgspec.structs.replace(made.example, check=MACHINE, column=column.label)
+    made.end = End(example=name, outcome="judged")
+    return made
+
+
+def _worker(out: Path, worker: str, examples: list[History]) -> None:
+    """Histories of one worker, and a shard for each column of what the judges say of them."""
+    with HistoryWriter(out / "histories" / RUN / f"{worker}.jsonl.zst") as writer:
+        for one in examples:
+            for line in (one.example, *one.events, *([one.end] if one.end else [])):
+                writer.write(line)
+    for column in COLUMNS:
+        shard = ShardWriter(
+            out / "shards", f"{worker}-{column.label}", column, schema=SCHEMA, kit="0", run=RUN, worker=worker,
+            topology="t", profile="quick", seed=1, rows={}, checks={},
+        )  # fmt: skip
+        for one in examples:
+            for said in rejudge.rejudge(one, column) if one.example.column == column.label else ():
+                shard.observation(**msgspec.structs.asdict(said), check=MACHINE)
+        shard.close()

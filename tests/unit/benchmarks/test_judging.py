@@ -1,0 +1,57 @@
+"""The benchmark of judging: made up histories are told as recorded ones are, and honest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.histories import history
+from benchmarks.judging import made_up, measure, stored, table
+from conformance.judging.judge import judge_all
+from conformance.judging.log.judges import LOG_JUDGES
+from history.events import End
+from history.store import HistoryWriter
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def test_made_up_histories_are_honest_and_give_most_judges_something_to_judge() -> None:
+    found = [o for events in (3_000, 20_000) for o in judge_all(LOG_JUDGES, history("h", events, 0))]
+    assert {o.requirement for o in found if o.result != "held"} == set()
+    assert len({o.requirement for o in found}) >= 12
+
+
+def test_they_have_as_many_events_as_asked_for() -> None:
+    events = [len(one.events) for one in made_up(10_000, 2_000)]
+    assert len(events) == 5
+    assert all(2_000 <= count < 2_400 for count in events)
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    assert history("h", 500, 7) == history("h", 500, 7) != history("h", 500, 8)
+
+
+def test_the_table_tells_total_and_shares(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judging", "--events", "2000", "--example-events", "1000"]) == 0
+    out = capsys.readouterr().out
+    assert "s a million" in out.splitlines()[0]
+    assert "| KIP101-INV-01 one_record_per_offset_and_epoch |" in out
+
+
+def test_stored_histories_are_judged_again_and_again(tmp_path: Path) -> None:
+    told = history("h", 400, 1)
+    with HistoryWriter(tmp_path / "histories" / "gw0.jsonl.zst") as writer:
+        for line in (told.example, *told.events, End(example="h", outcome="judged")):
+            writer.write(line)
+    measured = measure(stored(tmp_path, 1_000), silent)
+    assert (measured.examples, measured.events) == (3, 3 * len(told.events))
+    assert "violations" in table(measured)
+
+
+def test_without_histories_it_says_what_to_give(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judging", "--histories", str(tmp_path)]) == 2
+    assert "give the --conformance-out of a run" in capsys.readouterr().err

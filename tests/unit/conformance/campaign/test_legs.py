@@ -1,0 +1,329 @@
+"""`./kit matrix` over fake legs: what is run, what is gone on with, what is put aside, and the code at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.campaign.plan import legs_for, new_plan, read_plan, write_plan
+from conformance.catalogue import shipped
+from conformance.cli.matrix import matrix
+from fixtures.errors import WrongUse
+from fixtures.runs import Run, new_id
+from fixtures.waiting import eventually
+from history.shards import read_shards
+from tests.support.fake_leg import OTHER
+
+FAKE = (sys.executable, "-m", "tests.support.fake_leg")
+ROOT = Path(__file__).parents[4]
+ALL_COLUMNS = ("3.8.1", "3.9.2", "4.3.1")
+
+
+class Kit:
+    """`./kit matrix` in this process, with fake legs, no engine and a merge that only says what it was given."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.out = folder / "out"
+        self.merged: list[tuple[Path, list[str]]] = []
+        self.prepared: list[str] = []
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *options: str, versions: Sequence[str] = ALL_COLUMNS, **legs: list[str]) -> int:
+        """`legs` names columns as `v3_9_2`."""
+        named = {name.removeprefix("v").replace("_", "."): words for name, words in legs.items()}
+        self._monkeypatch.setenv("FAKE_LEGS", json.dumps(named))
+        columns = [text for version in versions for text in ("--kafka-version", version)]
+        return matrix(["--conformance-out", str(self.out), *columns, *options], self.prepared.extend, FAKE, self._merge)
+
+    def _merge(self, out: Path, options: Sequence[str]) -> int:
+        self.merged.append((out, list(options)))
+        return 0
+
+    @property
+    def calls(self) -> list[str]:
+        """The columns that were run, in the order in which they began."""
+        return [column for column, _ in self.given]
+
+    @property
+    def given(self) -> list[tuple[str, list[str]]]:
+        file = self.out.parent / "calls.jsonl"
+        return [tuple(json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
+
+    @property
+    def columns(self) -> list[str]:
+        """Of the shards that are not put aside."""
+        return sorted(s.header.column.label for s in read_shards(self.out / "shards") if s.header)
+
+    @property
+    def aside(self) -> list[str]:
+        return sorted(p.stem.partition("-gw0-")[2] for p in self.out.glob("earlier/*/shards/*.jsonl"))
+
+
+@pytest.fixture
+def kit(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
+    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.chdir(ROOT)
+    return Kit(tmp_path, monkeypatch)
+
+
+# --- what is run
+
+
+def test_each_column_has_a_leg_with_the_seed_and_the_options_of_all(kit: Kit) -> None:
+    assert kit("--conformance-profile", "quick") == 0
+    assert sorted(kit.calls) == list(ALL_COLUMNS) == kit.columns == kit.prepared
+    seeds = {options[options.index("--conformance-seed") + 1] for _, options in kit.given}
+    assert len(seeds) == 1
+    assert all("quick" in options for _, options in kit.given)
+    assert kit.merged == [(kit.out, [])]
+
+
+def test_what_the_user_gives_comes_after_what_the_run_would_choose(kit: Kit) -> None:
+    """pytest takes the last of two."""
+    kit("-n", "7", "--conformance-seed=5", versions=["4.3.1"])
+    [(_, options)] = kit.given
+    assert options.index("7") > options.index("-n")
+    assert options.index("--conformance-seed=5") > options.index("--conformance-seed")
+
+
+def test_a_seed_of_the_environment_is_left_to_the_legs(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_CONFORMANCE_CONFORMANCE_SEED", "5")
+    kit(versions=["4.3.1"])
+    assert "--conformance-seed" not in kit.given[0][1]
+
+
+def test_own_images_and_kafkas_are_columns_too(kit: Kit, tmp_path: Path) -> None:
+    assert kit("--kafka-image", "mine:1", "--kafka-home", str(tmp_path), versions=[]) == 0
+    assert sorted(kit.calls) == sorted(["mine:1", str(tmp_path)])
+    assert kit.prepared == []
+
+
+# --- what is refused, before anything is put aside
+
+
+def test_a_kafka_that_is_not_there_is_told_with_where_it_was_looked_for(kit: Kit) -> None:
+    kit()
+    with pytest.raises(WrongUse) as refused:
+        kit("--kafka-home", "build/kafka", versions=[])
+    assert str(ROOT / "build/kafka") in str(refused.value)
+    assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), [])
+
+
+def test_options_that_pytest_refuses_put_nothing_aside(kit: Kit) -> None:
+    kit()
+    with pytest.raises(WrongUse, match="what is wrong with it"):
+        kit("--requirement", "KIP320-FETSCH", v3_8_1=["refused"])
+    assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), [])
+
+
+def test_a_folder_serves_one_command_at_a_time(kit: Kit) -> None:
+    """A leg of a command that was killed may live on: what it is writing must not be put aside."""
+    plan = new_plan(legs_for(ALL_COLUMNS), [])
+    with Run.begin(new_id()) as run:
+        plan.legs[0].run = run.id
+        write_plan(kit.out, plan)
+        with pytest.raises(WrongUse, match=rf"3\.8\.1 \(run {run.id}\) is being run right now"):
+            kit()
+    assert kit() == 0
+
+
+def test_a_plan_that_is_none_is_refused(kit: Kit) -> None:
+    kit.out.mkdir()
+    (kit.out / "plan.json").write_text("{}")
+    with pytest.raises(WrongUse, match="is no plan of this kit"):
+        kit()
+
+
+# --- going on
+
+
+def test_finished_columns_are_not_run_again_and_nothing_of_the_unfinished_one_is_lost(kit: Kit) -> None:
+    assert kit(v3_9_2=["satisfied", "violated", "cut", "killed"]) == 1
+    assert kit.columns == list(ALL_COLUMNS)
+    [seed] = {shard.header.seed for shard in read_shards(kit.out / "shards") if shard.header}
+    assert kit() == 0
+    assert kit.calls[3:] == ["3.9.2"]
+    assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), ["3.9.2"])
+    assert {shard.header.seed for shard in read_shards(kit.out / "shards") if shard.header} == {seed}
+    assert {p.name for p in kit.out.glob("earlier/*/*")} == {"shards", "evidence", "logs"}
+    assert not list(kit.out.glob("evidence/*/*"))
+
+
+def test_a_run_that_ended_begins_anew(kit: Kit) -> None:
+    kit()
+    kit()
+    assert sorted(kit.calls) == sorted(ALL_COLUMNS * 2)
+    assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), list(ALL_COLUMNS))
+
+
+@pytest.mark.parametrize("other", ["options", "columns", "environment"])
+def test_another_command_begins_anew(kit: Kit, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    kit(v3_9_2=["killed"])
+    if other == "environment":
+        monkeypatch.setenv("KAFKA_CONFORMANCE_CONFORMANCE_PROFILE", "nightly")
+    options = ["--conformance-profile", "nightly"] if other == "options" else []
+    versions = ("3.9.2",) if other == "columns" else ALL_COLUMNS
+    kit(*options, versions=versions)
+    assert sorted(kit.calls[3:]) == list(versions)
+    assert (kit.columns, kit.aside) == (list(versions), list(ALL_COLUMNS))
+
+
+def test_added_columns_leave_those_that_are_there(kit: Kit) -> None:
+    kit(versions=["3.9.2"])
+    assert kit("--add", "--conformance-profile", "nightly", versions=["3.9.2", "4.3.1"]) == 0
+    assert kit.calls == ["3.9.2", "4.3.1"]
+    assert (kit.columns, kit.aside) == (["3.9.2", "4.3.1"], [])
+    plan = read_plan(kit.out)
+    assert plan is not None
+    assert [leg.name for leg in plan.legs] == ["3.9.2", "4.3.1"]
+
+
+# --- the code
+
+
+SAID: list[tuple[dict[str, list[str]], int]] = [
+    ({}, 0),
+    ({"v3_8_1": ["satisfied", "violated"]}, 1),
+    # A column with nothing satisfied is no trouble beside others that have something.
+    ({"v3_8_1": ["nothing"]}, 0),
+    ({"v3_8_1": ["nothing"], "v3_9_2": ["nothing"], "v4_3_1": ["nothing"]}, 3),
+    ({"v3_8_1": ["error"]}, 3),
+    ({"v3_8_1": ["error"], "v4_3_1": ["violated"]}, 1),
+    ({"v3_8_1": ["no-shard"]}, 3),
+    ({"v3_8_1": ["no-shard"], "v4_3_1": ["violated"]}, 1),
+    ({"v3_8_1": ["satisfied", "trouble"]}, 3),
+    ({"v3_8_1": ["satisfied", "killed"]}, 3),
+    ({"v3_8_1": ["satisfied", "killed"], "v4_3_1": ["violated"]}, 1),
+    ({"v3_8_1": ["wrong", "no-shard"], "v4_3_1": ["violated"]}, 2),
+]
+
+
+@pytest.mark.parametrize(("legs", "code"), SAID, ids=str)
+def test_all_columns_are_judged_together(kit: Kit, legs: dict[str, list[str]], code: int) -> None:
+    assert kit(**legs) == code
+    assert kit.merged == [(kit.out, [])]
+
+
+def test_the_end_of_a_bad_legs_log_is_told(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+    kit(v3_8_1=["no-shard", "killed"])
+    assert "3.8.1 ended with -9; the end of" in capsys.readouterr().out
+
+
+def test_what_was_kept_on_the_engine_is_told(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+    with Run.begin(new_id()) as run:
+        run.keep("a cluster is kept: broker-1 at 127.0.0.1:30001")
+    plan = new_plan(legs_for(["3.8.1", "3.9.2"]), [])
+    plan.legs[0].run, plan.legs[0].code = run.id, 1
+    write_plan(kit.out, plan)
+    kit(versions=["3.8.1", "3.9.2"])
+    assert "broker-1 at 127.0.0.1:30001" in capsys.readouterr().out
+
+
+# --- a baseline
+
+
+def baseline(path: Path, *labels: str) -> Path:
+    cells = [{"requirement": OTHER, "kafka_version": label, "verdict": "violated"} for label in labels]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"kafka_versions": ["3.8.1", "4.3.1"], "cells": cells}))
+    return path
+
+
+def test_with_a_baseline_only_what_is_new_in_any_column_counts(kit: Kit) -> None:
+    known = baseline(kit.out.parent / "known.json", "3.8.1")
+    assert kit("--baseline", str(known), v3_8_1=["satisfied", "violated"]) == 0
+    assert kit("--baseline", str(known), v4_3_1=["satisfied", "violated"]) == 1
+    assert all("--baseline" not in options for _, options in kit.given)
+
+
+def test_the_baseline_may_be_the_matrix_that_is_put_aside(kit: Kit) -> None:
+    """Also when it is gone on with: by then there is no such file any more."""
+    known = baseline(kit.out / "matrix" / "matrix.json", "3.8.1")
+    red = ["satisfied", "violated"]
+    assert kit("--baseline", str(known), v3_8_1=red, v4_3_1=["killed"]) == 3
+    assert not known.exists()
+    assert kit("--baseline", str(known), v3_8_1=red) == 0
+    assert kit.calls[3:] == ["4.3.1"]
+    assert kit.merged[1] == (kit.out, ["--baseline", str(kit.out / "baseline.json")])
+
+
+def test_an_archive_is_left_to_the_merge(kit: Kit) -> None:
+    kit("--archive", "nights", versions=["4.3.1"])
+    assert kit.merged == [(kit.out, ["--archive", "nights"])]
+    assert "--archive" not in kit.given[0][1]
+
+
+def test_a_baseline_that_is_none_is_refused_before_anything_is_put_aside(kit: Kit) -> None:
+    kit()
+    with pytest.raises(WrongUse, match=r"matrix\.json of an earlier run"):
+        kit("--baseline", "/nonexistent/matrix.json")
+    assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), [])
+
+
+# --- interruption
+
+SCRIPT = """
+import sys
+from conformance.cli.matrix import matrix
+sys.exit(matrix(sys.argv[1:], lambda versions: None, (sys.executable, "-m", "tests.support.fake_leg"), lambda out, options: 0))
+"""
+
+
+class Started:
+    """The same in a process of its own, with two legs that wait to be interrupted."""
+
+    def __init__(self, kit: Kit) -> None:
+        columns = [text for version in ALL_COLUMNS for text in ("--kafka-version", version)]
+        waits = ["satisfied", "cut", "waits"]
+        self.waiting = kit.out / "waiting"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, "--conformance-out", str(kit.out), *columns],
+            env=os.environ | {"FAKE_LEGS": json.dumps({"3.8.1": waits, "3.9.2": waits})},
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        eventually(
+            lambda: len(self.pids) == 2,
+            within=60,
+            what="two legs wait",
+            state=lambda: f"ended with {self.process.poll()}",
+        )
+
+    @property
+    def pids(self) -> list[int]:
+        texts = [path.read_text() for path in self.waiting.glob("*") if path.suffix != ".cleared-up"]
+        return [int(text) for text in texts if text]
+
+    def ended(self, number: signal.Signals) -> tuple[int, str]:
+        self.process.send_signal(number)
+        said: Any = self.process.communicate(timeout=60)[0]
+        return self.process.returncode, said
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_the_legs_in_good_order_and_the_same_command_goes_on(
+    kit: Kit, number: signal.Signals, code: int
+) -> None:
+    started = Started(kit)
+    pids = started.pids
+    ended, said = started.ended(number)
+    assert (ended, "The same command goes on" in said) == (code, True)
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    assert len(list(started.waiting.glob("*.cleared-up"))) == 2
+    assert kit() == 0
+    assert sorted(kit.calls) == sorted(["3.8.1", "3.9.2", *ALL_COLUMNS])
+    assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), ["3.8.1", "3.9.2"])
+
+
+def test_the_rows_of_the_fake_are_rows() -> None:
+    assert shipped()[OTHER].cases

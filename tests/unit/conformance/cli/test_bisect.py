@@ -1,0 +1,137 @@
+"""`python -m conformance.cli.bisect` over fake legs: which versions run, what is reused, and what is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.campaign.plan import BISECT, legs_for, new_plan, write_plan
+from conformance.catalogue import shipped
+from conformance.cli.bisect import bisect
+from conformance.core.registry import checks_by_row
+from fixtures.errors import WrongUse
+from fixtures.images import released
+from tests.support.fake_leg import OTHER
+from tests.support.sample_shards import ShardBuilder, all_checks
+
+FAKE = (sys.executable, "-m", "tests.support.fake_leg")
+ROOT = Path(__file__).parents[4]
+
+
+class Search:
+    """Fake legs that violate or satisfy OTHER, or tell nothing of it, as `bad` and `nothing` say."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self.out = folder / "out"
+        self._monkeypatch = monkeypatch
+        self._capture = capture
+
+    def __call__(self, *options: str, bad: str = "", nothing: str = "", killed: str = "") -> tuple[int, str]:
+        legs = {version: ["other-satisfied"] for version in released()}
+        for versions, words in ((bad, ["violated"]), (nothing, ["nothing"]), (killed, ["violated", "cut", "killed"])):
+            legs |= dict.fromkeys(versions.split(), words)
+        self._monkeypatch.setenv("FAKE_LEGS", json.dumps(legs))
+        code = bisect([OTHER, "--conformance-out", str(self.out), *options], lambda versions: None, FAKE)
+        return code, self._capture.readouterr().out
+
+    @property
+    def ran(self) -> list[str]:
+        file = self.out.parent / "calls.jsonl"
+        return [json.loads(line)[0] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@pytest.fixture
+def search(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Search:
+    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.chdir(ROOT)
+    return Search(tmp_path, monkeypatch, capsys)
+
+
+def test_a_change_is_found_between_newest_patches_and_told_with_both_sides(search: Search) -> None:
+    code, said = search("--versions", "3.7..3.8", bad="3.7.0 3.7.1 3.7.2 3.8.0")
+    assert (code, sorted(search.ran[:2]), search.ran[2:]) == (0, ["3.7.2", "3.8.1"], ["3.8.0"])
+    assert "first good: 3.8.1 (3.8.0 is bad)" in said
+    assert "not run, since their neighbours agree (--all runs them): 3.7.0, 3.7.1" in said
+    rows = [
+        line.split() for line in said.splitlines() if (line.startswith(("3.7.", "3.8.")) and "✗" in line) or "✓" in line
+    ]
+    assert [row[:3] for row in rows] == [
+        ["3.7.2", "✗", "violated"],
+        ["3.8.0", "✗", "violated"],
+        ["3.8.1", "✓", "satisfied"],
+    ]
+    assert rows[0][3:6] == ["5", "of", "5"]
+    assert f"3.7.2: {search.out / 'evidence' / OTHER}" in said
+
+
+def test_columns_that_are_there_are_not_run_again_unless_they_told_nothing(search: Search) -> None:
+    for version in ("3.7.2", "3.8.0"):
+        shard = ShardBuilder(f"r1-gw0-{version}", version, run="r1", checks=all_checks())
+        if version == "3.7.2":
+            shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").end_check(OTHER)
+        shard.finish().write(search.out / "shards")
+    _, said = search("--versions", "3.7.2..3.8")
+    assert sorted(search.ran) == ["3.8.0", "3.8.1"]
+    assert "first good: 3.8.0 (3.7.2 is bad)" in said
+    assert "was there" in said
+
+
+def test_what_tells_nothing_is_stepped_around_and_told(search: Search) -> None:
+    _, said = search("--versions", "3.6.2..3.7.2", bad="3.6.2", nothing="3.7.0 3.7.1")
+    assert sorted(search.ran) == ["3.6.2", "3.7.0", "3.7.1", "3.7.2"]
+    assert "first good: 3.7.2 (3.6.2 is bad; 3.7.0, 3.7.1 between them told nothing)" in said
+
+
+def test_with_all_nothing_is_left_out_and_a_change_back_is_told_too(search: Search) -> None:
+    _, said = search("--versions", "3.7", "--all", bad="3.7.1")
+    assert sorted(search.ran) == ["3.7.0", "3.7.1", "3.7.2"]
+    assert "first bad: 3.7.1 (3.7.0 is good)\nfirst good: 3.7.2 (3.7.1 is bad)" in said
+    assert "not run" not in said
+
+
+def test_without_a_change_that_is_told(search: Search) -> None:
+    code, said = search("--versions", "3.8")
+    assert (code, "no change: good from 3.8.1 to 3.8.1, of 1 versions that told" in said) == (0, True)
+
+
+def test_when_nothing_is_told_the_code_is_3(search: Search) -> None:
+    code, said = search("--versions", "3.8", nothing="3.8.1")
+    assert (code, "no version told whether the row holds" in said) == (3, True)
+
+
+def test_a_leg_that_is_killed_is_told_and_put_aside(search: Search) -> None:
+    code, said = search("--versions", "3.8.1", killed="3.8.1")
+    assert (code, list(search.out.glob("shards/*"))) == (3, [])
+    assert "its leg ended with -9" in said
+    assert len(list(search.out.glob("earlier/*/shards/*.jsonl"))) == 1
+
+
+def test_what_a_killed_search_left_half_done_does_not_count(search: Search) -> None:
+    plan = new_plan(legs_for(["3.8.1"]), [])
+    plan.legs[0].run = "261121-000000-0001"
+    write_plan(search.out, plan, BISECT)
+    half = ShardBuilder("261121-000000-0001-gw0-3.8.1", "3.8.1", run="261121-000000-0001", checks=all_checks())
+    half.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").write(search.out / "shards")
+    _, said = search("--versions", "3.8.1")
+    assert search.ran == ["3.8.1"]
+    assert "✓" in said
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("KIP320-FETCH-99", "KIP320-FETCH-02"),
+        (
+            next(row.id for row in shipped() if row.id not in checks_by_row()),
+            "has no check for this row",
+        ),
+    ],
+)
+def test_a_row_that_no_verdict_can_be_told_of_is_refused(row: str, said: str) -> None:
+    with pytest.raises(WrongUse, match=said):
+        bisect([row], lambda versions: None, FAKE)

@@ -1,0 +1,272 @@
+"""The front door: what is collected, what is refused, and with which code it ends. Nothing here reaches an engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import conformance.plugin
+from conformance.catalogue import shipped
+from conformance.core.checks import Check
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck, checks_by_row, every_check
+from conformance.core.topologies import fitted
+from conformance.judging.pooling import Cell, Matrix
+from conformance.judging.verdicts import Verdict
+from conformance.running.baseline import Baseline, BaselineCell
+from conformance.running.evidence.folder import Schedule
+from conformance.running.machine.explorer import PARTS
+from conformance.running.session import exit_code
+from fixtures.images import newest
+from history.shards import Column
+
+ROOT = Path(__file__).parents[4]
+CHECKS = str(conformance.plugin.HERE)
+KNOWN = every_check()
+COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_")]:
+        monkeypatch.delenv(variable)
+
+
+class Kit:
+    """pytest with the plugin, in this process, with an ini file of the test's own."""
+
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._capture = capture
+
+    def run(self, *arguments: str, ini: str = "") -> tuple[int, str]:
+        """The exit code, and what was printed."""
+        file = self.folder / "own.ini"
+        file.write_text(f"[pytest]\n{ini}\n")
+        own = [
+            "-c",
+            str(file),
+            "--rootdir",
+            str(self.folder),
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "conformance.plugin",
+            "-q",
+        ]
+        code = pytest.main([*own, *arguments])
+        printed = self._capture.readouterr()
+        return int(code), printed.out + printed.err
+
+    def listed(self, *arguments: str, ini: str = "") -> list[tuple[str, str]]:
+        """The checks and labels of the items that `--collect-only` names."""
+        code, text = self.run("--collect-only", CHECKS, *arguments, ini=ini)
+        assert code == 0, text
+        return [_item(line) for line in text.splitlines() if "::" in line]
+
+
+def _item(line: str) -> tuple[str, str]:
+    """`…/kip320/fencing.py::older_epoch_is_fenced[4.3.1]` as (kip320.fencing.older_epoch_is_fenced, 4.3.1)."""
+    file, _, name = line.partition("::")
+    check, _, label = name.removesuffix("]").partition("[")
+    return ".".join([Path(file).parent.name, Path(file).stem, check]), label
+
+
+@pytest.fixture
+def kit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Kit:
+    return Kit(tmp_path, capsys)
+
+
+# --- what is collected
+
+
+def test_nothing_happens_to_tests_of_something_else(kit: Kit) -> None:
+    """No engine, no image, no run: other people's tests only see some options more."""
+    (kit.folder / "test_theirs.py").write_text("def test_it(): pass")
+    code, text = kit.run("--kafka-version", "9.9.9", str(kit.folder))
+    assert (code, "1 passed" in text, "conformance:" in text) == (0, True, False)
+
+
+def test_checks_are_listed_without_an_engine(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    listed = kit.listed("--conformance-profile", "nightly")
+    machines = {id for id, check in KNOWN.items() if isinstance(check, MachineCheck)}
+    parts = [(id, f"{newest()} part {part}") for id in machines for part in range(2, PARTS["nightly"] + 1)]
+    assert sorted(listed) == sorted([*((id, newest()) for id in KNOWN), *parts])
+
+
+def is_first(check: AnyCheck) -> bool:
+    """Is it one to be run first?"""
+    return isinstance(check, Check) and check.run_first
+
+
+def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
+    """Machines take what time is left, so they come last."""
+    listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
+    labels = {label for _, label in listed}
+    assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
+    cluster = {(check, label): fitted(KNOWN[check].topology, label).name for check, label in listed}
+    order = [(isinstance(KNOWN[check], MachineCheck), label, cluster[check, label]) for check, label in listed]
+    assert order == sorted(order)
+
+
+def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:
+    listed = kit.listed("--kafka-version", "4.3", "--conformance-profile", "quick")
+    late = [not is_first(KNOWN[id]) for id, _ in listed if fitted(KNOWN[id].topology, "4.3.1").name == "combined"]
+    assert late == sorted(late)
+    assert set(late) == {False, True}
+
+
+def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
+    listed = kit.listed("--requirement", "KIP320-FETCH-02", "--requirement", "KIP101-INV-05")
+    wanted = {check for row in ("KIP320-FETCH-02", "KIP101-INV-05") for check in checks_by_row()[row]}
+    assert {check for check, _ in listed} == wanted
+
+
+def test_a_replay_chooses_its_check(kit: Kit) -> None:
+    schedule = Schedule(check="kip320.fencing.older_epoch_is_fenced", column=COLUMN, case="consumer")
+    file = kit.folder / "schedule.json"
+    file.write_bytes(msgspec.json.encode(schedule))
+    assert kit.listed("--replay", str(file)) == [(schedule.check, newest())]
+
+
+@pytest.mark.parametrize("way", ["option", "environment", "ini"])
+def test_an_option_is_also_an_environment_variable_and_an_ini_value(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    arguments = {"option": ("--kafka-version", "3.9.2", "--requirement", "KIP320-FETCH-0[23]")}.get(way, ())
+    ini = {"ini": "kafka_version =\n    3.9.2\nrequirement = KIP320-FETCH-0[23]"}.get(way, "")
+    if way == "environment":
+        monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_VERSION", "3.9.2")
+        monkeypatch.setenv("KAFKA_CONFORMANCE_REQUIREMENT", "KIP320-FETCH-02,KIP320-FETCH-03")
+    listed = kit.listed(*arguments, ini=ini)
+    assert {label for _, label in listed} == {"3.9.2"}
+    assert 0 < len(listed) < len(KNOWN)
+    assert all({"KIP320-FETCH-02", "KIP320-FETCH-03"} & set(KNOWN[check].rows) for check, _ in listed)
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_ini_file(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ini = "kafka_version = 3.3.2"
+    assert {label for _, label in kit.listed(ini=ini)} == {"3.3.2"}
+    monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_VERSION", "3.9.2")
+    assert {label for _, label in kit.listed(ini=ini)} == {"3.9.2"}
+    assert {label for _, label in kit.listed("--kafka-version", "4.3.1", ini=ini)} == {"4.3.1"}
+
+
+# --- what is refused
+
+
+WRONG = [
+    (["--requirement", "KIP320-FETCH-99"], "'KIP320-FETCH-99' matches no row that has a check", "KIP320-FETCH-02"),
+    (["--kafka-version", "3.7.9"], "Kafka 3.7.9 is not among the released versions", "3.7.0, 3.7.1, 3.7.2"),
+    (["--kafka-version", "newest"], "'newest' is no Kafka version", "3.9..4.3"),
+    (["--kafka-version", "4.3..3.9"], "'4.3..3.9' holds no released Kafka", "the older end first"),
+    (["--feature", "transaction.version"], "--feature 'transaction.version'", "write NAME=LEVEL"),
+    (["--feature", "=1"], "--feature '=1'", "write NAME=LEVEL"),
+    (["--replay", "/nonexistent/schedule.json"], "--replay /nonexistent/schedule.json", "schedule.json of an evidence folder"),
+    (["--baseline", "/nonexistent/matrix.json"], "--baseline /nonexistent/matrix.json", "matrix.json of an earlier run"),
+    (["--conformance-profile", "slow"], "--conformance-profile 'slow'", "smoke, quick, nightly"),
+    (["--conformance-seed", "seven"], "--conformance-seed 'seven'", "e.g. 1234"),
+    (["--conformance-minutes", "0"], "--conformance-minutes '0'", "e.g. 16"),
+    (["--conformance-run", "mine"], "--conformance-run 'mine'", "yymmdd-HHMMSS-xxxx"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "way_out"), WRONG, ids=lambda value: value[-1] if isinstance(value, list) else ""
+)
+def test_wrong_use_ends_with_2_and_says_what_is_right(kit: Kit, arguments: list[str], said: str, way_out: str) -> None:
+    for listing in ([], ["--collect-only"]):
+        code, text = kit.run(CHECKS, *listing, *arguments)
+        assert code == 2, text
+        assert said in text
+        assert way_out in text
+
+
+def test_a_row_without_a_check_matches_nothing(kit: Kit) -> None:
+    unchecked = next(row.id for row in shipped() if row.id not in checks_by_row())
+    code, text = kit.run("--collect-only", CHECKS, "--requirement", unchecked)
+    assert (code, f"{unchecked!r} matches no row that has a check" in text) == (2, True)
+
+
+def test_a_schedule_that_is_none_is_refused(kit: Kit) -> None:
+    file = kit.folder / "schedule.json"
+    file.write_text('{"check": 1}')
+    code, text = kit.run(CHECKS, "--replay", str(file))
+    assert (code, "Expected `str`, got `int`" in text) == (2, True)
+
+
+def test_without_an_engine_it_ends_with_3_and_says_what_to_do() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "--kafka-version", "4.3.1", "--requirement", "KIP320-FETCH-02"]
+    without = os.environ | {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+    ended = subprocess.run(command, cwd=ROOT, env=without, capture_output=True, text=True, check=False)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert "unix:///nonexistent/docker.sock" in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+# --- the code at the end
+
+
+def matrix(*verdicts: Verdict) -> Matrix:
+    rows = [row.id for row in shipped()]
+    return Matrix(
+        cells=[
+            Cell(requirement=row, label="4.3.1", verdict=verdict, reason="", observations=1)
+            for row, verdict in zip(rows, verdicts, strict=False)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "verdicts", "code"),
+    [
+        (0, ["satisfied", "inconclusive", "untested", "inapplicable", "not-run", "flaky", "recorded"], 0),
+        (1, ["satisfied", "violated", "error"], 1),
+        (0, ["violated"], 1),
+        (1, ["satisfied", "error"], 3),
+        (0, ["inconclusive", "untested"], 3),
+        (0, [], 3),
+        (3, ["satisfied"], 3),
+        (3, ["satisfied", "violated"], 1),
+        (2, ["satisfied", "violated"], 130),
+        (4, ["satisfied"], 2),
+        (5, ["satisfied"], 2),
+    ],
+)
+def test_what_was_judged_sets_the_code(status: int, verdicts: list[Verdict], code: int) -> None:
+    assert exit_code(status, matrix(*verdicts), Baseline()) == code
+
+
+def test_with_a_baseline_only_what_is_new_counts() -> None:
+    red = matrix("satisfied", "violated")
+    known = BaselineCell(requirement=red.cells[1].requirement, kafka_version="4.3.1", verdict="violated")
+    other = BaselineCell(requirement=red.cells[0].requirement, kafka_version="4.3.1", verdict="violated")
+    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[known])) == 0
+    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[other])) == 1
+    was_fine = BaselineCell(requirement=known.requirement, kafka_version="4.3.1", verdict="satisfied")
+    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[was_fine])) == 1
+
+
+def test_auto_takes_workers_from_cores_and_memory_before_the_session_begins(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests' own sessions are left to xdist."""
+    asked: list[bool] = []
+
+    def counted() -> int:
+        asked.append(True)
+        return 0
+
+    monkeypatch.setattr(conformance.plugin, "workers", counted)
+    assert kit.run("-n", "auto", "--collect-only", CHECKS)[0] == 0
+    assert asked == [True]
+    kit.run("-n", "auto", "--collect-only", str(ROOT / "tests" / "test_waiting.py"))
+    assert asked == [True]

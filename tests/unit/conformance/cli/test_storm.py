@@ -1,0 +1,146 @@
+"""A storm: what counts, what is told, and when it is no success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import cycle, islice
+from typing import Any
+
+import pytest
+
+from conformance.cli import storm as storm_module
+from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
+from fixtures.errors import KitError
+from fixtures.faults.logs import RetentionByTime
+from fixtures.faults.plans import Once, Overlap, Plan
+from fixtures.faults.process import Kill, Stop
+from tests.support.fake_faults import FakeScene, Recorded
+
+
+class FakeStages:
+    """Scenes in memory."""
+
+    def __init__(self) -> None:
+        self.replaced = 0
+        self.closed = False
+        self._scene = FakeScene()
+
+    def scene(self) -> FakeScene:
+        return self._scene
+
+    def replace(self) -> None:
+        self.replaced += 1
+        self._scene = FakeScene()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class FakeTraffic:
+    acknowledged, unacknowledged, longest_gap, seconds = 10, 1, 2.5, 4.0
+
+    def __init__(self, _: Any, trouble: Exception | None = None) -> None:
+        self._trouble = trouble
+
+    def start(self) -> FakeTraffic:
+        return self
+
+    def stop(self) -> None:
+        if self._trouble is not None:
+            raise self._trouble
+
+
+@pytest.fixture
+def stages() -> FakeStages:
+    return FakeStages()
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storm_module, "WHOLE_WITHIN", 0.05)
+
+
+def raged(
+    stages: FakeStages, *faults: Recorded, count: int, trouble: Exception | None = None
+) -> tuple[Storm, list[str]]:
+    said: list[str] = []
+    storm = Storm(stages, said.append, lambda scene: FakeTraffic(scene, trouble))  # type: ignore[arg-type, return-value]
+    storm.rage(once(*faults), count)
+    return storm, said
+
+
+def once(*faults: Recorded) -> Iterator[Plan]:
+    return (Once(fault=fault) for fault in cycle(faults))
+
+
+def test_a_storm_goes_on_until_so_many_cycles_count(stages: FakeStages) -> None:
+    storm, said = raged(stages, Recorded(), Recorded(possible=False), count=3)
+    assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
+    assert (len(said), succeeded(storm), stages.closed) == (5, True, True)
+    assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
+    assert "| recorded | 3 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
+    assert "skipped (2): recorded of the leader: recorded cannot be had here: it cannot be" in summary(storm)
+
+
+TROUBLE = [
+    (Recorded(shows=False), "unwitnessed", "| recorded | 2 | 1 | 0 | 0 | 0 |"),
+    (Recorded(heals=False), "unhealed", "| recorded | 2 | 0 | 1 | 0 | 0 |"),
+    (Recorded(acts=False), "error", "| recorded | 2 | 0 | 0 | 1 | 0 |"),
+]
+
+
+@pytest.mark.parametrize(("fault", "ending", "row"), TROUBLE, ids=[ending for _, ending, _ in TROUBLE])
+def test_trouble_is_told_with_what_was_drawn_and_is_no_success(
+    stages: FakeStages, fault: Recorded, ending: str, row: str
+) -> None:
+    """The cluster is whole all the same, so the storm goes on with it."""
+    storm, said = raged(stages, fault, Recorded(), count=2)
+    assert [one.ending for one in storm.cycles] == [ending, "healed"]
+    assert '"fault":"recorded"' in said[0]
+    assert row in "\n".join(summary(storm))
+    assert (succeeded(storm), stages.replaced) == (False, 0)
+
+
+def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(stages: FakeStages) -> None:
+    stages.scene().lacks = ["broker-3 is exited"]
+    storm, said = raged(stages, Recorded(), count=3)
+    assert [one.ending for one in storm.cycles] == ["unhealed", "healed", "healed"]
+    assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in said[0]
+    assert "1 clusters replaced" in "\n".join(summary(storm))
+    assert (succeeded(storm), stages.replaced) == (False, 1)
+    assert storm.traffic.acknowledged == 20
+
+
+def test_a_writer_that_gave_up_is_no_success(stages: FakeStages) -> None:
+    storm, _ = raged(stages, Recorded(), count=1, trouble=ZeroDivisionError("a bug"))
+    assert not succeeded(storm)
+    assert summary(storm)[-1] == "traffic ended early: ZeroDivisionError: a bug"
+
+
+def test_a_storm_of_what_cannot_be_ends(stages: FakeStages) -> None:
+    with pytest.raises(KitError, match="it cannot be"):
+        raged(stages, Recorded(possible=False), count=1)
+    assert stages.closed
+
+
+def test_of_two_at_a_time_each_counts(stages: FakeStages) -> None:
+    plans = cycle(
+        [Overlap(first=Recorded(), second=Recorded(on="broker-2")), Overlap(first=Recorded(), second=Recorded())]
+    )
+    storm = Storm(stages, lambda _: None, FakeTraffic)  # type: ignore[arg-type]
+    storm.rage(plans, 4)
+    assert [one.ending for one in storm.cycles] == ["healed"] * 4
+    two = Overlap(first=Recorded(), second=Recorded(shows=False, on="broker-2"))
+    storm.rage(iter([two]), 5)
+    assert (storm.cycles[-1].fault, storm.cycles[-1].ending) == ("recorded beside recorded", "unwitnessed")
+
+
+def test_two_at_a_time_are_drawn_of_those_that_can_be() -> None:
+    drawn = list(islice(drawn_plans(1, [Kill, RetentionByTime, Stop], overlapping=True), 20))
+    assert all(isinstance(plan, Overlap) for plan in drawn)
+    assert {type(fault) for plan in drawn if isinstance(plan, Overlap) for fault in (plan.first, plan.second)} == {
+        Kill,
+        Stop,
+    }
+    with pytest.raises(KitError, match="none of these faults"):
+        next(drawn_plans(1, [RetentionByTime], overlapping=True))

@@ -1,0 +1,412 @@
+"""One example of a check, live and from its stored history: what it may say, and that it says the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis.strategies import integers
+
+from conformance.cli import rejudge
+from conformance.core import checks
+from conformance.core.bench import Bench
+from conformance.core.checks import Check, Rig, Said, held_if, premise, recorded
+from conformance.core.evaluate import Outcome, evaluate
+from conformance.judging.judge import Finding, judge
+from conformance.judging.pooling import judge_shards
+from conformance.running.shard_writer import ShardWriter
+from fixtures.errors import KitError
+from fixtures.tape import LiveTape, StoredTape
+from fixtures.wire import Unanswered, WireError
+from history.events import End, Example, Fault, History, Premise
+from history.shards import SCHEMA, Column, read_shards
+from history.store import HistoryWriter, read_histories
+from tests.support.declared import facts_of
+from tests.support.fake_cluster import TOPOLOGY, FakeCluster
+
+ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-01"
+COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
+
+
+class LogData(msgspec.Struct, frozen=True):
+    topic: str
+    start: int
+
+
+class Log:
+    """What the probes below receive."""
+
+    def __init__(self, bench: Bench, data: LogData) -> None:
+        self.bench = bench
+        self.data = data
+
+    def end(self) -> Any:
+        return self.bench.node("broker-1").list_offsets(self.data.topic, 0)
+
+
+def prepared(bench: Bench) -> LogData:
+    topic = bench.fresh("topic")
+    return LogData(topic, bench.node("broker-1").list_offsets(topic, 0).offset)
+
+
+FRESH: Rig[LogData, Log] = Rig(TOPOLOGY, prepared, Log)
+SHARED: Rig[LogData, Log] = Rig(TOPOLOGY, prepared, Log, shared=True)
+
+
+def check_of(body: Any, rig: Rig[LogData, Log] = FRESH, *, rows: tuple[str, ...] = (ROW,), **strategies: Any) -> Check:
+    return Check(rows, rig, ("consumer",), 5, True, strategies, body)
+
+
+class Play:
+    """Runs examples of checks on a fake cluster, and again on what was recorded."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.writer = HistoryWriter(out / "histories" / "r1" / "gw0.jsonl.zst")
+        self.histories: list[History] = []
+
+    def live(
+        self, check: Check, cluster: FakeCluster, *, context: dict[str, Any] | None = None, **inputs: Any
+    ) -> tuple[Outcome, History]:
+        example = Example(
+            example=f"e-{len(self.histories)}",
+            check=check.id,
+            column=COLUMN.label,
+            case="consumer",
+            inputs=msgspec.to_builtins(inputs),
+            context=context or {},
+            members=msgspec.to_builtins(cluster.members()),
+            ranges=COLUMN.ranges,
+        )
+        tape = LiveTape(self.writer, example)
+        bench = Bench(tape, COLUMN, cluster.members(), cluster)  # type: ignore[arg-type]
+        outcome = evaluate(check, bench, inputs, context or {})
+        history = tape.end(End(example=example.example, outcome=outcome.end, detail=outcome.detail))
+        self.histories.append(history)
+        return outcome, history
+
+    def again(self, check: Check, number: int = -1) -> Outcome:
+        """On the history as read from the file."""
+        history = list(read_histories(self.writer.path))[number]
+        bench = Bench(StoredTape(history), COLUMN, Bench.members_of(history.example.members), None)
+        return evaluate(check, bench, check.drawn(history.example.inputs), history.example.context)
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Play]:
+    made = Play(tmp_path)
+    yield made
+    made.writer.close()
+
+
+# --- bodies
+
+
+def grows(log: Log) -> Generator[Said, None, None]:
+    """The log end never falls."""
+    before = log.end()
+    yield premise(before.offset >= 0, "the log has an end")
+    after = log.end()
+    yield held_if(after.offset >= before.offset, before, after)
+
+
+def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Said, None, None]:
+    """As `grows`, for two rows."""
+    after = log.end()
+    yield held_if(after.offset == log.data.start + rises, after, variant="exact")
+    yield held_if(after.leader_epoch == 3, after, row=OTHER, case="follower", label="epoch-regression")
+    yield recorded(after, case=case, detail=f"case {case}")
+
+
+def loses_its_premise_late(log: Log) -> Generator[Said, None, None]:
+    """Says something before it knows."""
+    yield held_if(False, log.end())
+    yield premise(False, "the epoch is still 3")
+
+
+def breaks(log: Log) -> Generator[Said, None, None]:
+    """Has a bug."""
+    yield held_if(True, log.end())
+    raise ZeroDivisionError("a bug of the probe")
+
+
+def waits_in_vain(log: Log) -> Generator[Said, None, None]:
+    """Asks for what never comes true."""
+    log.bench.eventually(lambda: None, "a leader", within=0.01)
+    yield held_if(False)
+
+
+def names_another_case(log: Log) -> Generator[Said, None, None]:
+    """Observes a case that the row does not have."""
+    yield held_if(False, log.end(), case="nobody")
+
+
+def names_another_row(log: Log) -> Generator[Said, None, None]:
+    """Observes a row that it does not declare."""
+    yield held_if(False, log.end(), row=OTHER)
+
+
+def goes_on_without_an_answer(log: Log) -> Generator[Said, None, None]:
+    """A lost answer is a lost answer also on the record."""
+    lost = 0
+    for _ in range(2):
+        try:
+            log.end()
+        except WireError:
+            lost += 1
+    yield held_if(lost == 1, detail=f"{lost} lost")
+
+
+def disturbs(log: Log) -> Generator[Said, None, None]:
+    """Kills a node and reads a file."""
+    with log.bench.down("broker-2", role="a follower"):
+        there = log.bench.read_file("broker-2", "topic-0/leader-epoch-checkpoint")
+        gone = log.bench.read_file("broker-2", "topic-0/nothing")
+    yield held_if(there.text == "0\n0\n" and gone.content is None, there, gone)
+
+
+def pauses_nothing(log: Log) -> Generator[Said, None, None]:
+    """The fault shows no effect."""
+    log.bench.pause("broker-2")
+    yield held_if(False)
+
+
+# --- what an example may say
+
+
+def test_an_observation_names_row_case_inputs_and_events(play: Play) -> None:
+    check = check_of(grows_in_both_rows, rows=(ROW, OTHER), rises=integers())
+    outcome, history = play.live(check, FakeCluster(5, 7), rises=2)
+    assert outcome.end == "judged"
+    first, second, third = outcome.observations
+    assert (first.requirement, first.case, first.result, first.variant) == (ROW, "consumer", "held", "exact")
+    assert (first.inputs, first.example, first.events) == ('{"rises":2}', "e-0", [3])
+    assert (second.requirement, second.case, second.label) == (OTHER, "follower", "epoch-regression")
+    assert (third.result, third.detail) == ("recorded", "case consumer")
+    assert history.answered()[1][1].value["offset"] == 7
+
+
+def test_a_broken_row_is_told_with_what_shows_it(play: Play) -> None:
+    outcome, _ = play.live(check_of(grows), FakeCluster(5, 7, 6))
+    [observation] = outcome.observations
+    assert (observation.result, observation.events) == ("violated", [3, 6])
+    assert "offset=7" in observation.detail
+    assert "offset=6" in observation.detail
+
+
+@pytest.mark.parametrize("body", [grows, loses_its_premise_late])
+def test_a_lost_premise_proves_nothing(play: Play, body: Any) -> None:
+    outcome, history = play.live(check_of(body), FakeCluster(5, -1, -2))
+    assert (outcome.end, outcome.observations) == ("premise lost", [])
+    assert [event.met for event in history.events if isinstance(event, Premise)] == [False]
+
+
+def breaks_after_a_violation(log: Log) -> Generator[Said, None, None]:
+    """Proves something, and then has a bug."""
+    yield held_if(True, log.end())
+    yield held_if(False, log.end())
+    raise ZeroDivisionError("a bug of the probe")
+
+
+def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> None:
+    check = check_of(breaks_after_a_violation)
+    outcome, _ = play.live(check, FakeCluster(5, 7, 7))
+    assert outcome.end == "error"
+    assert [o.result for o in outcome.observations] == ["violated"]
+    assert play.again(check).observations == outcome.observations
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (breaks, "ZeroDivisionError: a bug of the probe"),
+        (waits_in_vain, "a leader: not within 0.01 s"),
+        (names_another_case, f"{ROW} case 'nobody', which it does not declare or the catalogue does not have"),
+        (names_another_row, f"{OTHER} case 'consumer', which it does not declare"),
+        (pauses_nothing, "pause of broker-2 shows no effect: the engine says it is running, not paused"),
+    ],
+)
+def test_trouble_is_an_error_and_never_a_violation(play: Play, body: Any, said: str) -> None:
+    outcome, history = play.live(check_of(body), FakeCluster(5, 7, 7))
+    assert (outcome.end, outcome.observations) == ("error", [])
+    assert said in outcome.detail
+    assert history.end is not None
+    assert said in history.end.detail
+
+
+@pytest.mark.parametrize(
+    "trouble", [Unanswered("no answer in 3 s"), KitError("no topic"), ValueError("a bug of the rig")]
+)
+def test_a_rig_that_fails_is_an_error(play: Play, trouble: Exception) -> None:
+    outcome, _ = play.live(check_of(grows), FakeCluster(trouble))
+    assert (outcome.end, outcome.observations) == ("error", [])
+    assert str(trouble) in outcome.detail
+
+
+def test_a_probe_is_given_the_expectation_of_its_column(play: Play) -> None:
+    def shrinks(log: Log, expected: str) -> Generator[Said, None, None]:
+        """Says what is expected."""
+        yield held_if(True, log.end(), case="shrink", detail=expected)
+
+    check = Check(("KIP101-EPOCH-03",), FRESH, ("shrink",), 5, True, {}, shrinks)
+    outcome, _ = play.live(check, FakeCluster(5, 7))
+    assert [o.detail for o in outcome.observations] == ["SHRINK_KEEPS"]
+
+
+def test_a_shared_rig_is_not_prepared_again(play: Play) -> None:
+    context = {"topic": "made-before", "start": 4}
+    check = check_of(grows_in_both_rows, SHARED, rows=(ROW, OTHER), rises=integers())
+    outcome, history = play.live(check, FakeCluster(6), context=context, rises=2)
+    assert [o.result for o in outcome.observations] == ["held", "held", "recorded"]
+    assert [call.request["topic"] for call, _ in history.answered()] == ["made-before"]
+    assert play.again(check) == outcome
+
+
+def test_a_fault_is_recorded_with_its_witness_and_healed(play: Play) -> None:
+    outcome, history = play.live(check_of(disturbs), FakeCluster(5))
+    assert [o.result for o in outcome.observations] == ["held"]
+    faults = [event for event in history.events if isinstance(event, Fault)]
+    assert [(event.phase, event.node) for event in faults] == [
+        ("inject", "broker-2"), ("witness", "broker-2"), ("heal", "broker-2")]  # fmt: skip
+    assert [event.detail for event in faults[1:]] == [{"state": "exited"}, {"started_at": "start 2"}]
+    assert play.again(check_of(disturbs)) == outcome
+
+
+# --- judged again
+
+
+@pytest.mark.parametrize(
+    ("body", "answers"),
+    [
+        (grows, (5, 7, 7)),
+        (grows, (5, 7, 6)),
+        (goes_on_without_an_answer, (5, Unanswered("no answer in 3 s"), 7)),
+        (breaks, (5, 7)),
+        (loses_its_premise_late, (5, 7)),
+    ],
+)
+def test_the_record_gives_the_same_outcome(play: Play, body: Any, answers: tuple[Any, ...]) -> None:
+    outcome, _ = play.live(check_of(body), FakeCluster(*answers))
+    again = play.again(check_of(body))
+    assert (again.end, again.observations) == (outcome.end, outcome.observations)
+
+
+def test_a_check_that_asks_more_than_it_did_is_off_the_record(play: Play) -> None:
+    play.live(check_of(grows), FakeCluster(5, 7, 7))
+
+    def asks_once_more(log: Log) -> Generator[Said, None, None]:
+        """One question more."""
+        yield from grows(log)
+        log.end()
+
+    again = play.again(check_of(asks_once_more))
+    assert (again.end, again.observations) == ("error", [])
+    assert "is not in the history; run the check again" in again.detail
+
+
+# --- python -m conformance.cli.rejudge
+
+
+def filed(play: Play, check: Check, *examples: FakeCluster) -> Path:
+    """A run's output directory with the check's examples, as the kit leaves it."""
+    shard = ShardWriter(
+        play.out / "shards", "s1", COLUMN, schema=SCHEMA, kit="0", run="r1", worker="gw0", topology="fake",
+        profile="smoke", seed=1, rows={}, checks={},
+    )  # fmt: skip
+    for cluster in examples:
+        outcome, _ = play.live(check, cluster)
+        for observation in outcome.observations:
+            shard.observation(**msgspec.structs.asdict(observation), check=check.id)
+    shard.close()
+    return play.out
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> Check:
+    """`grows` as a check of the kit."""
+    check = check_of(grows)
+    checks.all_checks()
+    monkeypatch.setitem(checks.REGISTRY, check.id, check)
+    return check
+
+
+def test_rejudging_gives_the_same_bytes(play: Play, known: Check, capsys: pytest.CaptureFixture[str]) -> None:
+    out = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6), FakeCluster(5, -1), FakeCluster(KitError("x")))
+    assert rejudge.main([str(out)]) == 0
+    assert "byte for byte" in capsys.readouterr().out
+    first = (out / "rejudged" / "s1.jsonl").read_bytes()
+    assert [line["result"] for line in map(msgspec.json.decode, first.splitlines())] == ["held", "violated"]
+    assert rejudge.main([str(out)]) == 0
+    assert (out / "rejudged" / "s1.jsonl").read_bytes() == first
+
+
+def test_whole_shards_are_written_for_the_merge(play: Play, known: Check) -> None:
+    out, new = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6)), play.out / "new"
+    assert rejudge.main([str(out), "--shards", str(new)]) == 0
+    found = {cell.requirement: cell for cell in judge_shards(read_shards(new)).cells}
+    assert (found[ROW].verdict, found[ROW].observations) == ("violated", 2)
+
+
+def test_shards_are_not_written_over_others(play: Play, known: Check, capsys: pytest.CaptureFixture[str]) -> None:
+    out = filed(play, known, FakeCluster(5, 7, 7))
+    assert rejudge.main([str(out), "--shards", str(out / "shards")]) == 2
+    assert f"--shards {out / 'shards'} is not empty" in capsys.readouterr().err
+    assert rejudge.main([str(out), "--shards", str(out / "new"), "--spark"]) == 2
+    assert "goes without --spark" in capsys.readouterr().err
+
+
+def test_a_judge_that_now_says_something_else_is_named(
+    play: Play, known: Check, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 9))
+
+    def grows_by_one_at_most(log: Log) -> Generator[Said, None, None]:
+        """Stricter than it was."""
+        before = log.end()
+        yield premise(before.offset >= 0, "the log has an end")
+        after = log.end()
+        yield held_if(before.offset <= after.offset <= before.offset + 1, before, after)
+
+    monkeypatch.setattr(known, "body", grows_by_one_at_most)
+    assert rejudge.main([str(out)]) == 1
+    assert capsys.readouterr().out.splitlines() == [f"e-1 ({known.id}): judged differently now"]
+
+
+def test_an_observation_without_its_history_is_named(
+    play: Play, known: Check, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = filed(play, known, FakeCluster(5, 7, 7))
+    play.writer.path.unlink()
+    assert rejudge.main([str(out)]) == 1
+    assert "e-0: its observations have no history" in capsys.readouterr().out
+
+
+def test_an_example_that_was_cut_short_is_not_judged(play: Play, known: Check) -> None:
+    _, history = play.live(known, FakeCluster(5, 7, 6))
+    assert [o.result for o in rejudge.rejudge(history, COLUMN)] == ["violated"]
+    history.end = None
+    assert rejudge.rejudge(history, COLUMN) == []
+
+
+def test_a_folder_that_is_no_output_of_a_run_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rejudge.main([str(tmp_path)]) == 2
+    assert f"{tmp_path} has no shards/" in capsys.readouterr().err
+
+
+def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard's header tells what the first of a worker's clusters declared, which may have had no broker."""
+
+    @judge("KIP101-EPOCH-02")
+    def always(_: History) -> Iterator[Finding]:
+        yield Finding(True, "moved", ())
+
+    check = Check((ROW,), FRESH, ("consumer",), 5, True, {}, grows, judges=(always,))
+    monkeypatch.setitem(checks.REGISTRY, check.id, check)
+    _, history = play.live(check, FakeCluster(5, 7, 7))
+    controllers = msgspec.structs.replace(COLUMN, ranges={"controller.Fetch": 17})
+    without = msgspec.structs.replace(history, example=msgspec.structs.replace(history.example, ranges={}))
+    assert {o.requirement for o in rejudge.rejudge(history, controllers)} == {ROW, "KIP101-EPOCH-02"}
+    assert {o.requirement for o in rejudge.rejudge(without, controllers)} == {ROW}

@@ -1,0 +1,35 @@
+"""What a topology gets switched on for a version."""
+
+import pytest
+
+from conformance.core.topologies import CLUSTER, COMBINED, GROUPS, fitted
+
+OPT_IN = "group.coordinator.rebalance.protocols"
+UNSTABLE = "unstable.api.versions.enable"
+UNVERIFIED = "transaction.partition.verification.enable"
+
+
+@pytest.mark.parametrize(
+    ("version", "switched_on"),
+    [("3.7.2", {OPT_IN, UNSTABLE, UNVERIFIED}), ("3.8.1", {OPT_IN}), ("3.9.2+zstd", {OPT_IN})],
+)
+def test_the_consumer_protocol_and_its_description_are_switched_on_where_they_are_optional(
+    version: str, switched_on: set[str]
+) -> None:
+    assert fitted(GROUPS, version).name == GROUPS.name
+    assert fitted(GROUPS, version).config.keys() - COMBINED.config.keys() == switched_on
+
+
+@pytest.mark.parametrize("version", ["3.6.2", "3.7.2", "3.9.2", "4.0.2", "3.10.0"])
+def test_what_is_not_about_the_consumer_protocol_meets_the_coordinator_that_users_have(version: str) -> None:
+    assert fitted(COMBINED, version) == COMBINED
+    assert fitted(CLUSTER, version) == CLUSTER
+
+
+@pytest.mark.parametrize("version", ["3.6.2", "4.0.2", "4.3.1"])
+def test_no_cluster_is_booted_to_switch_on_what_is_on(version: str) -> None:
+    assert fitted(GROUPS, version) == COMBINED
+
+
+def test_levels_of_the_user_come_before_those_of_the_topology() -> None:
+    assert fitted(CLUSTER, "4.3.1", {"kraft.version": "0"}).features == {**CLUSTER.features, "kraft.version": "0"}

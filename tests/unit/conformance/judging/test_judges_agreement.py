@@ -1,0 +1,166 @@
+"""The judges of what replicas come to: each catches what it is there for, and is silent on an honest history."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.log import convergence as agreement
+from fixtures.wire.records import Batch
+from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
+from tests.support.judging import broken, held, said
+
+A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
+LATER_B = stamped(1, 1, "b2")
+LOG = (A, LATER_B)
+MAP = ((0, 0), (1, 1))
+
+
+def ended(told: LogHistory, *logs: tuple[Batch, ...], epoch: int = 1, leader: int = 2, met: bool = True) -> LogHistory:
+    """The end of an example: the log of each broker, and a look at the partition."""
+    told.all_healed().settled(leader, epoch).at_rest(met).metadata(1, leader, epoch)
+    for broker, log in enumerate(logs, 1):
+        told.whole(broker, *log, epoch=epoch, hw=log[-1].last_offset + 1 if log else 0)
+    return told
+
+
+def stuck(told: LogHistory, *logs: tuple[Batch, ...], isr: tuple[int, ...] = (1, 2), seconds: float = 33) -> LogHistory:
+    """All is healed and all brokers are alive, but 3 does not come back in time."""
+    told.all_healed().settled(2, 1, isr=isr).later(seconds).settled(2, 1, isr=isr).at_rest(met=False)
+    told.metadata(1, 2, 1, isr=isr)
+    for broker, log in enumerate(logs, 1):
+        told.whole(broker, *log, epoch=1, hw=2)
+    return told
+
+
+def quiet(told: LogHistory) -> LogHistory:
+    """All have the log and are in sync, but 3 does not hear of the high watermark."""
+    told.all_healed().settled(2, 1).later(33).settled(2, 1).at_rest(met=False).metadata(1, 2, 1)
+    for broker, mark in ((1, 2), (2, 2), (3, 0)):
+        told.whole(broker, *LOG, epoch=1, hw=mark)
+    return told
+
+
+class TestAgreement:
+    judge = agreement.replicas_agree_in_the_end
+
+    def test_equal_logs_and_a_full_isr(self) -> None:
+        assert held(self.judge, ended(LogHistory(), LOG, LOG, LOG)) == ["isr"] * 3 + ["logs"] * 2
+
+    def test_another_record_under_the_same_offsets(self) -> None:
+        told = ended(LogHistory(), LOG, LOG, (A, stamped(1, 1, "x")))
+        assert broken(self.judge, told) == ["logs"]
+        assert said(self.judge, told)[-1].label == "divergent-prefix"
+
+    def test_another_stamp(self) -> None:
+        assert broken(self.judge, ended(LogHistory(), LOG, LOG, (A, stamped(0, 1, "b2")))) == ["logs"]
+
+    def test_log_starts_that_differ(self) -> None:
+        told = ended(LogHistory(), LOG, LOG).whole(3, LATER_B, epoch=1, hw=2, start=1)
+        assert held(self.judge, told) == ["isr"] * 3 + ["logs"] * 2
+
+    def test_files_that_are_equal(self) -> None:
+        told = ended(LogHistory(), LOG, LOG, LOG).on_disk(*(held_on_disk(n, *LOG, epochs=MAP) for n in BROKERS))
+        assert held(self.judge, told)[5:] == ["logs", "maps"] * 2
+
+    def test_bytes_on_disk_that_differ(self) -> None:
+        other = held_on_disk(3, A, stamped(1, 1, "x"), epochs=MAP)
+        told = ended(LogHistory(), LOG, LOG, LOG).on_disk(held_on_disk(2, *LOG, epochs=MAP), other)
+        assert broken(self.judge, told) == ["logs"]
+
+    @pytest.mark.parametrize(
+        "epochs", [((0, 0),), ((0, 0), (1, 2)), None], ids=["no entry", "a later start", "no file"]
+    )
+    def test_a_map_without_an_epoch_that_holds_records(self, epochs: tuple[tuple[int, int], ...] | None) -> None:
+        disk = held_on_disk(2, *LOG, epochs=MAP), held_on_disk(3, *LOG, epochs=epochs)
+        assert broken(self.judge, ended(LogHistory(), LOG, LOG, LOG).on_disk(*disk)) == ["maps"]
+
+    def test_entries_of_epochs_without_records_and_trimmed_heads_may_differ(self) -> None:
+        disk = held_on_disk(2, *LOG, epochs=(*MAP, (2, 2))), held_on_disk(3, LATER_B, epochs=((1, 1),), start=1)
+        told = ended(LogHistory(), LOG, LOG, LOG).on_disk(*disk)
+        assert held(self.judge, told)[-2:] == ["logs", "maps"]
+
+    def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
+        disk = held_on_disk(2, *LOG, epochs=((1, 1),)), held_on_disk(3, *LOG, epochs=MAP)
+        told = ended(LogHistory().settled(2, 1).trim(2, 1).restart(2), LOG, LOG, LOG).on_disk(*disk)
+        assert {(o.case, o.result) for o in said(self.judge, told)[5:]} == {("logs", "held"), ("maps", "held")}
+
+    def test_a_replica_that_never_comes_back(self) -> None:
+        told = stuck(LogHistory(), LOG, LOG)
+        assert broken(self.judge, told) == ["isr"]
+        assert {o.label for o in said(self.judge, told)} == {"", "stuck"}
+
+    def test_a_log_that_is_never_copied(self) -> None:
+        assert broken(self.judge, stuck(LogHistory(), LOG, LOG, (A,), isr=BROKERS)) == ["logs"]
+
+    def test_a_high_watermark_that_stays_behind(self) -> None:
+        assert broken(self.judge, quiet(LogHistory())) == ["logs"]
+        assert said(self.judge, quiet(LogHistory()))[-1].label == "stuck"
+
+    def test_a_partition_that_nobody_leads(self) -> None:
+        told = LogHistory().all_healed().later(30).settled(-1, 3, isr=(2,)).at_rest(met=False)
+        assert broken(self.judge, told.metadata(1, -1, 3, isr=(2,))) == ["isr"] * 3
+
+    def test_a_broker_that_was_fenced_a_moment_before_the_time_ran_out(self) -> None:
+        told = LogHistory().all_healed().later(30).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+        assert "isr" in held(self.judge, stuck(told, LOG, LOG, seconds=2))
+
+    def test_a_broker_that_did_not_answer_to_the_end(self) -> None:
+        told = LogHistory().all_healed().settled(2, 1).later(33).metadata(1, 2, 1, isr=(1, 2)).at_rest(met=False)
+        assert held(self.judge, told.metadata(1, 2, 1, isr=(1, 2))) == ["isr"] * 2
+
+    def test_a_fault_that_was_not_healed(self) -> None:
+        assert held(self.judge, stuck(LogHistory().hit("isolate", 3), LOG, LOG)) == ["isr"] * 2 + ["logs"]
+
+    def test_a_look_after_the_rest_at_a_broker_that_was_slow(self) -> None:
+        told = ended(LogHistory(), LOG, LOG, LOG).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+        assert held(self.judge, told) == ["isr"] * 2 + ["logs"] * 2
+
+    @pytest.mark.parametrize("fault", ["flip-bytes", "remove-epoch-checkpoint"])
+    def test_replicas_that_may_differ(self, fault: str) -> None:
+        told = LogHistory().settled(2, 1).hit(fault, 3).heal(fault, 3)
+        assert [o.result for o in said(self.judge, ended(told, LOG, LOG, (A, stamped(1, 1, "x"))))] == []
+
+    def test_compacted_replicas_and_examples_without_an_end(self) -> None:
+        told = LogHistory().created(cleanup_policy="compact").settled(2, 1)
+        assert held(self.judge, ended(told, LOG, LOG, (LATER_B,))) == []
+        assert held(self.judge, LogHistory().settled(2, 1).whole(1, A, epoch=1, hw=1)) == []
+
+
+class TestHealedReplicas:
+    judge = agreement.healed_replicas_converge
+
+    def fenced(self) -> LogHistory:
+        return LogHistory().settled(2, 1).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+
+    def tail(self) -> LogHistory:
+        """3 led epoch 0 and took a record that its successor has not."""
+        return LogHistory().settled(3, 0).produce(3, "b", at=1, acks=1).whole(3, A, B, epoch=0, hw=1).settled(2, 1)
+
+    def test_a_follower_that_was_fenced_comes_back(self) -> None:
+        assert held(self.judge, ended(self.fenced(), LOG, LOG, LOG)) == ["follower"]
+
+    def test_an_old_leader_drops_its_tail(self) -> None:
+        assert held(self.judge, ended(self.tail(), LOG, LOG, LOG)) == ["leader"]
+        unread = LogHistory().settled(3, 0).produce(3, "b", at=1, acks=1).settled(2, 1)
+        assert held(self.judge, ended(unread, LOG, LOG, LOG)) == ["leader"]
+
+    def test_one_that_does_not_come_back(self) -> None:
+        assert broken(self.judge, stuck(self.fenced(), LOG, LOG)) == ["follower"]
+        assert broken(self.judge, stuck(self.tail(), LOG, LOG, (A, B))) == ["leader"]
+        assert said(self.judge, stuck(self.tail(), LOG, LOG, (A, B)))[-1].label == "stuck"
+
+    def test_one_that_keeps_its_tail_in_the_isr(self) -> None:
+        told = ended(self.tail(), LOG, LOG, (A, B))
+        assert broken(self.judge, told) == ["leader"]
+        assert said(self.judge, told)[-1].label == "divergent-prefix"
+
+    def test_one_that_has_the_log_and_not_the_high_watermark(self) -> None:
+        assert [(one.case, one.result) for one in said(self.judge, quiet(self.fenced()))] == [("follower", "held")]
+
+    def test_replicas_that_were_never_away(self) -> None:
+        told = LogHistory().settled(2, 1).produce(2, "a", at=0).whole(2, A, epoch=1, hw=1)
+        assert held(self.judge, ended(told, (A,), (A,), (A,))) == []
+
+    def test_what_lost_its_disk_had_no_tail_for_certain(self) -> None:
+        told = self.tail().hit("cut-tail-above", 3).heal("cut-tail-above", 3)
+        assert held(self.judge, ended(told, LOG, LOG, LOG)) == []

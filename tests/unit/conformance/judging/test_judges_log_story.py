@@ -1,0 +1,56 @@
+"""A long honest history of a replicated log, on which every judge has something to say and none anything against it."""
+
+from __future__ import annotations
+
+from conformance.judging.judge import judge_all
+from conformance.judging.log.judges import LOG_JUDGES
+from fixtures.wire import Error
+from tests.support.histories import LogHistory, held_on_disk, stamped
+
+BOTH = stamped(0, 0, "a", "b")
+
+
+def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> None:
+    told = (
+        LogHistory()
+        .created(min_insync_replicas="2")
+        .settled(1, 0)
+        .produce(1, "a", "b", at=0)
+        .settled(1, 0)
+        .whole(1, BOTH, epoch=0, hw=2)
+        .fetch(2, BOTH, epoch=0, hw=2)
+        .step("deliver", (2, 0), (0, 0, "a"), (1, 0, "b"))
+        .commit(1, 2, 0)
+    )
+    tail = stamped(0, 2, "t")
+    told.produce(1, "t", at=2, acks=1).whole(1, BOTH, tail, epoch=0, hw=2).produce(1, "u", lost=True).kill(1)
+    told.metadata(2, 1, 0).metadata(3, 2, 1).metadata(2, 2, 1).refused(2, 0, Error.FENCED_LEADER_EPOCH, hint=(2, 1))
+    after = stamped(1, 2, "c", "d")
+    told.produce(2, "c", "d", at=2).whole(2, BOTH, after, epoch=1, hw=3)
+    told.fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 2))
+    told.fetch(2, epoch=1, hw=3, offset=9, last=1, diverging=(1, 4)).trim(2, 3)
+    told.whole(2, after, epoch=1, hw=4, start=3).earliest(2, 3).latest(2, 4)
+    told.start(1).metadata(1, 1, 0).metadata(1, 2, 1).whole(1, BOTH, epoch=1, hw=0).move(2, 1).settled(1, 2)
+    last = stamped(2, 4, "e")
+    told.produce(1, "e", at=4).whole(1, BOTH, after, last, epoch=2, hw=4).hit("cut-off-from-controllers", 1)
+    told.metadata(2, 2, 3, isr=(2, 3), unfenced=(2, 3)).metadata(3, 2, 3, isr=(2, 3)).fetch(
+        2, after, last, epoch=3, hw=5, start=3
+    )
+    told.produce(1, "z", error=Error.NOT_ENOUGH_REPLICAS).heal("cut-off-from-controllers", 1)
+    told.epoch_end(2, 0, (0, 2), 3).step("rewind", (2, 0), told=(0, 2)).committed(2, 2, 0)
+    told.fetch(2, after, last, epoch=3, hw=5, start=3, offset=2).step("deliver", (5, 2), (3, 1, "d"), (4, 2, "e"))
+    told.settled(2, 3).fetch(1, BOTH, after, last, epoch=3, hw=5).refused(1, 2, Error.FENCED_LEADER_EPOCH)
+    told.refused(2, 4, Error.UNKNOWN_LEADER_EPOCH)
+    told.all_healed().at_rest().settled(2, 3)
+    for broker, start in ((1, 0), (2, 3), (3, 3)):
+        batches = (BOTH, after, last) if start == 0 else (after, last)
+        told.whole(broker, *batches, epoch=3, hw=5, start=start).fetch(broker, *batches, epoch=3, hw=5, start=start)
+    for epoch, end in ((0, 3), (1, 4), (2, 5), (3, 5)):
+        told.epoch_end(2, epoch, (epoch, end), 3)
+    told.earliest(2, 3, epoch=3).latest(2, 5, epoch=3)
+    whole = held_on_disk(1, BOTH, after, last, epochs=((0, 0), (1, 2), (2, 4)))
+    cut = held_on_disk(2, after, last, epochs=((1, 3), (2, 4), (3, 5)), start=3)
+    told.on_disk(whole, cut)
+    everything = judge_all(LOG_JUDGES, told.history)
+    assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
+    assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES}

@@ -1,0 +1,124 @@
+"""The judge of DeleteRecords: it catches what comes back, and is silent on what a crash, or an unclean election, brings back."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.log import delete_records as trims
+from fixtures.wire import Error
+from tests.support.histories import LogHistory, held_on_disk, stamped
+from tests.support.judging import broken, held, said
+
+A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
+JUDGE = trims.trims_reach_all_live_replicas
+
+
+def trimmed() -> LogHistory:
+    """1 leads and is trimmed up to 2, with all replicas live and in sync before and after."""
+    return LogHistory().settled(1, 0).trim(1, 2).settled(1, 0)
+
+
+def rested(told: LogHistory, *starts: int) -> LogHistory:
+    told.all_healed().settled(1, 0).at_rest()
+    for broker, start in enumerate(starts, 1):
+        log = [one for one in (A, B, C) if one.last_offset >= start]
+        told.whole(broker, *log, epoch=0, hw=3, start=start)
+    return told
+
+
+class TestLowWatermark:
+    def test_an_answer_at_or_above_what_was_asked(self) -> None:
+        assert held(JUDGE, LogHistory().settled(1, 0).trim(1, 2).trim(1, -1, low=3)) == ["low-watermark"] * 2
+
+    def test_an_answer_below_what_was_asked(self) -> None:
+        assert broken(JUDGE, LogHistory().settled(1, 0).trim(1, 2, low=1)) == ["low-watermark"]
+
+    def test_a_time_out_under_a_fault(self) -> None:
+        told = LogHistory().settled(1, 0).hit("pause-past-fencing", 3).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
+        assert held(JUDGE, told) == ["low-watermark"]
+        assert held(JUDGE, LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)) == []
+
+    def test_a_refusal(self) -> None:
+        assert held(JUDGE, LogHistory().settled(1, 0).trim(1, 9, error=Error.OFFSET_OUT_OF_RANGE)) == []
+
+
+class TestDeletedRecords:
+    @pytest.mark.parametrize("broker", [1, 2])
+    def test_a_replica_that_returns_them(self, broker: int) -> None:
+        told = trimmed().fetch(broker, A, B, C, epoch=0, hw=3)
+        assert broken(JUDGE, told) == ["log-start"]
+        assert said(JUDGE, told)[-1].label == "deleted-record-returned"
+
+    def test_a_replica_that_starts_below_them(self) -> None:
+        told = trimmed().fetch(2, C, epoch=0, hw=3, start=1, offset=2)
+        assert [o.label for o in said(JUDGE, told) if o.result == "violated"] == ["log-start-regression"]
+
+    def test_replicas_that_start_above_them(self) -> None:
+        told = trimmed().fetch(1, C, epoch=0, hw=3, start=2).whole(2, C, epoch=0, hw=3, start=2)
+        assert held(JUDGE, told.fetch(2, C, epoch=0, hw=3, start=2)) == ["low-watermark", "log-start", "log-start"]
+
+    def test_a_batch_that_the_log_start_cuts(self) -> None:
+        told = trimmed().fetch(1, stamped(0, 0, "a", "b", "c"), epoch=0, hw=3, start=2)
+        assert held(JUDGE, told) == ["low-watermark", "log-start"]
+
+    def test_a_replica_that_crashed_since(self) -> None:
+        """log-start-offset-checkpoint is written once a minute; what a new leader shows again is legal."""
+        told = trimmed().restart(2).settled(2, 1).fetch(2, A, B, C, epoch=1, hw=3)
+        assert [o.case for o in said(JUDGE, told)] == ["low-watermark"]
+
+    def test_a_replica_that_was_fenced_or_out_of_the_isr(self) -> None:
+        for away in ({"isr": (1, 2)}, {"unfenced": (1, 2)}):
+            told = LogHistory().settled(1, 0).metadata(1, 1, 0, **away)  # type: ignore[arg-type]
+            told.trim(1, 2).settled(1, 0).fetch(3, A, B, C, epoch=0, hw=3)
+            assert [o.case for o in said(JUDGE, told)] == ["low-watermark"]
+
+    def test_a_replica_that_was_cut_off_or_frozen(self) -> None:
+        told = LogHistory().settled(1, 0).hit("paused-zombie", 3).trim(1, 2).heal("paused-zombie", 3).settled(1, 0)
+        assert [o.case for o in said(JUDGE, told.fetch(3, A, B, C, epoch=0, hw=3))] == ["low-watermark"]
+
+    def test_a_follower_beside_one_that_is_down(self) -> None:
+        told = LogHistory().hit("kill", 3).settled(1, 0).trim(1, 2).settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3)
+        assert broken(JUDGE, told) == ["log-start"]
+
+    def test_an_unclean_election_since(self) -> None:
+        """Who is elected may have lagged behind the trim, and the others are cut to what it has."""
+        told = trimmed().hit("unclean-election", 1, partition="topic-0", own_topic=False)
+        told.heal("unclean-election", 1).settled(3, 4).fetch(2, A, epoch=4, hw=1)
+        assert [o.case for o in said(JUDGE, told)] == ["low-watermark"]
+
+    def test_a_replica_that_was_taken_away_and_copied_anew(self) -> None:
+        told = trimmed().metadata(1, 1, 1, isr=(1, 3), replicas=(1, 3)).settled(1, 1)
+        assert [o.case for o in said(JUDGE, told.fetch(2, A, B, C, epoch=1, hw=3))] == ["low-watermark"]
+
+    def test_a_read_that_was_asked_before(self) -> None:
+        told = LogHistory().settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3).trim(1, 2).settled(1, 0)
+        assert held(JUDGE, told) == ["low-watermark"]
+
+
+class TestTrimmedReplicasAtRest:
+    def test_a_follower_that_copied_what_came_after_and_not_the_start(self) -> None:
+        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2)
+        assert broken(JUDGE, rested(told, 2, 2, 0)) == ["log-start"]
+
+    def test_followers_that_did(self) -> None:
+        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2)
+        assert held(JUDGE, rested(told, 2, 2, 2)) == ["log-start"] * 2
+
+    def test_a_follower_that_crashed_since_and_one_that_copied_nothing(self) -> None:
+        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2).restart(3)
+        assert held(JUDGE, rested(told, 2, 2, 0)) == ["log-start"]
+        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
+        assert held(JUDGE, rested(told, 2, 2, 0)) == []
+
+    def test_maps_that_begin_at_the_log_start(self) -> None:
+        told = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=((0, 2),), start=2))
+        assert held(JUDGE, told)[-1] == "entries"
+
+    @pytest.mark.parametrize("epochs", [((0, 0),), ((0, 0), (1, 1))])
+    def test_maps_with_entries_before_it(self, epochs: tuple[tuple[int, int], ...]) -> None:
+        told = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=epochs, start=2))
+        assert broken(JUDGE, told) == ["entries"]
+
+    def test_a_file_that_is_written_behind_the_log(self) -> None:
+        told = rested(trimmed(), 2, 2).on_disk(held_on_disk(1, C, epochs=((0, 0),), start=2))
+        assert "entries" not in [o.case for o in said(JUDGE, told)]

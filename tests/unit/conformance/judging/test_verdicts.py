@@ -1,0 +1,342 @@
+"""The verdict of a cell: what it takes to be satisfied, and what nothing makes up for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.catalogue import Requirement, shipped
+from conformance.core.registry import checks_by_row
+from conformance.judging.pooling import Cell, judge_shards
+from conformance.judging.verdicts import (
+    CHANGED_SINCE,
+    FLOORS,
+    CaseTally,
+    CellEvidence,
+    Judgement,
+    below_floor,
+    judge_cell,
+)
+from history.shards import AnyShardLine, Footer, ObservationLine, Shard, read_shard
+from tests.support.declared import facts_of
+from tests.support.sample_shards import ShardBuilder, write_lines
+
+FACTS = facts_of("4.3.1")
+APPLICABLE = [row for row in shipped() if row.applicable_cases(FACTS)]
+ELSEWHERE = next(row for row in shipped() if not row.applicable_cases(FACTS))
+ROW = shipped()["KIP320-FETCH-02"]
+PROPERTY = shipped()["KIP101-INV-05"]
+SCENARIO = next(row for row in APPLICABLE if row.kind == "scenario")
+RECORDED = msgspec.structs.replace(ROW, level="informational")
+
+
+def at_floor(row: Requirement, **changed: Any) -> CaseTally:
+    """Exactly what a case of the row needs."""
+    floor = FLOORS[row.kind]
+    exact = CaseTally(held=floor.observations, inputs=min(floor.inputs, row.inputs), examples=floor.examples)
+    return msgspec.structs.replace(exact, **changed)
+
+
+def evidence(row: Requirement, **changed: Any) -> CellEvidence:
+    """One check that ran and brought each applicable case to its floor."""
+    cases = {case.id: at_floor(row) for case in row.applicable_cases(FACTS)}
+    return msgspec.structs.replace(CellEvidence(cases=cases, checks=1, ran=1), **changed)
+
+
+def judged(row: Requirement, **changed: Any) -> Judgement:
+    return judge_cell(row, FACTS, evidence(row, **changed))
+
+
+def one_case(row: Requirement, **changed: Any) -> dict[str, CaseTally]:
+    """The evidence of a row in which its first case is changed."""
+    cases = evidence(row).cases
+    first = row.applicable_cases(FACTS)[0].id
+    return {**cases, first: msgspec.structs.replace(cases[first], **changed)}
+
+
+# --- precedence
+
+
+def test_each_verdict_outranks_the_ones_below_it() -> None:
+    """Trouble is added from the bottom to the top; each time the worst is told."""
+    short, wavering, broken = (
+        one_case(ROW, **changed) for changed in ({"held": 0}, {"wavering": True}, {"violated": 1})
+    )
+    assert judged(ROW).verdict == "satisfied"
+    assert judged(ROW, cases=short).verdict == "inconclusive"
+    assert judged(ROW, cases=short, errors=1).verdict == "error"
+    assert judged(ROW, cases=wavering, errors=1).verdict == "flaky"
+    both = one_case(ROW, wavering=True, violated=1)
+    assert judged(ROW, cases=both, errors=1).verdict == "violated"
+    assert judged(ROW, cases=broken, ran=0, lost="shard s has no footer").verdict == "violated"
+
+
+def test_a_row_that_does_not_apply_is_inapplicable_whatever_ran() -> None:
+    assert judge_cell(ELSEWHERE, FACTS, CellEvidence(checks=1, ran=1, errors=1)).verdict == "inapplicable"
+
+
+def test_a_row_without_a_check_is_untested_and_one_whose_checks_were_not_run_is_not_run() -> None:
+    assert judged(ROW, checks=0, ran=0, cases={}).verdict == "untested"
+    assert judged(ROW, ran=0, cases={}).verdict == "not-run"
+    assert judged(ROW, cases={}).verdict == "inconclusive"
+
+
+def test_a_changed_row_counts_as_not_run() -> None:
+    judgement = judged(ROW, changed=True)
+    assert (judgement.verdict, judgement.reason) == ("not-run", CHANGED_SINCE)
+
+
+def test_nothing_is_satisfied_where_lines_are_lost() -> None:
+    judgement = judged(ROW, lost="shard s has no footer")
+    assert judgement.verdict == "inconclusive"
+    assert "shard s has no footer" in judgement.reason
+
+
+def test_an_informational_row_is_recorded_never_judged() -> None:
+    cases = {"consumer": CaseTally(recorded=1, inputs=1, examples=1)}
+    assert judge_cell(RECORDED, FACTS, CellEvidence(cases=cases, checks=1, ran=1)).verdict == "recorded"
+    broken = {"consumer": CaseTally(violated=1)}
+    assert judge_cell(RECORDED, FACTS, CellEvidence(cases=broken, checks=1, ran=1)).verdict == "recorded"
+    assert judge_cell(RECORDED, FACTS, CellEvidence(checks=1, ran=1)).verdict == "inconclusive"
+
+
+def test_a_violation_filed_under_a_case_that_does_not_apply_still_counts() -> None:
+    cases = {**evidence(ROW).cases, "no-such-case": CaseTally(violated=1)}
+    assert judged(ROW, cases=cases).verdict == "violated"
+
+
+# --- floors
+
+
+@pytest.mark.parametrize(
+    ("row", "observations", "inputs", "examples"),
+    [(ROW, 5, 3, 1), (PROPERTY, 30, 1, 5), (SCENARIO, 2, 1, 2)],
+    ids=["probe", "property", "scenario"],
+)
+def test_the_floors_are_those_of_the_design(row: Requirement, observations: int, inputs: int, examples: int) -> None:
+    assert at_floor(row) == CaseTally(held=observations, inputs=inputs, examples=examples)
+
+
+def test_a_row_with_one_input_asks_for_one() -> None:
+    single = msgspec.structs.replace(ROW, inputs=1)
+    assert below_floor(single, "consumer", CaseTally(held=5, inputs=1, examples=1)) == ""
+    assert "2 distinct inputs, the floor is 3" in below_floor(ROW, "consumer", CaseTally(held=5, inputs=2, examples=5))
+
+
+def test_the_reason_names_each_case_that_is_short() -> None:
+    reason = judged(ROW, cases={}).reason
+    assert all(f"case {case.id}: 0 observations, the floor is 5" in reason for case in ROW.applicable_cases(FACTS))
+
+
+rows = st.sampled_from(APPLICABLE)
+rows_to_judge = st.sampled_from([row for row in APPLICABLE if row.level != "informational"])
+
+
+@settings(deadline=None)
+@given(row=rows)
+def test_a_row_at_its_floor_is_satisfied(row: Requirement) -> None:
+    assert judged(row).verdict == "satisfied"
+
+
+@settings(deadline=None)
+@given(row=rows, data=st.data())
+def test_a_row_that_lacks_anything_of_a_case_is_not_satisfied(row: Requirement, data: st.DataObject) -> None:
+    cases = evidence(row).cases
+    gone = data.draw(st.sampled_from(sorted(cases)))
+    short = {field: getattr(cases[gone], field) - 1 for field in ("held", "inputs", "examples")}
+    less = [msgspec.structs.replace(cases[gone], **{field: value}) for field, value in short.items()]
+    lacking = data.draw(st.sampled_from([None, *less]))
+    left = {case: tally for case, tally in cases.items() if case != gone}
+    assert judged(row, cases=left | ({gone: lacking} if lacking else {})).verdict == "inconclusive"
+
+
+@settings(deadline=None)
+@given(
+    row=rows_to_judge,
+    violated=st.integers(1, 9),
+    trouble=st.fixed_dictionaries({"errors": st.integers(0, 2), "ran": st.integers(0, 2), "lost": st.sampled_from(["", "x"])}),
+    others=st.integers(0, 99),
+    wavering=st.booleans(),
+)  # fmt: skip
+def test_a_violation_shows_whatever_else_there_is(
+    row: Requirement, violated: int, trouble: dict[str, Any], others: int, wavering: bool
+) -> None:
+    cases = one_case(row, violated=violated, held=others, wavering=wavering)
+    assert judged(row, cases=cases, **trouble).verdict == "violated"
+
+
+# --- from shards to cells
+
+
+CHECKS = {id: [f"check-{id}"] for id in (ROW.id, PROPERTY.id, SCENARIO.id)}
+FULL: dict[str, Any] = {"ranges": FACTS.ranges, "checks": CHECKS}
+
+
+def sample() -> ShardBuilder:
+    """One satisfied probe, one broken scenario, one property below its floor."""
+    shard = ShardBuilder("s1", **FULL).satisfy(ROW)
+    shard.observe(SCENARIO.id, SCENARIO.cases[0].id, "violated", 1).end_check(SCENARIO.id)
+    return shard.observe(PROPERTY.id, "kept", count=29).end_check(PROPERTY.id).finish()
+
+
+def as_shard(lines: list[AnyShardLine]) -> Shard:
+    return Shard(path="piece", header=None, lines=lines, torn=0)
+
+
+def read(folder: Path, *shards: ShardBuilder) -> list[Shard]:
+    return [read_shard(shard.write(folder)) for shard in shards]
+
+
+def cells(shards: list[Shard], run: str = "") -> dict[tuple[str, str], Cell]:
+    return {(cell.label, cell.requirement): cell for cell in judge_shards(shards, run).cells}
+
+
+def verdicts(shards: list[Shard], run: str = "") -> dict[str, str]:
+    return {requirement: cell.verdict for (_, requirement), cell in cells(shards, run).items()}
+
+
+def test_every_row_has_one_cell_in_every_column(tmp_path: Path) -> None:
+    older = ShardBuilder("s2", "3.9.2", ranges=facts_of("3.9.2").ranges).finish()
+    judged_cells = judge_shards(read(tmp_path, sample(), older)).cells
+    assert len(judged_cells) == 2 * len(shipped()) == len({(cell.label, cell.requirement) for cell in judged_cells})
+
+
+def test_the_sample_is_judged_row_by_row(tmp_path: Path) -> None:
+    found = verdicts(read(tmp_path, sample()))
+    assert {id: found[id] for id in CHECKS} == {
+        ROW.id: "satisfied",
+        SCENARIO.id: "violated",
+        PROPERTY.id: "inconclusive",
+    }
+    assert {found[id] for id in found.keys() - CHECKS.keys()} == {"untested", "inapplicable"}
+
+
+def test_a_row_for_which_the_kit_has_no_check_is_untested(tmp_path: Path) -> None:
+    found = verdicts(read(tmp_path, ShardBuilder("s1", ranges=FACTS.ranges, checks=checks_by_row()).finish()))
+    applicable = {row.id for row in APPLICABLE}
+    assert {id for id, verdict in found.items() if verdict == "untested"} == applicable - checks_by_row().keys()
+    assert {id for id, verdict in found.items() if verdict == "not-run"} == applicable & checks_by_row().keys()
+
+
+def test_a_check_that_was_cut_off_before_its_first_example_did_not_run(tmp_path: Path) -> None:
+    before = ShardBuilder("s1", **FULL).end_check(ROW.id, "cut-off", examples=0).finish()
+    after = ShardBuilder("s2", "4.3.0", **FULL).end_check(ROW.id, "cut-off", examples=2).finish()
+    found = cells(read(tmp_path, before, after))
+    assert found["4.3.1", ROW.id].verdict == "not-run"
+    assert found["4.3.0", ROW.id].verdict == "inconclusive"
+
+
+def test_trouble_of_one_check_is_not_made_up_for_by_another(tmp_path: Path) -> None:
+    shard = ShardBuilder("s1", ranges=FACTS.ranges, checks={ROW.id: ["a", "b"]}).satisfy(ROW)
+    found = verdicts(read(tmp_path, shard.end_check(ROW.id, "error", detail="no boot").finish()))
+    assert found[ROW.id] == "error"
+
+
+def test_identical_tries_with_different_answers_are_flaky(tmp_path: Path) -> None:
+    wavers = ShardBuilder("s1", **FULL).satisfy(ROW).observe(ROW.id, "consumer", count=1, variant="A", inputs="{}")
+    differs = ShardBuilder("s2", "4.3.0", **FULL).satisfy(ROW).observe(ROW.id, "consumer", count=2, variant="A")
+    wavers.observe(ROW.id, "consumer", count=1, variant="B", inputs="{}").finish()
+    found = cells(read(tmp_path, wavers, differs.finish()))
+    assert found["4.3.1", ROW.id].verdict == "flaky"
+    assert found["4.3.0", ROW.id].verdict == "satisfied"
+
+
+def test_other_runs_do_not_count(tmp_path: Path) -> None:
+    ours = ShardBuilder("r1-a", **FULL).satisfy(ROW).finish()
+    theirs = ShardBuilder("r2-a", run="r2", **FULL).observe(ROW.id, "consumer", "violated", 1).finish()
+    assert verdicts(read(tmp_path, ours, theirs), run="r1")[ROW.id] == "satisfied"
+    assert verdicts(read(tmp_path, ours, theirs))[ROW.id] == "violated"
+
+
+@pytest.mark.parametrize("missing", ["footer", "a line in between", "header of another shard"])
+def test_nothing_is_satisfied_beside_a_gap(tmp_path: Path, missing: str) -> None:
+    whole = sample().text()
+    cut = {"footer": whole[:-1], "a line in between": whole[:-4] + whole[-3:], "header of another shard": whole}[
+        missing
+    ]
+    beside = ShardBuilder("s2", **FULL).observe(ROW.id, "consumer", count=1).text()[1:]
+    others = [read_shard(write_lines(tmp_path / "b", beside))] if missing == "header of another shard" else []
+    found = verdicts([read_shard(write_lines(tmp_path / "a", cut)), *others])
+    assert (found[ROW.id], found[SCENARIO.id]) == ("inconclusive", "violated")
+
+
+def test_nothing_is_satisfied_beside_a_file_that_lost_all_that_it_held(tmp_path: Path) -> None:
+    good, *_ = read(tmp_path, ShardBuilder("s1", **FULL).satisfy(ROW).finish())
+    header = ShardBuilder("s2", **FULL).text()[0]
+    for left in (b"", header[:5], header[:30], header[:-9]):
+        beside = read_shard(write_lines(tmp_path / "cut.jsonl", [left]))
+        assert verdicts([good, beside])[ROW.id] == "inconclusive"
+        assert verdicts([good, beside], run="r1")[ROW.id] == "satisfied"
+    assert verdicts([good])[ROW.id] == "satisfied"
+
+
+def test_nothing_is_satisfied_in_a_shard_that_contradicts_its_footer() -> None:
+    lines = ShardBuilder("s1", **FULL).satisfy(ROW).lines
+    footer = Footer(shard="s1", n=len(lines), counts={"observation": 1})
+    again = msgspec.structs.replace(lines[-1], n=len(lines) + 1)
+    renumbered = [*lines[:5], *(msgspec.structs.replace(line, n=line.n - 1) for line in lines[6:])]
+    kept = sum(isinstance(line, ObservationLine) for line in lines)
+    ended = Footer(shard="s1", n=len(renumbered), counts={"observation": kept})
+    for broken in ([*lines, footer], [*lines[:-1], footer, again], [*renumbered, ended]):
+        assert verdicts([as_shard(broken)])[ROW.id] == "inconclusive"
+    whole = Footer(shard="s1", n=len(lines), counts={"observation": kept})
+    assert verdicts([as_shard([*lines, whole])])[ROW.id] == "satisfied"
+
+
+def test_two_headers_under_one_shard_make_it_unfit() -> None:
+    lines = sample().lines[:-1]
+    other = msgspec.structs.replace(lines[0], n=len(lines))
+    assert verdicts([as_shard([*lines, other])]) == {}
+
+
+def test_a_killed_worker_leaves_its_violations(tmp_path: Path) -> None:
+    """No line says that the check ended, yet it ran: it observed something."""
+    shard = ShardBuilder("s1", **FULL).observe(ROW.id, "consumer", count=1)
+    assert verdicts(read(tmp_path, shard))[ROW.id] == "inconclusive"
+    assert verdicts(read(tmp_path, shard.observe(ROW.id, "consumer", "violated", 1)))[ROW.id] == "violated"
+
+
+def test_two_lines_under_one_number_make_a_shard_unfit(tmp_path: Path) -> None:
+    lines = sample().lines
+    twin = next(line for line in lines if isinstance(line, ObservationLine))
+    forged = msgspec.structs.replace(twin, inputs="{}")
+    assert verdicts([as_shard([*lines, forged])]) == {}
+
+
+@settings(deadline=None, max_examples=30)
+@given(data=st.data())
+def test_order_splitting_and_repeating_change_nothing(data: st.DataObject) -> None:
+    lines = sample().lines
+    shuffled = data.draw(st.permutations(lines))
+    again = data.draw(st.lists(st.sampled_from(lines), max_size=20))
+    cut = data.draw(st.integers(0, len(lines)))
+    pieces = [as_shard(shuffled[:cut]), as_shard(shuffled[cut:] + again), as_shard(again)]
+    assert judge_shards(data.draw(st.permutations(pieces))) == judge_shards([as_shard(lines)])
+
+
+def test_a_column_declares_the_highest_level_of_its_shards(tmp_path: Path) -> None:
+    """A worker whose cluster never came up declares nothing; the order in which shards are met does not matter."""
+    levels: list[dict[str, int]] = [{}, {"Fetch": 18}, {"Fetch": 8}]
+    pieces = read(tmp_path, *(ShardBuilder(f"s{n}", ranges=ranges).finish() for n, ranges in enumerate(levels)))
+    assert verdicts(pieces[2:])["KIP320-FETCH-01"] == "inapplicable"
+    assert verdicts(pieces)["KIP320-FETCH-01"] == verdicts(pieces[::-1])["KIP320-FETCH-01"] == "untested"
+
+
+def test_rows_that_changed_since_are_not_run(tmp_path: Path) -> None:
+    before = {row.id: row.hash for row in shipped()} | {ROW.id: "another"}
+    shard = ShardBuilder("s1", rows=before, **FULL).satisfy(ROW).observe(ROW.id, "consumer", "violated").finish()
+    assert cells(read(tmp_path, shard))["4.3.1", ROW.id].verdict == "not-run"
+    today = ShardBuilder("s2", **FULL).satisfy(ROW).finish()
+    assert cells(read(tmp_path, shard, today))["4.3.1", ROW.id].verdict == "satisfied"
+
+
+def test_the_summary_counts_verdicts_and_names_what_wants_a_look(tmp_path: Path) -> None:
+    counted, *named = judge_shards(read(tmp_path, sample())).lines()
+    assert counted.startswith("4.3.1: 1 violated, 1 inconclusive, 1 satisfied, ")
+    assert len(named) == 1
+    assert SCENARIO.id in named[0]

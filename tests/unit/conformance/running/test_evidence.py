@@ -1,0 +1,186 @@
+"""The folder of a violation: in words, cut to its time, and open about what is missing."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.running.evidence import on_disk as stored
+from conformance.running.evidence.folder import Replays, Schedule, conclude, write_evidence
+from conformance.running.evidence.report import MOST_LINES
+from fixtures.errors import EngineTrouble
+from fixtures.wire import Error
+from history.events import Answer, Call, End, History, Note, Premise
+from history.observations import Observation
+from history.taken import STEP_NOTE, in_words, places
+from history.telling import LONGEST, Telling, leader_of
+from tests.support.histories import LogHistory, stamped
+from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript
+
+
+def told() -> LogHistory:
+    """A leader that fences nobody, with a step before each request."""
+    history = LogHistory()
+    history.events.append(
+        Note(n=0, t=0.0, text=STEP_NOTE, data={"kind": "produce", "step": {"acks": -1, "do": "produce"}})
+    )
+    history.settled(leader=1, epoch=3).produce(1, "a", "b", at=0)
+    n = len(history.events)
+    history.events.append(
+        Note(n=n, t=float(n), text=STEP_NOTE, data={"kind": "read", "step": {"do": "read", "on": "strict-0"}})
+    )
+    return history.settled(leader=1, epoch=3).fetch(1, stamped(3, 0, "a", "b"), epoch=2, hw=2)
+
+
+def seen_in(history: History) -> Observation:
+    return Observation(
+        requirement="KIP101-INV-12",
+        case="leader",
+        result="violated",
+        example="e-1",
+        events=[history.events[-1].n],
+        detail="broker-1 answered a fetch at epoch 2 with records of epoch 3",
+        label="fence-leak",
+    )
+
+
+@pytest.fixture
+def disks(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
+    """What helpers would copy from the brokers' disks."""
+    monkeypatch.setattr(
+        stored, "copies", lambda nodes, *partitions: {node.name: DISKS.get(node.name, {}) for node in nodes}
+    )
+    return DISKS
+
+
+def written(tmp_path: Path, history: History, **cluster: Any) -> Path:
+    path = write_evidence(tmp_path, FakeCluster(**cluster), COLUMN, history, seen_in(history), 10.0)  # type: ignore[arg-type]
+    return tmp_path / path
+
+
+def whole(history: LogHistory) -> History:
+    return History(example=history.example, events=history.events, end=End(example="e-1", outcome="judged"))
+
+
+def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, disks: Any) -> None:
+    report = (written(tmp_path, whole(told())) / "report.md").read_text()
+    assert report.startswith("# KIP101-INV-12: No future stamps (fence-leak)\n")
+    steps = report.split("**Step ")
+    assert steps[1].startswith("1: produce, acks -1**")
+    assert f"Produce {PARTITION} acks -1: 'a' 'b' -> appended at 0" in steps[1]
+    assert steps[2].startswith(f"2: read, on strict-0** ({PARTITION}: broker-1 leads at epoch 3)")
+    asked = f"broker-1  Fetch {PARTITION} from 0 current epoch 2 as consumer"
+    assert f"{asked} -> log start 0, HW 2; [0-1 of epoch 3: 'a' 'b']" in steps[2]
+    assert [line for line in report.splitlines() if line.startswith("->") and asked in line]
+
+
+def test_leaders_are_told_when_they_change(tmp_path: Path) -> None:
+    history = LogHistory().settled(1, 3).settled(1, 3).metadata(2, leader=2, epoch=4).history
+    lines = Telling(history, [PARTITION]).lines()
+    assert [line.split("Metadata -> ")[1].split(",")[0] for line in lines] == [
+        *[f"{PARTITION} leader broker-1 at epoch 3"] * 3,
+        f"{PARTITION} leader broker-2 at epoch 4",
+    ]
+    assert leader_of(history, PARTITION, len(history.events)) == "broker-2 leads at epoch 4"
+
+
+def test_faults_and_refusals_have_their_names() -> None:
+    history = LogHistory().refused(2, 3, Error.FENCED_LEADER_EPOCH, hint=(1, 4)).kill(1).at_rest().history
+    refused, injected, shown, rest = Telling(history).lines()
+    assert refused.endswith("-> FENCED_LEADER_EPOCH (74), leader 1 at epoch 4")
+    assert injected.endswith("FAULT: kill of the leader of the partition, broker-1")
+    assert "FAULT SHOWN: kill" in shown
+    assert rest.endswith("at rest: yes")
+
+
+def test_what_nobody_answered_may_have_happened() -> None:
+    [line] = Telling(LogHistory().produce(1, "a", lost=True).history).lines()
+    assert line.endswith("-> Unanswered: no answer in 10 s (it may have happened)")
+
+
+def test_other_partitions_are_left_out_and_long_answers_cut() -> None:
+    history = LogHistory().produce(1, "v" * 2 * LONGEST, at=0).history
+    assert Telling(history, ["other-0"]).lines() == []
+    [line] = Telling(history, [PARTITION]).lines()
+    assert len(line) < LONGEST + 80
+    assert "more, in history.jsonl)" in line
+
+
+def test_a_long_course_is_cut_around_what_shows_it(tmp_path: Path, disks: Any) -> None:
+    history = LogHistory()
+    for n in range(3 * MOST_LINES):
+        history.produce(1, f"v{n}", at=n)
+    report = (written(tmp_path, whole(history)) / "report.md").read_text()
+    assert f"'v{3 * MOST_LINES - 1}' -> appended" in report
+    assert "more lines: see history.jsonl)" in report
+
+
+def test_the_disks_are_kept_and_told(tmp_path: Path, disks: dict[str, dict[str, bytes]]) -> None:
+    folder = written(tmp_path, whole(told()))
+    assert (folder / "disk" / "broker-1" / PARTITION / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n3 0\n"
+    report = (folder / "report.md").read_text()
+    assert f"broker-1 {PARTITION}: 0 to 0; leader-epoch-checkpoint 3 from 0" in report
+    assert f"- the replica of {PARTITION} on broker-2: it has no such directory" in report
+
+
+def test_logs_and_frames_are_those_of_the_time(tmp_path: Path, disks: Any) -> None:
+    folder = written(tmp_path, whole(told()))
+    assert (folder / "logs" / "controller-101.log").read_text() == "log of controller-101"
+    assert len((folder / "transcript.jsonl").read_text().splitlines()) == 1
+
+
+def test_what_could_not_be_collected_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disks: Any) -> None:
+    monkeypatch.setattr(FakeTranscript, "forgotten_ns", int((time.time() - 7) * 1e9))
+
+    def gone(*_: object) -> None:
+        raise EngineTrouble("no helper")
+
+    monkeypatch.setattr(stored, "copies", gone)
+    report = (written(tmp_path, whole(told()), trouble=True) / "report.md").read_text()
+    lacking = report.partition("Not collected:\n")[2]
+    assert "- the log of broker-1: EngineTrouble: the engine has no such container\n" in lacking
+    assert "- the disks: EngineTrouble: no helper\n" in lacking
+    assert "- the frames of the first 3 s: a transcript holds only so many" in lacking
+
+
+def test_the_replay_command_and_its_schedule_stand_beside(tmp_path: Path, disks: Any) -> None:
+    folder = written(tmp_path, whole(told()))
+    assert (
+        folder / "replay.txt"
+    ).read_text() == f"./kit pytest --kafka-version 4.3.1 --replay {folder}/schedule.json\n"
+    schedule = msgspec.json.decode((folder / "schedule.json").read_bytes(), type=Schedule)
+    assert (schedule.requirement, [step["do"] for step in schedule.steps]) == ("KIP101-INV-12", ["produce", "read"])
+
+
+def test_what_replays_showed_is_entered(tmp_path: Path, disks: Any) -> None:
+    folder = written(tmp_path, whole(told()))
+    assert "Seen again: not replayed yet." in (folder / "report.md").read_text()
+    conclude(folder, Replays(seen=4, tries=5, note="9 steps shrunk to 2."))
+    assert "Seen again: 4 of 5 replays. 9 steps shrunk to 2.\n" in (folder / "report.md").read_text()
+    assert not (folder / "shrunk.json").exists()
+    conclude(folder, Replays(seen=0, tries=5, schedule=[{"do": "read"}]))
+    assert json.loads((folder / "shrunk.json").read_text())["steps"] == [{"do": "read"}]
+
+
+def test_steps_in_words() -> None:
+    step = {"acks": -1, "do": "disturb", "fault": {"fault": "kill", "pick": 0, "role": "leader"}, "on": "strict-0"}
+    assert in_words(step) == "disturb, acks -1, fault (kill, pick 0, role leader), on strict-0"
+    assert in_words({"do": "heal"}) == "heal"
+
+
+def test_partitions_are_found_wherever_they_are_named() -> None:
+    def asked(request: dict[str, Any], value: Any = None) -> History:
+        call = Call(n=0, t=0.0, op="any", node="broker-1", request=request)
+        answer = Answer(n=1, t=0.0, call=0, outcome="ok", value=value)
+        return History(example=LogHistory().example, events=[call, answer, Premise(n=2, t=0.0, what="w", met=True)])
+
+    one = asked({"topic": {"name": "a", "id": None}, "partition": 1})
+    pairs = asked({"partitions": [["a", 1], ["b", 0]]})
+    polled = asked({"within_ms": 5}, {"records": [{"topic": "c", "partition": 2, "offset": 0}]})
+    assert (places(one, [1]), places(pairs, [0]), places(polled, [1])) == ({"a-1"}, {"a-1", "b-0"}, {"c-2"})
+    assert places(one, [2]) == set()

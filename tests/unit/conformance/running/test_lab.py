@@ -1,0 +1,359 @@
+"""Faults in checks: through the tape, healed after each example, and a cluster that does not heal is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis.stateful import rule
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Check, Rig, Said, held_if
+from conformance.core.faulting import Faults
+from conformance.core.machines import KafkaMachine, MachineCheck
+from conformance.judging.judge import Finding, judge
+from conformance.running import lab as lab_module
+from conformance.running.lab import REPLACED_NOTE, Lab
+from conformance.running.settings import Settings
+from fixtures.errors import EngineTrouble, KitError
+from fixtures.faults.fault import Unavailable
+from fixtures.faults.injector import Injected, Unhealed, Unwitnessed
+from fixtures.runs import Run
+from fixtures.tape import LiveTape, StoredTape
+from history.events import End, Example, Fault, History, Note
+from history.shards import CheckLine, ExampleLine, ObservationLine
+from history.store import HistoryWriter, read_histories
+from tests.support.fake_cluster import TOPOLOGY
+from tests.support.fake_faults import Recorded
+from tests.support.fake_lab import IMAGE, FakeLab, Play, faults_on, of
+
+ROW = "KIP320-FETCH-02"
+
+
+# --- through the tape
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Iterator[LiveTape]:
+    with HistoryWriter(tmp_path / "gw0.jsonl.zst") as writer:
+        yield LiveTape(writer, Example(example="e-1", check="kip.check", column="4.3.1"))
+
+
+def stored(tape: LiveTape) -> Faults:
+    """As a check meets them when its history is judged again: no cluster, no scene."""
+    tape.end(End(example="e-1", outcome="judged"))
+    [history] = read_histories(tape._writer.path)
+    return Faults(StoredTape(history), None)
+
+
+def twice(faults: Faults) -> list[Injected]:
+    with faults.under(Recorded()) as first:
+        pass
+    second = Recorded(on="broker-2")
+    return [first, faults.inject(second), faults.heal(second)]
+
+
+def test_a_stored_tape_needs_no_cluster_for_a_fault(tape: LiveTape) -> None:
+    assert [one.nodes for one in twice(faults_on(tape))] == [["broker-1"], ["broker-2"], ["broker-2"]]
+    again = twice(stored(tape))
+    assert [(one.nodes, one.witness) for one in again] == [
+        (["broker-1"], {"seen": "broker-1"}),
+        (["broker-2"], {"seen": "broker-2"}),
+        (["broker-2"], {"seen": "broker-2"}),
+    ]
+    assert again[-1].heal_seconds > 0
+
+
+def test_the_tape_is_the_log_of_faults(tape: LiveTape) -> None:
+    twice(faults_on(tape))
+    phases = [(event.node, event.phase) for event in tape.events if isinstance(event, Fault)]
+    assert phases == [(node, phase) for node in ("broker-1", "broker-2") for phase in ("inject", "witness", "heal")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [(Recorded(shows=False), Unwitnessed), (Recorded(heals=False), Unhealed), (Recorded(possible=False), Unavailable)],
+)
+def test_trouble_with_a_fault_is_raised_again_as_it_was(tape: LiveTape, fault: Recorded, error: type[KitError]) -> None:
+    def tried(faults: Faults) -> str:
+        with pytest.raises(error) as raised, faults.under(fault.fresh()):
+            pass
+        return str(raised.value)
+
+    assert tried(faults_on(tape)) == tried(stored(tape))
+
+
+# --- after an example
+
+
+@pytest.fixture
+def play(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    monkeypatch.setattr(lab_module, "WHOLE_AGAIN_WITHIN", 0.05)
+    return Play(tmp_path)
+
+
+class Data(msgspec.Struct):
+    pass
+
+
+def prepared(_: Bench) -> Data:
+    return Data()
+
+
+def handle(bench: Bench, _: Data) -> Bench:
+    return bench
+
+
+RIG: Rig[Data, Bench] = Rig(TOPOLOGY, prepared, handle)
+TOPIC: Any = None
+
+
+def check_of(body: Any, rig: Rig[Data, Bench] = RIG, examples: int = 1) -> Check:
+    return Check((ROW,), rig, ("consumer",), examples, True, {}, body)
+
+
+def holds(bench: Bench) -> Generator[Said, None, None]:
+    """Breaks nothing."""
+    yield held_if(True, bench.node("broker-1").list_offsets("topic", 0))
+
+
+def leaves_a_fault(bench: Bench) -> Generator[Said, None, None]:
+    """Ends while its fault stands."""
+    bench.faults(TOPIC).inject(Recorded())
+    yield from holds(bench)
+
+
+def leaves_a_node_down(bench: Bench) -> Generator[Said, None, None]:
+    """Kills and never starts."""
+    bench.kill("broker-2")
+    raise KitError("no answer")
+    yield
+
+
+def shows_nothing(bench: Bench) -> Generator[Said, None, None]:
+    """A fault without a witness, on which the row would be broken."""
+    with bench.faults(TOPIC).under(Recorded(shows=False)):
+        yield held_if(False)
+
+
+def does_not_heal(bench: Bench) -> Generator[Said, None, None]:
+    """A fault that stays."""
+    with bench.faults(TOPIC).under(Recorded(heals=False)):
+        yield from holds(bench)
+
+
+def leaves_what_does_not_heal(bench: Bench) -> Generator[Said, None, None]:
+    bench.faults(TOPIC).inject(Recorded(heals=False))
+    yield from holds(bench)
+
+
+def test_without_faults_and_trouble_nothing_is_looked_at(play: Play) -> None:
+    lab, shard, _ = play(check_of(holds), [["broker-3 is exited"]])
+    assert (lab.watches[0].asked, of(shard, CheckLine)[0].outcome) == (0, "done")
+
+
+def test_a_fault_that_was_left_is_healed(play: Play) -> None:
+    lab, shard, histories = play(check_of(leaves_a_fault), [[]])
+    [example, *_] = of(shard, ExampleLine)
+    assert (example.outcome, example.faults["recorded"].healed, example.detail) == ("judged", 1, "")
+    assert len(lab.booted) == 1
+    assert [event.phase for event in histories[0].events if isinstance(event, Fault)] == ["inject", "witness", "heal"]
+
+
+def test_a_node_that_was_left_down_is_started(play: Play) -> None:
+    lab, shard, _ = play(check_of(leaves_a_node_down), [[]])
+    examples = of(shard, ExampleLine)
+    assert [(example.outcome, example.faults["kill"].healed) for example in examples] == [("error", 1)] * 3
+    assert (lab.booted[0].node("broker-2").starts, len(lab.booted)) == (4, 1)
+
+
+def test_a_fault_without_a_witness_is_an_error_and_never_violated(play: Play) -> None:
+    lab, shard, _ = play(check_of(shows_nothing, examples=3), [[]])
+    assert [line.outcome for line in of(shard, ExampleLine)] == ["error"] * 3
+    assert of(shard, ExampleLine)[0].detail.startswith("Unwitnessed: recorded of the leader shows")
+    assert of(shard, ObservationLine) == play.run.violations == []
+    assert (of(shard, CheckLine)[0].outcome, len(lab.booted)) == ("error", 1)
+
+
+def test_a_fault_that_does_not_heal_is_an_error_and_never_violated(play: Play) -> None:
+    """The cluster looks whole all the same, so it stays."""
+    lab, shard, _ = play(check_of(does_not_heal), [[]])
+    example, *_ = of(shard, ExampleLine)
+    assert (example.outcome, len(lab.booted), play.run.violations) == ("error", 1, [])
+    assert example.detail.startswith("Unhealed: recorded of the leader healed")
+
+
+REASON = "broker-3 is exited"
+
+
+@pytest.mark.parametrize("body", [leaves_a_fault, shows_nothing, does_not_heal])
+def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_told(play: Play, body: Any) -> None:
+    lab, shard, histories = play(check_of(body, examples=2), [[REASON], []])
+    assert len(lab.booted) == 2
+    assert (lab.booted[0].closed, of(shard, ExampleLine)[0].outcome) == (True, "error")
+    assert REASON in of(shard, ExampleLine)[0].detail
+    assert REASON in of(shard, CheckLine)[0].detail
+    assert f"{REPLACED_NOTE}: Overdue" in of(shard, CheckLine)[0].detail
+    end = histories[0].end
+    assert end is not None
+    assert (end.outcome, REASON in end.detail) == ("error", True)
+    notes = [event for event in histories[0].events if isinstance(event, Note)]
+    assert [(note.text, REASON in note.data["reason"]) for note in notes] == [(REPLACED_NOTE, True)]
+
+
+def test_the_next_example_has_a_good_cluster(play: Play) -> None:
+    lab, shard, _ = play(check_of(leaves_a_fault, examples=5), [[REASON], []])
+    assert [line.outcome for line in of(shard, ExampleLine)][:5] == ["error", *["judged"] * 4]
+    assert (len(lab.booted), of(shard, CheckLine)[0].outcome) == (2, "done")
+
+
+def test_what_was_left_and_does_not_heal_costs_the_cluster(play: Play) -> None:
+    lab, shard, _ = play(check_of(leaves_what_does_not_heal, examples=2), [[], [], []])
+    assert f"{REPLACED_NOTE}: Unhealed" in of(shard, ExampleLine)[0].detail
+    assert len(lab.booted) > 1
+
+
+def test_what_was_observed_before_the_cluster_was_lost_is_filed(play: Play) -> None:
+    """As it would be judged again from its history."""
+    _, shard, _ = play(check_of(leaves_a_fault), [[REASON], []])
+    assert of(shard, ObservationLine)[0].result == "held"
+
+
+def test_when_no_cluster_comes_up_again_the_check_says_so(play: Play) -> None:
+    _, shard, _ = play(check_of(leaves_a_fault, examples=2), [[REASON]])
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, "no cluster came up" in line.detail, REASON in line.detail) == ("error", True, True)
+
+
+def test_a_rig_that_breaks_the_cluster_costs_it(play: Play) -> None:
+    def breaking(bench: Bench) -> Data:
+        bench.kill("broker-2")
+        raise KitError("nothing to stand on")
+
+    rig: Rig[Data, Bench] = Rig(TOPOLOGY, breaking, handle, shared=True)
+    lab, shard, histories = play(check_of(holds, rig), [[REASON], []])
+    [line] = of(shard, CheckLine)
+    assert ("nothing to stand on" in line.detail, REASON in line.detail) == (True, True)
+    assert (lab.booted[0].closed, histories[0].end.outcome if histories[0].end else "") == (True, "error")
+
+
+# --- machines
+
+
+class Step(msgspec.Struct, frozen=True, tag_field="do", tag="disturb"):
+    shows: bool = True
+    heals: bool = True
+    left: bool = False
+
+
+class Machine(KafkaMachine):
+    """Disturbs."""
+
+    @rule()
+    def disturb(self) -> None:
+        self.do(Step())
+
+
+class Executor:
+    def __init__(self, bench: Bench) -> None:
+        self._faults = bench.faults(TOPIC)
+
+    def step(self, step: Step) -> None:
+        fault = Recorded(shows=step.shows, heals=step.heals)
+        self._faults.inject(fault)
+        if not step.left:
+            self._faults.heal(fault)
+
+    def rest(self) -> None:
+        pass
+
+
+@judge(ROW)
+def every_fault_is_injected(history: History) -> Iterator[Finding]:
+    for event in history.events:
+        if isinstance(event, Fault) and event.phase == "witness":
+            yield Finding(True, "consumer", (event.n,))
+
+
+def machine_of(*opening: Step) -> MachineCheck:
+    return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Step, [every_fault_is_injected], opening)
+
+
+@pytest.mark.parametrize(("step", "error"), [(Step(shows=False), "Unwitnessed"), (Step(heals=False), "Unhealed")])
+def test_a_machine_whose_fault_fails_ends_in_error_and_the_next_example_goes_on(
+    play: Play, step: Step, error: str
+) -> None:
+    lab, shard, _ = play(machine_of(step), [[REASON], []], "quick")
+    outcomes = [line.outcome for line in of(shard, ExampleLine)]
+    assert outcomes == ["error", *["judged"] * (len(outcomes) - 1)]
+    assert len(outcomes) > 1
+    assert of(shard, ExampleLine)[0].detail.startswith(f"{error}: recorded of the leader")
+    assert (len(lab.booted), lab.booted[0].closed, play.run.violations) == (2, True, [])
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, REASON in line.detail) == ("done", True)
+
+
+def test_what_a_machine_left_is_healed(play: Play) -> None:
+    lab, shard, _ = play(machine_of(Step(left=True), Step(left=True)), [[]])
+    [example] = of(shard, ExampleLine)
+    assert (example.outcome, example.faults["recorded"].healed, len(lab.booted)) == ("judged", 2, 1)
+
+
+def test_a_machine_without_a_cluster_says_so_once(play: Play) -> None:
+    """Also when Hypothesis asks for another example again and again."""
+    _, shard, _ = play(machine_of(Step(shows=False)), [[REASON]], "quick")
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.detail.count("no cluster came up")) == ("error", 1)
+
+
+def test_columns_share_their_time(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two minutes a version: one worker may spend four on two, on whichever needs them."""
+    clock = iter([10.0, 40.0])
+    with Run.begin() as run:
+        lab = Lab(Settings(versions=[], out=str(tmp_path)), run, "gw0", {"3.9.2": IMAGE, "4.3.1": IMAGE})
+        monkeypatch.setattr("conformance.running.lab.time.monotonic", lambda: next(clock))
+        assert lab.time_left() == 240
+        lab.timed(lambda: None)
+        assert lab.time_left() == 210
+        lab.close()
+
+
+def test_time_is_looked_at_between_examples(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a schedule take minutes together: the second of five does not begin when the first took all there was."""
+    left = iter([1.0, 0.0])
+    monkeypatch.setattr(FakeLab, "time_left", lambda self: next(left, 0.0))
+    _, shard, _ = play(check_of(holds, examples=5), [[]])
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.examples) == ("cut-off", 1)
+
+
+def test_a_boot_is_tried_again_after_trouble_of_the_engine_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    troubles: list[KitError] = []
+
+    class Booting:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def boot(self) -> Booting:
+            if troubles:
+                raise troubles.pop(0)
+            return self
+
+    monkeypatch.setattr(lab_module, "KRaftCluster", Booting)
+    with Run.begin() as run:
+        lab = Lab(Settings(versions=[], out=str(tmp_path)), run, "gw0", {"4.3.1": IMAGE})
+        troubles += [EngineTrouble("the engine did not answer")]
+        assert isinstance(lab._booted(IMAGE, TOPOLOGY), Booting)
+        troubles += [KitError("a node ended"), KitError("never tried")]
+        with pytest.raises(KitError, match="a node ended"):
+            lab._booted(IMAGE, TOPOLOGY)
+        troubles[:] = [EngineTrouble("busy"), EngineTrouble("busy for ever")]
+        with pytest.raises(EngineTrouble, match="busy for ever") as found:
+            lab._booted(IMAGE, TOPOLOGY)
+        assert str(found.value.__context__) == "busy"
+        lab.close()

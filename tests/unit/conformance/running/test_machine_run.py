@@ -1,0 +1,366 @@
+"""Running a machine in a lab in memory: judged while it runs, shrunk, replayed, and its evidence never lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+from hypothesis.stateful import rule
+from hypothesis.strategies import integers
+
+from conformance.cli.rejudge import rejudge
+from conformance.core.bench import Bench
+from conformance.core.machines import KafkaMachine, MachineCheck, smaller
+from conformance.judging.judge import Finding, Judge, judge
+from conformance.running.evidence.folder import schedule_of
+from conformance.running.machine import explorer as machine_run
+from conformance.running.machine.example import SUSPICION_NOTE
+from conformance.running.machine.explorer import DRAWN_EXAMPLES, PARTS, MachineRun
+from conformance.running.replay import ReplayRun, read_schedule
+from fixtures.errors import KitError
+from fixtures.runs import Run
+from history.events import Answer, Call, History, Note
+from history.shards import CheckLine, ExampleLine, ObservationLine, PremiseCount, ReplayLine, Shard
+from history.taken import REST_NOTE, about, showing, taken
+from tests.support.fake_cluster import TOPOLOGY
+from tests.support.fake_faults import Recorded
+from tests.support.fake_lab import COLUMN, FakeLab, Play, of
+
+ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-03"
+SHARED = "KIP320-OFLE-06"
+
+
+class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="say"):
+    """Says a word about a partition.
+
+    So often that it is heard.
+    """
+
+    word: str
+    on: str = "strict-0"
+    times: int = 1
+
+    @property
+    def disturbs(self) -> bool:
+        return False
+
+
+class Shake(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="shake"):
+    fault: Recorded | None = None
+
+    @property
+    def disturbs(self) -> bool:
+        return True
+
+
+class Machine(KafkaMachine):
+    """Says words."""
+
+    drawn: ClassVar[int] = 0
+
+    @rule(number=integers(0, 5))
+    def say(self, number: int) -> None:
+        self.do(Say(word=f"drawn {number}"))
+
+
+class Heard(msgspec.Struct, frozen=True):
+    word: str
+
+
+class Executor:
+    """Every topic is named after its partition and its example, as a machine's are."""
+
+    rests: ClassVar[int] = 0
+    deaf: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)
+    frail: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        bench.tape.premise("it is quiet: since 3 s", True)
+
+    def step(self, step: Say | Shake) -> None:
+        if isinstance(step, Shake) and Executor.frail():
+            raise KitError("nobody stands")
+        if isinstance(step, Say):
+            if step.word == "trouble":
+                raise KitError("nobody hears")
+            for _ in range(step.times):
+                self._say(step.on, step.word)
+
+    def rest(self) -> None:
+        Executor.rests += 1
+        self._say("strict-0", "rest")
+
+    def _say(self, on: str, word: str) -> None:
+        topic = f"{on[:-2]}-{self._bench.tape.example.example}"
+        asked = {"topic": topic, "partition": 0, "word": word}
+        self._bench.tape.call("broker-1", "say", asked, Heard, lambda: Heard("" if Executor.deaf() else word))
+
+
+def heard(history: History) -> list[tuple[int, str, str]]:
+    """Event, topic and word of what was said."""
+    said = [(call, answer) for call, answer in history.answered() if call.op == "say"]
+    return [(answer.n, call.request["topic"].split("-")[0], answer.value["word"]) for call, answer in said]
+
+
+def never(row: str, *words: str, on: str = "strict") -> Judge:
+    """That words are heard one after the other about one partition, whatever is heard between them."""
+
+    @judge(row)
+    def never_heard(history: History) -> Iterator[Finding]:
+        left, shown = list(words), []
+        for event, place, word in heard(history):
+            if left and (place, word) == (on, left[0]):
+                left.pop(0)
+                shown.append(event)
+        yield Finding(bool(left), CASES[row], tuple(shown), f"heard {words}", "heard")
+
+    return never_heard
+
+
+CASES = {ROW: "consumer", OTHER: "consumer", SHARED: "older"}
+
+
+def machine_of(opening: list[Any], *judges: Judge) -> MachineCheck:
+    return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Say | Shake, judges, opening)
+
+
+def words(*said: str, on: str = "strict-0") -> list[Any]:
+    return [Say(word=word, on=on) for word in said]
+
+
+@pytest.fixture
+def play(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    monkeypatch.setattr(Executor, "rests", 0)
+    return Play(tmp_path)
+
+
+def run_of(play: Play) -> MachineRun:
+    assert isinstance(play.run, MachineRun)
+    return play.run
+
+
+def folder_of(play: Play, shard: Shard, row: str) -> Path:
+    """The evidence that the replays of a row name."""
+    [line] = [line for line in of(shard, ReplayLine) if line.requirement == row]
+    return run_of(play).lab.settings.out_dir / str(line.evidence)
+
+
+def schedule_in(folder: Path) -> list[dict[str, Any]]:
+    return [*json.loads((folder / "schedule.json").read_text())["steps"]]
+
+
+# --- judged while it runs
+
+
+def test_an_example_stops_at_a_suspicion_and_goes_to_rest(play: Play) -> None:
+    _, shard, histories = play(machine_of(words("a", "b", "c", "d"), never(ROW, "a", "b")), [[]])
+    first = histories[0]
+    assert [word for _, _, word in heard(first)] == ["a", "b", "rest"]
+    notes = [event.text for event in first.events if isinstance(event, Note)]
+    assert notes == ["step", "step", SUSPICION_NOTE, REST_NOTE]
+    assert [step["word"] for step in schedule_of(COLUMN, first).steps] == ["a", "b"]
+    assert of(shard, ObservationLine)[0].result == "violated"
+
+
+def test_a_suspicion_that_the_whole_history_explains_is_no_violation(play: Play) -> None:
+    @judge(ROW)
+    def unless_rest_comes(history: History) -> Iterator[Finding]:
+        said = [word for _, _, word in heard(history)]
+        yield Finding("rest" in said or "b" not in said, "consumer", (0,), "b without a rest")
+
+    _, shard, histories = play(machine_of(words("a", "b", "c"), unless_rest_comes), [[]])
+    assert [word for _, _, word in heard(histories[0])] == ["a", "b", "rest"]
+    assert (of(shard, ObservationLine)[0].result, run_of(play).violations) == ("held", [])
+    assert of(shard, ExampleLine)[0].detail.startswith(
+        "suspected after step 2, and explained by what came then: " + ROW
+    )
+    assert of(shard, ReplayLine) == []
+
+
+def test_what_was_seen_before_trouble_is_filed(play: Play) -> None:
+    _, shard, _ = play(machine_of(words("a", "trouble", "b"), never(ROW, "a")), [[]])
+    assert of(shard, ObservationLine)[0].result == "violated"
+
+
+def test_the_history_is_judged_again_as_it_was(play: Play) -> None:
+    check = machine_of(words("a", "b", "c"), never(ROW, "b"))
+    _, shard, histories = play(check, [[]])
+    for history in histories:
+        said = [line.result for line in of(shard, ObservationLine) if line.example == history.example.example]
+        assert [o.result for o in check.judge(history)] == said
+    assert rejudge(histories[0], COLUMN) == []  # it is no machine of the registry
+
+
+# --- shrunk and replayed
+
+
+def long(*needed: str, on: str = "strict-0") -> list[Any]:
+    """Thirty steps: chatter about three partitions, faults, and in between what is needed."""
+    chatter = [Say(word=f"w{n}", on=("strict-0", "loose-0")[n % 2], times=3) for n in range(18)]
+    steps = [*chatter, *(Shake() for _ in range(12 - len(needed)))]
+    for place, word in enumerate(needed):
+        steps.insert(5 * (place + 1), Say(word=word, on=on, times=2))
+    return steps
+
+
+def test_a_long_schedule_becomes_short_and_simple(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    _, shard, _ = play(machine_of(long("a", "b", "c"), never(ROW, "a", "b", "c")), [[]])
+    [line] = of(shard, ReplayLine)
+    assert (line.requirement, line.seen, line.tries) == (ROW, 5, 5)
+    folder = folder_of(play, shard, ROW)
+    assert schedule_in(folder) == [{"do": "say", "word": w, "on": "strict-0", "times": 1} for w in "abc"]
+    report = (folder / "report.md").read_text()
+    assert "Seen again: 5 of 5 replays. 16 steps shrunk to 3 in " in report
+    assert "**Step 2: say, word b, on strict-0, times 1**" in report
+    assert f"{ROW}: 16 steps shrunk to 3 in" in capsys.readouterr().out
+
+
+def test_the_evidence_of_the_long_one_names_the_short_one(play: Play) -> None:
+    _, shard, _ = play(machine_of(long("a", "b"), never(ROW, "a", "b")), [[]])
+    first = of(shard, ObservationLine)[0].evidence
+    short = folder_of(play, shard, ROW)
+    assert (short.parent.parent.parent / first) != short
+    report = (short.parent.parent.parent / first / "report.md").read_text()
+    assert f"Seen again: Shrunk: a shorter schedule is in `evidence/{ROW}/{short.name}`." in report
+
+
+def test_tries_of_the_shrinker_are_not_read_out(play: Play) -> None:
+    """What was suspected while an example ran needs no rest to be seen again: the first and the replays have one."""
+    play(machine_of(long("a", "b"), never(ROW, "a", "b")), [[]])
+    assert Executor.rests == 6
+
+
+def test_what_shows_only_at_rest_is_tried_with_one(play: Play) -> None:
+    _, shard, histories = play(machine_of(long("a"), never(ROW, "a", "rest")), [[]])
+    assert Executor.rests == len(histories)
+    assert [step["word"] for step in schedule_in(folder_of(play, shard, ROW))] == ["a"]
+
+
+def test_trouble_while_shrinking_does_not_end_the_check(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has shown nothing, so the candidate is not taken."""
+    first = iter([True, True])
+    monkeypatch.setattr(Executor, "frail", staticmethod(lambda: not next(first, False)))
+    check = machine_of([*words("a"), Shake(), *words("b"), Shake(), *words("c")], never(ROW, "a", "c"))
+    _, shard, _ = play(check, [[]])
+    assert of(shard, CheckLine)[0].outcome == "done"
+    assert [step["word"] for step in schedule_in(folder_of(play, shard, ROW))] == ["a", "c"]
+
+
+def test_several_rows_share_what_shows_them_all(play: Play) -> None:
+    check = machine_of(long("a", "b"), never(ROW, "a", "b"), never(SHARED, "b"))
+    _, shard, _ = play(check, [[]])
+    assert {line.requirement: (line.seen, line.tries) for line in of(shard, ReplayLine)} == {
+        ROW: (5, 5),
+        SHARED: (5, 5),
+    }
+    names = {folder_of(play, shard, row).name for row in (ROW, SHARED)}
+    assert len(names) == 1
+    assert (folder_of(play, shard, SHARED) / "report.md").read_text().startswith(f"# {SHARED}: ")
+
+
+def test_a_row_that_the_short_schedule_does_not_break_gets_its_own(play: Play) -> None:
+    check = machine_of(long("a", "b", "c"), never(OTHER, "b", "c", "rest"), never(ROW, "a", "c"))
+    _, shard, _ = play(check, [[]])
+    assert [(line.requirement, line.seen) for line in of(shard, ReplayLine)] == [(ROW, 5), (OTHER, 5)]
+    said = {row: [step["word"] for step in schedule_in(folder_of(play, shard, row))] for row in (OTHER, ROW)}
+    assert said == {OTHER: ["b", "c"], ROW: ["a", "c"]}
+
+
+def test_without_time_the_report_says_so(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(machine_run.SHRINK_SECONDS, "smoke", 0.0)
+    _, shard, _ = play(machine_of(long("a"), never(ROW, "a")), [[]])
+    first = of(shard, ObservationLine)[0].evidence
+    assert of(shard, ReplayLine) == []
+    assert "Seen again: Not shrunk: " in (run_of(play).lab.settings.out_dir / first / "report.md").read_text()
+
+
+def test_what_is_not_seen_again_is_not_lost(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first example is a proof, whatever comes later: 0 of 5, its evidence stays, and the schedule is kept beside it."""
+    answers = iter([False] * 6)
+    monkeypatch.setattr(Executor, "deaf", staticmethod(lambda: next(answers, True)))
+    _, shard, _ = play(machine_of(words("a", "b", "c"), never(ROW, "c")), [[]])
+    [line] = of(shard, ReplayLine)
+    folder = folder_of(play, shard, ROW)
+    assert (line.seen, line.evidence) == (0, of(shard, ObservationLine)[0].evidence)
+    assert "Seen again: 0 of 5 replays." in (folder / "report.md").read_text()
+    assert (folder / "shrunk.json").exists()
+    assert run_of(play).violations[0].result == "violated"
+
+
+def test_a_row_that_is_known_to_be_broken_hides_no_other(play: Play) -> None:
+    """After the opening broke a row, examples are drawn all the same, and do not stop at it."""
+    check = machine_of(words("drawn 1"), never(ROW, "drawn 1"), never(OTHER, "drawn 2", "drawn 3"))
+    _, shard, histories = play(check, [[]], "quick")
+    assert {line.requirement for line in of(shard, ReplayLine)} == {ROW, OTHER}
+    drawn = [h for h in histories if len(taken(h)) > 2]
+    assert any("drawn 1" in [word for _, _, word in heard(h)][:-2] for h in drawn)
+
+
+def test_when_time_is_up_the_check_says_what_was_left_out(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeLab, "time_left", lambda self: 0.001)
+    _, shard, histories = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick")
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.examples, len(histories)) == ("cut-off", 1, 1)
+    assert line.detail == f"time was up after 0 of {-(-DRAWN_EXAMPLES['quick'] // PARTS['quick'])} drawn examples"
+
+
+def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Path) -> None:
+    check = machine_of(words("a", "b"), never(ROW, "a", "b"), never(OTHER, "a", "c"))
+    _, shard, _ = play(check, [[]])
+    schedule = read_schedule(folder_of(play, shard, ROW) / "schedule.json")
+    assert schedule.requirement == ROW
+    with Run.begin() as run:
+        lab = FakeLab(tmp_path / "again", run, [[]], "smoke")
+        replay = ReplayRun(check, schedule, lab, "4.3.1")
+        replay.run()
+        lab.close()
+    assert [o.requirement for o in replay.violations] == [ROW] * 5
+
+
+# --- what is told of examples
+
+
+def test_the_shard_counts_steps_and_premises(play: Play) -> None:
+    _, shard, _ = play(machine_of([*words("a", "b"), Shake()], never(ROW, "z")), [[]])
+    [line] = of(shard, ExampleLine)
+    assert line.steps == {"say": 2, "shake": 1}
+    assert line.premises == {"it is quiet": PremiseCount(met=1)}
+
+
+def test_a_machine_knows_its_steps_and_faults() -> None:
+    check = machine_of([])
+    assert check.kinds == ["say", "shake"]
+    assert check.faults == ["recorded"]
+
+
+def test_steps_are_found_by_what_they_show_and_what_they_are_about(play: Play) -> None:
+    steps = [*words("a"), *words("b", on="loose-0"), Shake(), *words("c")]
+    _, _, histories = play(machine_of(steps, never(ROW, "z")), [[]])
+    history, told = histories[0], taken(histories[0])
+    [b] = [e.n for e in history.events if isinstance(e, Answer) and e.value == {"word": "b"}]
+    assert showing(told, [b]) == {1}
+    assert about(history, told, [b]) == {1, 2}
+    [a] = [e.n for e in history.events if isinstance(e, Call) and e.request["word"] == "a"]
+    assert about(history, told, [a]) == {0, 2, 3}
+
+
+def test_numbers_become_smaller_and_nothing_else() -> None:
+    class Other(msgspec.Struct, frozen=True, kw_only=True):
+        role: str = "follower"
+        records: int
+        back: int = 0
+        fault: Recorded | None = None
+
+    step = Other(role="leader", records=4, back=-2, fault=Recorded(pick=2))
+    assert [msgspec.to_builtins(one) | {"fault": one.fault.pick} for one in smaller(step)] == [
+        {"role": "leader", "records": 1, "back": 0, "fault": 0},
+        {"role": "leader", "records": 1, "back": -2, "fault": 2},
+        {"role": "leader", "records": 4, "back": 0, "fault": 2},
+        {"role": "leader", "records": 4, "back": -2, "fault": 0},
+    ]
+    assert smaller(Other(records=1)) == []

@@ -1,0 +1,245 @@
+"""What is told of a run while it goes on: by its workers, in lines, and in a table."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from conformance.campaign.legs import Runner
+from conformance.campaign.plan import legs_for, new_plan
+from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
+from conformance.core.bench import Bench
+from conformance.core.checks import Said, held_if
+from conformance.running.probes import ProbeRun
+from conformance.running.progress import Doing, Progress, SoFar, read_progress
+from fixtures.runs import Run, kept_of
+from history.observations import Observation
+from tests.support.fake_cluster import TOPOLOGY
+from tests.support.fake_faults import Recorded
+from tests.support.fake_lab import FakeLab
+from tests.unit.conformance.running.test_lab import ROW, TOPIC, check_of
+
+
+def seen(row: str, result: str = "held") -> Observation:
+    return Observation(requirement=row, case="consumer", result=result, example="e", events=[])  # type: ignore[arg-type]
+
+
+def violating(label: str, row: str) -> Callable[[Progress], None]:
+    return lambda progress: progress.observed(label, [seen(row, "violated")])
+
+
+@pytest.fixture
+def run(state: Path) -> Iterator[Run]:
+    with Run.begin() as run:
+        yield run
+
+
+# --- a worker
+
+
+def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, run: Run) -> None:
+    told: list[tuple[str, list[str]]] = []
+
+    def looks(bench: Bench) -> Generator[Said, None, None]:
+        """Looks at its own progress."""
+
+        def look() -> None:
+            [column] = read_progress(tmp_path, run.id)
+            told.extend((doing.check, doing.faults) for doing in column.now)
+
+        look()
+        with bench.faults(TOPIC).under(Recorded()):
+            look()
+        look()
+        yield held_if(False)
+
+    lab = FakeLab(tmp_path, run, [[]], "smoke")
+    check = check_of(looks)
+    lab.progress.expects({"4.3.1": 3})
+    lab.progress.begins("4.3.1", check.id)
+    ProbeRun(check, lab, "4.3.1").run()
+    assert told[:3] == [(check.id, []), (check.id, ["recorded"]), (check.id, [])]
+    [column] = read_progress(tmp_path, run.id)
+    tries = column.so_far.observations
+    assert tries > 0
+    assert column.so_far == SoFar(done=0, of=3, observations=tries, violated={ROW: tries})
+    lab.progress.ends()
+    [column] = read_progress(tmp_path, run.id)
+    assert (column.so_far.done, column.now) == (1, [])
+    lab.close()
+
+
+def test_workers_of_a_column_are_summed_and_columns_and_runs_kept_apart(tmp_path: Path) -> None:
+    for worker, row in (("gw0", "A-1"), ("gw1", "A-2")):
+        progress = Progress(tmp_path / "progress", "r1", worker)
+        progress.expects({"3.9.2": 7, "4.3.1": 5})
+        progress.begins("4.3.1", "some.check")
+        progress.observed("4.3.1", [seen(row, "violated"), seen("A-2", "violated"), seen(row)])
+        progress.ends()
+    Progress(tmp_path / "progress", "r2", "gw0").begins("4.3.1", "other")
+    old, new = read_progress(tmp_path, "r1")
+    assert (old.label, old.so_far) == ("3.9.2", SoFar(of=7))
+    assert new.so_far == SoFar(done=2, of=5, observations=6, violated={"A-1": 1, "A-2": 3})
+    assert read_progress(tmp_path, "r3") == []
+
+
+def test_a_fault_of_the_last_example_is_not_told_of_the_next(tmp_path: Path) -> None:
+    progress = Progress(tmp_path / "progress", "r1", "gw0")
+    progress.begins("4.3.1", "some.check")
+    progress.fault("kill", "inject")
+    progress.fault("kill", "witness")
+    assert progress.doing.faults == ["kill"]
+    progress.example_begins()
+    assert progress.doing.faults == []
+
+
+def test_a_run_goes_on_where_progress_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "progress").touch()
+    progress = Progress(tmp_path / "progress", "r1", "gw0")
+    progress.begins("4.3.1", "some.check")
+    progress.ends()
+    assert capsys.readouterr().out.count("progress is not shown any more") == 1
+
+
+def test_a_cluster_that_is_kept_is_told_with_how_to_remove_it(tmp_path: Path, run: Run) -> None:
+    lab = FakeLab(tmp_path, run, [[]], "smoke")
+    lab.standing("4.3.1", TOPOLOGY)
+    for _ in range(2):
+        lab.keep()
+    lab.close()
+    [told] = kept_of(run.id)
+    assert f"broker-1 at 127.0.0.1:30001. To remove it: ./kit sweep {run.id}" in told
+    assert not lab.kept[0].closed  # type: ignore[attr-defined]
+
+
+# --- lines
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def column(name: str, state: str = "running", **so_far: Any) -> ColumnState:
+    now = [Doing(run="r1", worker="gw0", label=name, check="kip.check", faults=["kill"])] if state == "running" else []
+    return ColumnState(name=name, state=state, seconds=751.2, so_far=SoFar(**so_far), now=now)
+
+
+def test_a_running_column_has_a_line_a_minute_and_none_before() -> None:
+    said: list[str] = []
+    clock = Clock()
+    lines = Lines(said.append, 60.0, clock)
+    for second in range(0, 125, 5):
+        clock.now = second
+        lines.show([column("3.9.2", done=3, of=9, observations=40), column("4.3.1", "waiting")])
+    assert said == ["3.9.2  running  12:31, 3 of 9 checks, 40 observations, 0 rows violated, gw0 check under kill"] * 2
+
+
+def test_a_violated_row_and_an_ended_column_are_told_at_once_and_once() -> None:
+    said: list[str] = []
+    lines = Lines(said.append, 60.0, Clock())
+    for _ in range(3):
+        lines.show([column("3.9.2", violated={"A-1": 2}), column("4.3.1", violated={"A-1": 1})])
+    assert said == ["3.9.2  violated: A-1", "4.3.1  violated: A-1"]
+    for _ in range(2):
+        lines.show([column("3.9.2", violated={"A-1": 3, "A-2": 1}), column("4.3.1", "trouble", violated={"A-1": 1})])
+    assert said[2:] == ["3.9.2  violated: A-2", "4.3.1  trouble  12:31, 0 of 0 checks, 0 observations, 1 rows violated"]
+
+
+def test_of_a_column_that_ended_before_only_its_end_is_told() -> None:
+    said: list[str] = []
+    lines = Lines(said.append, 60.0, Clock())
+    for _ in range(2):
+        lines.show([column("3.9.2", "violated", violated={"A-1": 2}), column("4.3.1", violated={"A-1": 1})])
+    assert said == [
+        "4.3.1  violated: A-1",
+        "3.9.2  violated  12:31, 0 of 0 checks, 0 observations, 1 rows violated",
+    ]
+
+
+# --- a table
+
+
+def drawn(columns: list[ColumnState]) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(table_of(columns))
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_table_shows_each_column_and_who_is_at_it() -> None:
+    text = drawn(
+        [
+            column("3.9.2", "violated", done=9, of=9, observations=40, violated={"A-1": 1}),
+            column("4.3.1@[red]mine", done=3, of=9, observations=7),
+            column("4.4.0", "waiting"),
+        ]
+    )
+    ended, running, waiting = text.splitlines()[1:]
+    assert ended.split() == ["3.9.2", "violated", "12:31", "9/9", "40", "1"]
+    assert running.split()[:5] == ["4.3.1@[red]mine", "running", "12:31", "3/9", "7"]
+    assert "gw0 check under kill" in running
+    assert waiting.split() == ["4.4.0", "waiting"]
+
+
+def test_on_a_terminal_rows_newly_violated_stay_above_the_table(tmp_path: Path) -> None:
+    plan = new_plan(legs_for(["3.9.2", "4.3.1"]), [])
+    plan.legs[0].run = "r1"
+    violating("3.9.2", "A-1")(Progress(tmp_path / "progress", "r1", "gw0"))
+    runner = Runner(tmp_path, plan, at_once=1, workers=1)
+    file = io.StringIO()
+    with watching(lambda line: None, Console(file=file, force_terminal=True, width=100)) as watch:
+        for _ in range(3):
+            watch(runner)
+    assert file.getvalue().count("3.9.2  violated: A-1\n") == 1
+    assert "waiting" in file.getvalue()
+
+
+def test_the_state_of_a_leg_is_what_its_code_says(tmp_path: Path) -> None:
+    plan = new_plan(legs_for(["3.8.1", "3.9.2", "4.3.1", "4.4.0"]), [])
+    for leg, code in zip(plan.legs, (None, 0, 1, -9), strict=True):
+        leg.code = code
+    shown = states(Runner(tmp_path, plan, at_once=1, workers=1))
+    assert [one.state for one in shown] == ["waiting", "satisfied", "violated", "ended with -9"]
+    assert [one.ended for one in shown] == [False, True, True, True]
+
+
+# --- a plain pytest
+
+
+def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
+    said: list[str] = []
+    shown = RunShown(tmp_path, "r1", said.append, every=0.0)
+    shown.show()
+    assert said == []
+    progress = Progress(tmp_path / "progress", "r1", "gw0")
+    progress.expects({"4.3.1": 5})
+    progress.begins("4.3.1", "some.check")
+    progress.observed("4.3.1", [seen("A-1", "violated")])
+    shown.show()
+    assert said[0] == "4.3.1  violated: A-1"
+    assert said[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0 check")
+
+
+def test_what_is_shown_again_and_again_ends_with_the_run() -> None:
+    shown = threading.Semaphore(0)
+    with again_and_again(shown.release, every=0.001):
+        assert shown.acquire(timeout=10)
+        assert shown.acquire(timeout=10)
+    assert not [thread for thread in threading.enumerate() if thread.name == "progress"]
+
+
+def test_what_a_worker_writes_is_small() -> None:
+    doing = Doing(
+        run="r" * 18, worker="gw0", check="c" * 80, columns={"4.3.1": SoFar(violated=dict.fromkeys("abc", 1))}
+    )
+    assert len(msgspec.json.encode(doing)) < 1000

@@ -1,0 +1,122 @@
+"""Checks of one cluster stay together, and no worker is idle while another has more than its share."""
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, lists, sampled_from
+
+from conformance.core.checks import Check
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck, every_check
+from conformance.core.topologies import fitted
+from conformance.running.scheduling import ByCluster, cluster_of, shares, units, weight_of
+
+
+def first_letter(name: str) -> str:
+    return name[0]
+
+
+def test_a_cluster_within_a_worker_s_share_is_one_unit() -> None:
+    assert units(["a1", "a2", "b1", "b2"], 2, first_letter) == ["a 0", "a 0", "b 0", "b 0"]
+
+
+def test_a_cluster_beyond_a_share_is_split_in_order() -> None:
+    assert units(["a1", "a2", "a3", "a4", "b1", "b2"], 3, first_letter) == ["a 0", "a 0", "a 1", "a 1", "b 0", "b 0"]
+    assert units(["a1", "a2", "a3"], 2, first_letter) == ["a 0", "a 0", "a 1"]
+
+
+def test_a_cluster_of_few_long_checks_is_split_too() -> None:
+    weights = {"a": 6, "b": 1}
+    names = ["a1", "a2", "b1", "b2", "b3"]
+    assert units(names, 2, first_letter, lambda name: weights[name[0]]) == ["a 0", "a 1", "b 0", "b 0", "b 0"]
+
+
+def test_schedules_and_probes_are_weighed_as_they_last() -> None:
+    schedule, probe = "conformance/kip101/power_loss.py::all_nodes_without_power", "conformance/kip320/fencing.py::"
+    assert weight_of(f"{schedule}[3.3.2]") > 5 * weight_of(f"{probe}older_epoch_is_fenced[3.3.2]")
+
+
+class Worker:
+    """A worker as the scheduler knows it. Like xdist's, it begins a check only when it knows the next, or that it is the last."""
+
+    gateway = SimpleNamespace(id="worker")
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+        self.ran: list[int] = []
+        self.shutting_down = False
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.sent += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+    @property
+    def next(self) -> int:
+        return self.sent[len(self.ran)]
+
+    @property
+    def waits(self) -> bool:
+        return len(self.sent) - len(self.ran) < (1 if self.shutting_down else 2)
+
+
+def lasts(nodeid: str) -> int:
+    return 100 if "LogMachine" in nodeid else weight_of(nodeid)
+
+
+def by_three_workers(collected: list[str]) -> list[list[str]]:
+    """What each of three workers runs, if all checks last as long as they are weighed."""
+    workers = [Worker(), Worker(), Worker()]
+    option = SimpleNamespace(loadscopereorder=False)
+    scheduler = ByCluster(cast(pytest.Config, SimpleNamespace(option=option, getvalue=lambda _: ["popen"] * 3)), None)
+    for worker in workers:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, collected)
+    scheduler.schedule()
+    clocks = dict.fromkeys(workers, 0)
+    while busy := [worker for worker in workers if not worker.waits]:
+        first = min(busy, key=lambda worker: clocks[worker] + lasts(collected[worker.next]))
+        clocks[first] += lasts(collected[first.next])
+        first.ran.append(first.next)
+        scheduler.mark_test_complete(first, first.ran[-1])
+    return [[collected[index] for index in worker.ran] for worker in workers]
+
+
+def node_id(check: AnyCheck, part: str = "") -> str:
+    folder, _, name = check.id.removeprefix("conformance.").rpartition(".")
+    return f"conformance/{folder.replace('.', '/')}.py::{name}[4.3.1{part}]"
+
+
+def test_three_workers_share_a_column_s_schedules_and_the_parts_of_its_machine() -> None:
+    checks = every_check().values()
+    parts = [node_id(check, f" part {n}") for check in checks if isinstance(check, MachineCheck) for n in (1, 2, 3)]
+    others = [node_id(check) for check in checks if not isinstance(check, MachineCheck)]
+    ran = by_three_workers(sorted(others) + parts)
+    assert sorted(name for names in ran for name in names) == sorted(others + parts), "each check once"
+    assert [sum(name in parts for name in names) for names in ran] == [1, 1, 1]
+    loads = [sum(lasts(name) for name in names if name not in parts) for names in ran]
+    assert max(loads) < 1.15 * sum(loads) / 3
+
+
+def test_short_checks_are_not_spread_over_more_clusters_than_workers() -> None:
+    short = [node_id(check) for check in every_check().values() if isinstance(check, Check) and not check.schedule]
+    long = [node_id(check) for check in every_check().values() if isinstance(check, Check) and check.schedule]
+    assert (shares(short, 3), shares(short + long, 3)) == (3, 12)
+
+
+@given(lists(sampled_from("abc"), min_size=1).map(sorted), integers(1, 6))
+def test_units_hold_one_cluster_each_and_at_most_a_share(names: list[str], workers: int) -> None:
+    found = units(names, workers, first_letter)
+    assert [unit[0] for unit in found] == names
+    assert max(Counter(found).values()) <= -(-len(names) // workers)
+    assert found == sorted(found), "what stood together was torn apart"
+
+
+@pytest.mark.parametrize("check", every_check().values(), ids=lambda check: check.id)
+def test_every_check_s_cluster_is_found_by_its_node_id(check: AnyCheck) -> None:
+    own = " machine" if isinstance(check, MachineCheck) else ""
+    assert cluster_of(node_id(check)) == f"4.3.1 {fitted(check.topology, '4.3.1').name}{own}"

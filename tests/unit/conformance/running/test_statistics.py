@@ -1,0 +1,143 @@
+"""What the end of a run says that was reached, and what never was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.core.checks import Check, Rig
+from conformance.core.machines import KafkaMachine, MachineCheck
+from conformance.judging.judge import Finding, judge
+from conformance.running.statistics import lines, reached
+from history.events import History
+from history.shards import CheckLine, ExampleLine, FaultCount, PremiseCount, Shard, read_shard
+from tests.support.fake_cluster import TOPOLOGY
+from tests.support.fake_faults import Lonely, Recorded
+from tests.support.sample_shards import ShardBuilder
+
+ROW = "KIP101-INV-01"
+
+
+class Produce(msgspec.Struct, tag_field="do", tag="produce"):
+    pass
+
+
+class Trim(msgspec.Struct, tag_field="do", tag="trim"):
+    pass
+
+
+class Disturb(msgspec.Struct, tag_field="do", tag="disturb"):
+    fault: Recorded | Lonely
+
+
+class Machine(KafkaMachine):
+    """Does nothing."""
+
+
+@judge(ROW)
+def nothing(history: History) -> Iterator[Finding]:
+    yield from ()
+
+
+def executor(_: Any) -> Any:
+    raise NotImplementedError
+
+
+MACHINE = MachineCheck("machine", TOPOLOGY, Machine, executor, Produce | Trim | Disturb, [nothing], [])
+
+
+def body() -> Any:
+    yield from ()
+
+
+SCENARIO = Check((ROW,), Rig(TOPOLOGY, lambda bench: Produce(), lambda *_: None), None, 2, False, {}, body, "SC-03")
+
+
+class Builder(ShardBuilder):
+    def of(self, check: str, outcome: str = "judged", **fields: Any) -> Builder:
+        self._add(ExampleLine, example=f"e-{len(self.lines)}", check=check, outcome=outcome, rows=[ROW], **fields)
+        return self
+
+    def ends(self, check: str, outcome: str = "done") -> Builder:
+        self._add(CheckLine, check=check, rows=[ROW], outcome=outcome)
+        return self
+
+
+def told(folder: Path, *shards: ShardBuilder, checks: dict[str, Any]) -> list[str]:
+    read: list[Shard] = [read_shard(shard.write(folder)) for shard in shards]
+    return lines(reached(read, "r1"), checks)
+
+
+def machine_told(folder: Path, *shards: ShardBuilder) -> list[str]:
+    return told(folder, *shards, checks={"machine": MACHINE})
+
+
+def test_a_machine_tells_what_it_reached_over_all_workers_and_what_never(tmp_path: Path) -> None:
+    one = Builder("s-1").of("machine", steps={"produce": 3, "disturb": 1}, seconds=2.0)
+    two = Builder("s-2").of(
+        "machine",
+        "error",
+        steps={"produce": 1},
+        faults={"recorded": FaultCount(injected=2, witnessed=1, healed=1)},
+        premises={"at rest": PremiseCount(met=1, unmet=2)},
+        seconds=3.0,
+        detail="KitError: a write to topic-261121-205029-99f7-master-5-3-0 was refused\nmore",
+    )
+    one.observe(ROW, "replicas", count=7, check="machine")
+    assert machine_told(tmp_path, one.finish(), two.finish()) == [
+        "machine on 4.3.1: 2 examples (1 error, 1 judged), 5 steps, 5 s",
+        "  steps     disturb 1, produce 4",
+        "            NEVER: trim",
+        "  faults    recorded 1 of 2 injected",
+        "            NEVER: lonely",
+        "  premises  at rest: 1 of 3",
+        f"  cases     {ROW} replicas 7",
+        f"            NEVER: {ROW} time",
+        "  trouble   1 times KitError: a write to topic was refused",
+    ]
+
+
+def test_columns_are_told_apart_and_other_runs_left_out(tmp_path: Path) -> None:
+    shards = [
+        Builder("s-1").of("machine"),
+        Builder("s-2", version="3.9.2").of("machine"),
+        Builder("s-3", run="r0").of("machine"),
+    ]
+    heads = [line.partition(":")[0] for line in machine_told(tmp_path, *shards) if not line.startswith(" ")]
+    assert heads == ["machine on 3.9.2", "machine on 4.3.1"]
+
+
+def test_probes_are_not_told_of(tmp_path: Path) -> None:
+    assert told(tmp_path, Builder("s-1").of("probe").ends("probe"), checks={}) == []
+
+
+def schedule_told(folder: Path, shard: Builder) -> list[str]:
+    [line] = told(folder, shard, checks={"sc": SCENARIO})
+    return line.split()
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "ended", "said", "word"),
+    [
+        (["judged", "judged"], "done", "premise reached 2 of 2", "satisfied"),
+        (["judged", "premise lost"], "done", "premise reached 1 of 2", "inconclusive"),
+        (["error", "error"], "error", "premise reached 0 of 2", "error"),
+        ([], "cut-off", "not run", "not-run"),
+    ],
+)
+def test_a_schedule_has_a_line(tmp_path: Path, outcomes: list[str], ended: str, said: str, word: str) -> None:
+    shard = Builder("s-1")
+    for outcome in outcomes:
+        shard.of("sc", outcome, seconds=4.0)
+    line = " ".join(schedule_told(tmp_path, shard.ends("sc", ended)))
+    assert line == f"SC-03 4.3.1 {said} {word} {4 * len(outcomes)} s {SCENARIO.id}"
+
+
+def test_a_schedule_that_broke_a_row_names_it(tmp_path: Path) -> None:
+    shard = Builder("s-1").of("sc").of("sc")
+    shard.observe(ROW, "time", "violated", count=1, check="sc")
+    assert f"violated ({ROW})" in " ".join(schedule_told(tmp_path, shard.ends("sc")))

@@ -1,0 +1,219 @@
+"""The mutants' agent on real jars, without a broker, and the table that says what a mutant must turn red."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from fixtures.cluster import KRaftCluster, Topology
+from fixtures.images import maven, obtain
+from fixtures.paths import cache_dir
+from fixtures.runs import Run, quiet
+from fixtures.wire import Error
+from fixtures.wire.topics import NewTopic
+from mutants import Mutant, UnknownMutant, all_mutants, mutant
+from mutants.build import SOURCES, AgentNotBuilt, build_agent, mutant_image
+
+CATALOGUE = Path(__file__).parents[3] / "conformance" / "catalogue"
+PLANTED = "unfenced-leader-epoch"
+FENCE = SOURCES / "src" / "test" / "java" / "LeaderEpochFence.java"
+EPOCH_MAP = SOURCES / "src" / "test" / "java" / "EpochMap.java"
+RELEASES = pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
+
+MUTANTS = pytest.mark.parametrize("planted", all_mutants(), ids=lambda planted: planted.name)
+
+
+@pytest.fixture(scope="session")
+def agent() -> Path:
+    return build_agent()
+
+
+def java(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["java", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def with_fake_partition(body: str, directory: Path) -> Path:
+    """A class path on which kafka.cluster.Partition is a class with this body, and a main class that does nothing."""
+    sources = directory / "sources"
+    sources.mkdir()
+    (sources / "Partition.java").write_text(f"package kafka.cluster; public class Partition {{ {body} }}")
+    (sources / "Idle.java").write_text("public class Idle { public static void main(String[] a) {} }")
+    subprocess.run(["javac", "-d", directory, *sources.iterdir()], check=True, timeout=60)
+    return directory
+
+
+def class_path(version: str) -> str:
+    with FileLock(cache_dir() / f"{version}.lock"):
+        return f"{maven.jars(version, quiet)}/*"
+
+
+def install_line(output: str) -> str:
+    (line,) = {line for line in output.splitlines() if mutant(PLANTED).installed in line}
+    return line
+
+
+class TestTable:
+    def test_every_row_is_in_the_catalogue_with_that_kind(self) -> None:
+        rows = [row for file in CATALOGUE.glob("*.toml") for row in tomllib.loads(file.read_text())["requirement"]]
+        kinds = {row["id"]: row["kind"] for row in rows}
+        listed = {red.id: red.kind for planted in all_mutants() for red in (*planted.red, *planted.may)}
+        assert listed == {id_: kinds.get(id_) for id_ in listed}
+
+    @MUTANTS
+    def test_no_row_twice(self, planted: Mutant) -> None:
+        ids = [red.id for red in (*planted.red, *planted.may)]
+        assert len(ids) == len(set(ids))
+
+    def test_unknown_name_says_which_there_are(self) -> None:
+        with pytest.raises(UnknownMutant, match=r"'nonsense'.*unfenced-leader-epoch"):
+            mutant("nonsense")
+
+
+class TestAgent:
+    def test_is_built_once(self, agent: Path) -> None:
+        told: list[str] = []
+        assert build_agent(told.append) == agent
+        assert not told
+
+    def test_equal_sources_give_equal_bytes(self, agent: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path))
+        again = build_agent()
+        assert again.parent == tmp_path / "mutants"
+        assert again.read_bytes() == agent.read_bytes()
+        assert list(again.parent.iterdir()) == [again]
+
+    def test_runs_on_java_11(self, agent: Path, tmp_path: Path) -> None:
+        """Class file version 55: the images of Kafka 3.x bring Java 11."""
+        subprocess.run(["unzip", "-qq", agent, "mutants/*", "-d", tmp_path], check=True)
+        versions = {int.from_bytes(file.read_bytes()[6:8]) for file in tmp_path.rglob("*.class")}
+        assert versions == {55}
+
+    @MUTANTS
+    def test_has_what_the_table_has(self, agent: Path, planted: Mutant, tmp_path: Path) -> None:
+        """A class path without Kafka gets as far as the mutant's own target, in the words of the table."""
+        ran = java(f"-javaagent:{agent}={planted.name}", "-cp", tmp_path, "Idle")
+        assert ran.returncode == 1
+        firsts = [[target.partition("#")[0] for target in names] for names in planted.targets]
+        assert any(f"There is no class {' or '.join(names)} on the class path" in ran.stderr for names in firsts)
+
+    @pytest.mark.parametrize("argument", ["", "=", "=nonsense", "=../planted/X", "=UnfencedLeaderEpoch"])
+    def test_unknown_name_stops_the_start(self, agent: Path, argument: str, tmp_path: Path) -> None:
+        ran = java(f"-javaagent:{agent}{argument}", "-cp", with_fake_partition("", tmp_path), "Idle")
+        assert ran.returncode == 1
+        assert f"No mutant is named '{argument[1:]}'" in ran.stderr
+        assert "one of: " + ", ".join(sorted(planted.name for planted in all_mutants())) in ran.stderr
+
+    def test_missing_method_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
+        fake = with_fake_partition("void checkCurrentLeaderEpochs() {}", tmp_path)
+        ran = java(f"-javaagent:{agent}={PLANTED}", "-cp", fake, "Idle")
+        assert ran.returncode == 1
+        assert "no method checkCurrentLeaderEpoch in kafka.cluster.Partition" in ran.stderr
+        assert "does not fit this version of Kafka" in ran.stderr
+
+    def test_method_of_another_shape_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
+        fake = with_fake_partition("int checkCurrentLeaderEpoch() { return 0; }", tmp_path)
+        ran = java(f"-javaagent:{agent}={PLANTED}", "-cp", fake, "Idle")
+        assert ran.returncode == 1
+        assert f"Mutant {PLANTED} could not be installed" in ran.stderr
+        assert "is installed in" not in ran.stderr
+
+    def test_broken_sources_are_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path / "cache"))
+        planted = tmp_path / "src" / "main" / "java" / "Broken.java"
+        planted.parent.mkdir(parents=True)
+        planted.write_text("class Broken {")
+        (tmp_path / "pom.xml").write_bytes((SOURCES / "pom.xml").read_bytes())
+        with pytest.raises(AgentNotBuilt, match=re.escape("Broken.java")):
+            build_agent(sources=tmp_path)
+        assert not list((tmp_path / "cache" / "mutants").iterdir())
+
+    def test_no_maven_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path))
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(AgentNotBuilt, match="install Maven"):
+            build_agent()
+
+    @RELEASES
+    @MUTANTS
+    def test_is_in_every_place_of_the_table(self, agent: Path, planted: Mutant, version: str, tmp_path: Path) -> None:
+        """On a class path with all of Kafka, as controllers have it too. The JVM verifies what was made of the classes."""
+        libs = f"{class_path(version)}:{with_fake_partition('', tmp_path)}"
+        ran = java(f"-javaagent:{agent}={planted.name}", "-cp", libs, "Idle")
+        assert ran.returncode == 0
+        assert any(planted.is_installed_by(line) for line in ran.stderr.splitlines())
+
+    def test_two_mutants_in_one_method(self, agent: Path) -> None:
+        """Each works on what the other left: a second agent does not take the first one's bug away."""
+        both = [f"-javaagent:{agent}={name}" for name in (PLANTED, "unknown-epoch-served")]
+        mutated = java(*both, "-cp", class_path("4.3.1"), FENCE)
+        assert mutated.stdout.split() == ["NONE", "NONE", "NONE", "NONE"]
+
+
+class TestEpochMap:
+    """Mutants in a replica's map of epochs, without a broker: 0 from offset 0, 2 from 3, 4 from 6, log end 9."""
+
+    HONEST = ("0=3", "{0=0}", "{2=4, 4=6}", "{4=6}", "{0=0, 2=3, 4=6}", "{0=0, 2=3, 4=6}")
+    WRONG = {
+        "echoed-epoch": {0: "1=3"},
+        "ghost-epochs": {1: "{0=0, 2=3, 4=6}"},
+        "dropped-head-epoch": {2: "{4=6}"},
+        "shifted-epoch-starts": {5: "{0=0, 2=2, 4=5}"},
+    }
+
+    @RELEASES
+    @pytest.mark.parametrize("name", WRONG)
+    def test_one_answer_is_wrong(self, agent: Path, name: str, version: str, tmp_path: Path) -> None:
+        expected = tuple(self.WRONG[name].get(n, line) for n, line in enumerate(self.HONEST))
+        assert self.printed(version, tmp_path, "topic", f"-javaagent:{agent}={name}") == expected
+
+    @pytest.mark.parametrize("name", WRONG)
+    def test_not_of_the_metadata_log(self, agent: Path, name: str, tmp_path: Path) -> None:
+        assert self.printed("4.3.1", tmp_path, "__cluster_metadata", f"-javaagent:{agent}={name}") == self.HONEST
+
+    @RELEASES
+    def test_unharmed(self, version: str, tmp_path: Path) -> None:
+        assert self.printed(version, tmp_path, "topic") == self.HONEST
+
+    def printed(self, version: str, directory: Path, topic: str, *agents: str) -> tuple[str, ...]:
+        ran = java(*agents, "-cp", class_path(version), EPOCH_MAP, directory, topic)
+        return tuple(line for line in ran.stdout.splitlines() if "=" in line)
+
+
+class TestUnfencedLeaderEpoch:
+    @pytest.mark.parametrize("version", ["3.3.2", "3.9.2", "4.3.1", "4.4.0"])
+    def test_only_the_older_epoch_passes(self, agent: Path, version: str) -> None:
+        """A Partition at epoch 3 is asked at 2, 3, 4 and without an epoch; first and last version and README's."""
+        libs = class_path(version)
+        original = java("-cp", libs, FENCE)
+        mutated = java(f"-javaagent:{agent}={PLANTED}", "-cp", libs, FENCE)
+        assert original.stdout.split() == ["FENCED_LEADER_EPOCH", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
+        assert mutated.stdout.split() == ["NONE", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
+        line = install_line(mutated.stderr)
+        assert line.endswith(f"kafka_2.13-{version}.jar")
+
+    @pytest.mark.docker
+    def test_broker_serves_an_older_epoch(self) -> None:
+        """Restarting the only replica raises its epoch, from 4.0 on also on a node that is its own controller."""
+        base = obtain("4.3.1")
+        image = mutant_image(PLANTED, base)
+        assert mutant_image(PLANTED, base).id == image.id != base.id
+        topology = Topology(name="mutant", brokers=1, combined=True)
+        with Run.begin() as run, KRaftCluster(topology, image, run).boot() as cluster:
+            (node,) = cluster.nodes.values()
+            with cluster.client(node.name) as client:
+                client.create_topics([NewTopic("t", ((node.member.id,),))])
+            node.kill()
+            node.start()
+            cluster.wait_ready()
+            with cluster.client(node.name) as client:
+                epoch = client.metadata(["t"]).topic("t").partition(0).leader_epoch
+                asked = {
+                    back: client.offset_for_leader_epoch("t", 0, epoch, current_leader_epoch=epoch - back).error
+                    for back in (1, 0, -1)
+                }
+            assert epoch > 0
+            assert asked == {1: Error.NONE, 0: Error.NONE, -1: Error.UNKNOWN_LEADER_EPOCH}
+            assert install_line(node.logs()).endswith(f"/opt/kafka/libs/kafka_2.13-{base.version}.jar")

@@ -1,0 +1,107 @@
+"""The matrix, from pooled tables: without Spark."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.catalogue import shipped
+from conformance.catalogue.deviations import Deviation
+from conformance.judging.verdicts import CHANGED_SINCE
+from reports.matrix import Matrix, Pooled, encode
+from tests.support.sample_matrix import ROW, all_cases, case, cell, checks, matrix, violation
+
+V = "4.3.1"
+GREEN = Pooled(cases=all_cases(V), checks=[checks(V)])
+
+
+def test_there_is_one_cell_for_each_row_and_column() -> None:
+    found = matrix(Pooled(), "4.3.1", "3.9.2")
+    keys = [(c.requirement, c.kafka_version) for c in found.cells]
+    assert sorted(keys) == sorted((row.id, version) for row in shipped() for version in ("3.9.2", "4.3.1"))
+    assert found.kafka_versions == ["3.9.2", "4.3.1"]
+
+
+def test_enough_of_every_case_is_satisfied_and_any_case_less_is_not() -> None:
+    assert cell(matrix(GREEN, V), V).verdict == "satisfied"
+    for number in range(len(GREEN.cases)):
+        less = [row for place, row in enumerate(GREEN.cases) if place != number]
+        assert cell(matrix(Pooled(cases=less, checks=GREEN.checks), V), V).verdict == "inconclusive"
+
+
+def test_nothing_is_satisfied_in_a_column_that_was_cut_short() -> None:
+    found = cell(matrix(GREEN, V, complete=False), V)
+    assert found.verdict == "inconclusive"
+    assert "no footer" in found.reason
+
+
+def test_a_violation_is_never_lost_to_a_shard_cut_short() -> None:
+    pooled = Pooled(cases=all_cases(V, violated=1), checks=[checks(V)], violations=[violation(V)])
+    found = cell(matrix(pooled, V, complete=False), V)
+    assert (found.verdict, found.shown[0].detail) == ("violated", "was answered NONE")
+
+
+def test_only_probes_waver() -> None:
+    pooled = Pooled(cases=all_cases(V, wavering=True), checks=[checks(V)])
+    assert cell(matrix(pooled, V), V).verdict == "flaky"
+    row = next(row for row in shipped() if row.kind == "property" and not row.needs and row.applies == ["3.3.."])
+    pooled = Pooled(cases=all_cases(V, row.id, held=30, wavering=True), checks=[checks(V, row.id)])
+    assert cell(matrix(pooled, V), V, row.id).verdict != "flaky"
+
+
+def test_trouble_of_the_kit_is_an_error_that_says_what_happened() -> None:
+    found = cell(matrix(Pooled(checks=[checks(V, errors=1, trouble="Overdue: ...")]), V), V)
+    assert (found.verdict, found.checks.trouble) == ("error", "Overdue: ...")
+
+
+@pytest.mark.parametrize(("header", "verdict"), [({"checks": {}}, "untested"), ({}, "not-run")])
+def test_a_row_without_a_check_is_told_from_one_whose_check_did_not_run(header: dict[str, Any], verdict: str) -> None:
+    assert cell(matrix(Pooled(), V, **header), V).verdict == verdict
+
+
+def test_a_row_that_was_changed_since_is_not_run() -> None:
+    found = cell(matrix(GREEN, V, rows={ROW: "an older hash"}), V)
+    assert (found.verdict, found.reason) == ("not-run", CHANGED_SINCE)
+
+
+def test_a_row_that_the_version_does_not_have_is_inapplicable() -> None:
+    assert (
+        cell(matrix(Pooled(), "3.9.2", ranges={"Fetch": 17}), "3.9.2", "KIP1251-STATIC-01b").verdict == "inapplicable"
+    )
+
+
+def test_a_known_deviation_marks_a_red_cell_and_is_told_when_it_no_longer_holds() -> None:
+    known = Deviation(requirement=ROW, versions=("4.3..",), reason="r", ticket="KAFKA-1")
+    red = Pooled(cases=all_cases(V, violated=1), checks=[checks(V)])
+    found = matrix(red, V, deviations=[known])
+    assert (cell(found, V).known, cell(found, V).verdict, found.stale_deviations) == ([known], "violated", [])
+    found = matrix(GREEN, V, deviations=[known])
+    assert [(entry.requirement, entry.kafka_version) for entry in found.stale_deviations] == [(ROW, V)]
+
+
+def test_a_deviation_of_one_case_does_not_explain_another() -> None:
+    first, second, *_ = (each.id for each in shipped()[ROW].cases)
+    entry = Deviation(requirement=ROW, versions=("4.3..",), reason="r", cases=(first,))
+    for violated, known in (([first], [entry]), ([second], []), ([first, second], [])):
+        red = Pooled(cases=[case(V, id, violated=1) for id in violated], checks=[checks(V)])
+        found = cell(matrix(red, V, deviations=[entry]), V)
+        assert (found.verdict, found.known) == ("violated", known)
+
+
+def test_a_race_that_was_not_met_still_holds() -> None:
+    race = Deviation(requirement=ROW, versions=("4.3..",), reason="r", race=True)
+    assert matrix(GREEN, V, deviations=[race]).stale_deviations == []
+
+
+def test_observations_of_unknown_rows_are_counted() -> None:
+    assert matrix(Pooled(cases=[case(V, "c", "KIP1-GONE-01")]), V).unknown_rows == {"KIP1-GONE-01": 5}
+
+
+def test_the_encoding_is_deterministic_and_can_be_read_back() -> None:
+    found = matrix(GREEN, V)
+    assert encode(found) == encode(matrix(GREEN, V))
+    assert msgspec.json.decode(encode(found), type=Matrix) == found
+    plain = msgspec.json.decode(encode(found))
+    wanted = {"requirement", "kafka_version", "verdict", "observations", "violations", "cases", "faults", "evidence"}
+    assert plain["schema"] == 1
+    assert all(wanted <= set(entry) for entry in plain["cells"])
