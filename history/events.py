@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from history.effects import Effects
+
 Outcome = Literal["ok", "fail", "info"]
 """ok: it happened; fail: it certainly did not; info: it may or may not have happened."""
 
@@ -44,13 +46,17 @@ class Answer(Event, frozen=True, kw_only=True, tag="answer"):
 
 
 class Fault(Event, frozen=True, kw_only=True, tag="fault"):
-    """One phase of a fault on the node that held `role` at that time; `detail` holds what was measured."""
+    """One phase of a fault on the node that held `role` at that time; `detail` holds what was measured.
+
+    `effects` stand with the injection; None in histories that were written before faults had them.
+    """
 
     fault: str
     phase: Phase
     role: str
     node: str
     detail: dict[str, Any] = {}
+    effects: Effects | None = None
 
 
 class Premise(Event, frozen=True, kw_only=True, tag="premise"):

@@ -1,0 +1,37 @@
+"""What a fault does to what it hits: data that stands in the history beside its injection, so that no reader needs its name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
+"""runs: the process goes on; frozen: it is stopped in its tracks and goes on when the fault is healed; may-restart: whether it
+ended is not known; restarts: it ended and a new one is up before the fault is healed; down: it ended and stays down until then."""
+
+Loss = Literal[
+    "log-tail", "log-bytes", "epoch-checkpoint", "watermark-checkpoint", "index", "replica", "log-dir", "quorum-state"
+]
+"""What a disk has lost: the end of the log, bytes inside of it, leader-epoch-checkpoint, replication-offset-checkpoint, the index
+files, the directory of a replica, a log directory, quorum-state."""
+
+
+class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a fault may do, from its injection until it is healed.
+
+    `abrupt`: a process ends without a controlled shutdown. `every_broker`: processes of all brokers are hit, not only of the
+    nodes that the event names. `disk`: what the nodes lose, of the one partition that the event names, or with `every_partition`
+    of all that they hold. `election`: of a leader of that partition. `moves_log_start`: records are deleted without a DeleteRecords
+    of the history. `moves_replicas`: replicas are assigned anew. `stands` is false for one that is over with its injection.
+    """
+
+    process: Process = "runs"
+    abrupt: bool = False
+    every_broker: bool = False
+    disk: tuple[Loss, ...] = ()
+    every_partition: bool = False
+    election: Literal["none", "clean", "unclean"] = "none"
+    moves_log_start: bool = False
+    moves_replicas: bool = False
+    stands: bool = True
