@@ -9,6 +9,7 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Facts
 from conformance.catalogue.applicability import numbers
+from conformance.catalogue.former_hashes import unchanged
 from history.shards import SCHEMA, Header
 from reports.errors import ReportError
 
@@ -247,11 +248,13 @@ def _refuse_two_images(label: str, headers: list[Header]) -> None:
 
 
 def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
-    return sorted(row for row, hash in header.rows.items() if row in catalogue and catalogue[row].hash != hash)
+    return sorted(row for row, hash in header.rows.items() if row in catalogue and not unchanged(catalogue[row], hash))
 
 
 def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
     """Rows that some shard ran in an older form, and none in today's."""
     changed = {row for header in headers for row in _changed_rows(header, catalogue)}
-    current = {row for h in headers for row in h.rows if row in catalogue and catalogue[row].hash == h.rows[row]}
+    current = {
+        row for h in headers for row, hash in h.rows.items() if row in catalogue and unchanged(catalogue[row], hash)
+    }
     return changed - current

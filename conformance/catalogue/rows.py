@@ -58,8 +58,10 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def hash(self) -> str:
-        """Identity of what is judged: statement, applicability, cases and expectations."""
-        judged = (self.statement, self.applies, self.needs, self.inputs, self.cases, self.expectations)
+        """Identity of what is judged: id, applicability, ids of cases and tokens of expectations, but no words."""
+        cases = [(case.id, case.applies, case.needs) for case in self.cases]
+        expectations = [(one.versions, one.needs, one.expect) for one in self.expectations]
+        judged = (self.id, self.applies, self.needs, cases, expectations)
         return hashlib.sha256(msgspec.json.encode(judged)).hexdigest()[:16]
 
     def applicable_cases(self, facts: Facts) -> list[Case]:

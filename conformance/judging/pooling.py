@@ -9,6 +9,7 @@ from pathlib import PurePath
 import msgspec
 
 from conformance.catalogue import Facts, Requirement, shipped
+from conformance.catalogue.former_hashes import unchanged
 from conformance.judging.verdicts import VERDICTS, CaseTally, CellEvidence, Verdict, judge_cell
 from history.shards import AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
 
@@ -108,7 +109,7 @@ class _Pool:
         for row, checks in header.checks.items():
             self.checks[row].update(checks)
         self.lost += [shard.missing] if shard.missing else []
-        outdated = {row.id for row in shipped() if header.rows.get(row.id, row.hash) != row.hash}
+        outdated = {row.id for row in shipped() if not unchanged(row, header.rows.get(row.id, row.hash))}
         self.outdated |= outdated
         self.current |= header.rows.keys() - outdated
         for line in shard.lines:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.catalogue import CatalogueError, Facts, Requirement, load, shipped
+from conformance.catalogue import CatalogueError, Expectation, Facts, Requirement, load, shipped
 from conformance.catalogue.applicability import applies, in_range
 from conformance.core.checks import Check
 from conformance.core.registry import AnyCheck, every_check
@@ -218,13 +218,15 @@ def test_ends_of_a_range_are_inclusive(version: str, range: str, inside: bool) -
 
 def test_what_is_judged_is_what_the_hash_holds() -> None:
     row = shipped()["KIP320-FETCH-02"]
-    assert msgspec.structs.replace(row, note="another", seen="never", title="T").hash == row.hash
+    reworded = [msgspec.structs.replace(case, about="Other words.") for case in row.cases]
+    said = msgspec.structs.replace(row, statement="Another.", note="another", seen="never", title="T", cases=reworded)
+    assert said.hash == row.hash
     narrowed = msgspec.structs.replace(row.cases[0], needs=["Fetch >= 16"])
     for changed in (
-        msgspec.structs.replace(row, statement="Another."),
+        msgspec.structs.replace(row, id="KIP320-FETCH-99"),
         msgspec.structs.replace(row, applies=["3.4.."]),
         msgspec.structs.replace(row, needs=[]),
-        msgspec.structs.replace(row, inputs=1),
+        msgspec.structs.replace(row, expectations=[Expectation(expect="fenced", about="Another.")]),
         msgspec.structs.replace(row, cases=[narrowed, *row.cases[1:]]),
     ):
         assert changed.hash != row.hash
