@@ -7,8 +7,9 @@ from typing import Literal
 import msgspec
 
 Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
-"""runs: the process goes on; frozen: it is stopped in its tracks and goes on when the fault is healed; may-restart: whether it
-ended is not known; restarts: it ended and a new one is up before the fault is healed; down: it ended and stays down until then."""
+"""runs: the process goes on; frozen: it is stopped in its tracks and goes on when the fault is healed; may-restart:
+whether it ended is not known; restarts: it ended and a new one is up before the fault is healed; down: it ended and stays
+down until then."""
 
 Loss = Literal[
     "log-tail", "log-bytes", "epoch-checkpoint", "watermark-checkpoint", "index", "replica", "log-dir", "quorum-state"
@@ -20,10 +21,11 @@ files, the directory of a replica, a log directory, quorum-state."""
 class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a fault may do, from its injection until it is healed.
 
-    `abrupt`: a process ends without a controlled shutdown. `every_broker`: processes of all brokers are hit, not only of the
-    nodes that the event names. `disk`: what the nodes lose, of the one partition that the event names, or with `every_partition`
-    of all that they hold. `election`: of a leader of that partition. `moves_log_start`: records are deleted without a DeleteRecords
-    of the history. `moves_replicas`: replicas are assigned anew. `stands` is false for one that is over with its injection.
+    `abrupt`: a process ends without a controlled shutdown. `every_broker`: processes of all brokers are hit, not only of
+    the nodes that the event names. `disk`: what the nodes lose, of the one partition that the event names, or with
+    `every_partition` of all that they hold. `election`: of a leader of that partition. `moves_log_start`: records are
+    deleted without a DeleteRecords of the history. `moves_replicas`: replicas are reassigned. `stands` is false for one
+    that is over with its injection.
     """
 
     process: Process = "runs"
