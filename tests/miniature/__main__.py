@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from conformance.machines.log.machine import LOG_MACHINE
 from history.observations import Observation
-from tests.miniature.bugs import BUGS, Bug
+from tests.miniature.log.bugs import BUGS, Bug
+from tests.miniature.log.schedules import SCHEDULES
+from tests.miniature.log.scripted import SCRIPTS
 from tests.miniature.machine import Hunt, hunt, play, shortened
-from tests.miniature.schedules import SCHEDULES
-from tests.miniature.scripted import SCRIPTS
 
 COLUMNS = "{:27} {:17} {:22} {:>9} {:>6} {:>7} {:>6}  {}"
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fixtures.wire import Error
-from fixtures.wire.cluster import METADATA_TOPIC
-from tests.miniature.broker import Broker
-from tests.miniature.cluster import CONTROLLER, Made, MiniCluster
-from tests.miniature.controller import Key, PartitionState
-from tests.miniature.log_apis import delete_records, epoch_ends, fetch, list_offsets, produce
+from tests.miniature.core.broker import Broker
+from tests.miniature.core.cluster import CONTROLLER, Made, MiniCluster
+from tests.miniature.core.controller import Key, PartitionState
+from tests.miniature.groups.apis import find_coordinator, offset_commit, offset_fetch
+from tests.miniature.log.apis import delete_records, epoch_ends, fetch, list_offsets, produce
 
 Plain = dict[str, Any]
 Handler = Callable[[Broker, Plain], Plain]
@@ -138,69 +138,6 @@ def _ongoing(state: PartitionState) -> Plain:
     removing = [id for id in state.replicas if id not in (state.target or ())]
     told = {"replicas": list(state.replicas), "adding_replicas": list(state.adding), "removing_replicas": removing}
     return {"partition_index": state.key[1], **told}
-
-
-# --- committed offsets
-
-
-def find_coordinator(broker: Broker, asked: Plain) -> Plain:
-    found = coordinator(broker.cluster)
-    error = Error.NONE if found is not None else Error.COORDINATOR_NOT_AVAILABLE
-    where = {"node_id": -1 if found is None else found, "host": "miniature", "port": 9000 + (found or 0)}
-    keys = asked.get("coordinator_keys") or [asked.get("key")]
-    return {"coordinators": [{"key": key, "error_code": error, "error_message": None, **where} for key in keys]}
-
-
-def coordinator(cluster: MiniCluster) -> int | None:
-    """The first broker that is not fenced coordinates all groups; what was committed is never lost here."""
-    return next((id for id in cluster.brokers if id not in cluster.controller.fenced), None)
-
-
-def offset_commit(broker: Broker, asked: Plain) -> Plain:
-    refused = Error.NONE if coordinator(broker.cluster) == broker.id else Error.NOT_COORDINATOR
-    topics = []
-    for topic in asked["topics"]:
-        name, each = _named(broker.cluster, topic), []
-        for wanted in topic["partitions"]:
-            if refused is Error.NONE:
-                told = (wanted["committed_offset"], wanted["committed_leader_epoch"], wanted["committed_metadata"])
-                broker.cluster.offsets[asked["group_id"], name, wanted["partition_index"]] = told
-            each.append({"partition_index": wanted["partition_index"], "error_code": refused})
-        topics.append({"name": name, "partitions": each})
-    return {"topics": topics}
-
-
-def offset_fetch(broker: Broker, asked: Plain) -> Plain:
-    return {"groups": [_group(broker, group) for group in asked["groups"]]}
-
-
-def _group(broker: Broker, group: Plain) -> Plain:
-    if coordinator(broker.cluster) != broker.id:
-        return {"group_id": group["group_id"], "error_code": Error.NOT_COORDINATOR, "topics": []}
-    wanted = group["topics"]
-    if wanted is None:
-        stored = [key[1:] for key in broker.cluster.offsets if key[0] == group["group_id"]]
-        wanted = [{"name": name, "partition_indexes": [index]} for name, index in stored]
-    topics = []
-    for topic in wanted:
-        name = _named(broker.cluster, topic)
-        each = [_committed(broker, (group["group_id"], name, index)) for index in topic["partition_indexes"]]
-        topics.append({"name": name, "partitions": each})
-    return {"group_id": group["group_id"], "error_code": 0, "topics": topics}
-
-
-def _committed(broker: Broker, key: tuple[str, str, int]) -> Plain:
-    offset, epoch, said = broker.cluster.offsets.get(key, (-1, -1, ""))
-    epoch = -1 if "committed-epoch-lost" in broker.cluster.bugs else epoch
-    told = {"committed_offset": offset, "committed_leader_epoch": epoch, "metadata": said}
-    return {"partition_index": key[2], "error_code": 0, **told}
-
-
-def _named(cluster: MiniCluster, topic: Plain) -> str:
-    if topic.get("name"):
-        return str(topic["name"])
-    made = cluster.topic_of(topic["topic_id"])
-    return made.name if made is not None else METADATA_TOPIC
 
 
 HANDLERS: dict[str, Handler] = {

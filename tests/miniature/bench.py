@@ -18,10 +18,10 @@ from fixtures.wire.errors import NotSent
 from history.events import AnyEvent, Example
 from history.shards import Column
 from tests.miniature.apis import HANDLERS, NEEDS_CONTROLLER, VERSIONS
-from tests.miniature.cluster import CLIENTS, CONTROLLER, MiniCluster
-from tests.miniature.consumers import MiniConsumer
-from tests.miniature.faults import MiniFaults, MiniInjector
-from tests.miniature.replica import Replica
+from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
+from tests.miniature.core.faults import MiniFaults, MiniInjector
+from tests.miniature.groups.consumers import MiniConsumer
+from tests.miniature.log.replica import Replica
 
 T = TypeVar("T")
 

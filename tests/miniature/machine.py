@@ -21,7 +21,7 @@ from fixtures.tape import LiveTape
 from history.events import End, History
 from history.observations import Observation
 from tests.miniature.bench import MiniBench, live_tape
-from tests.miniature.cluster import MiniCluster
+from tests.miniature.core.cluster import MiniCluster
 
 STEPS = 30
 SHRINKER_RUNS = 200

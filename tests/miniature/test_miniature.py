@@ -19,8 +19,8 @@ from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, MAX_TIMESTAMP, EpochAn
 from fixtures.wire.records import batch
 from fixtures.wire.topics import ElectionType
 from tests.miniature.bench import MiniBench
-from tests.miniature.bugs import BUGS
-from tests.miniature.cluster import MiniCluster
+from tests.miniature.core.cluster import MiniCluster
+from tests.miniature.log.bugs import BUGS
 
 NOW = 1_790_000_000_000
 

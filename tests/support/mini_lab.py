@@ -15,7 +15,7 @@ from fixtures.runs import Run
 from fixtures.tape import LiveTape
 from history.events import Example
 from tests.miniature.bench import COLUMN, MEMBERS, MiniBench, MiniTape
-from tests.miniature.cluster import MiniCluster
+from tests.miniature.core.cluster import MiniCluster
 from tests.support.fake_cluster import FakeCluster
 from tests.support.fake_lab import FakeLab, FakeWatch
 

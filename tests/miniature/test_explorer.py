@@ -12,8 +12,8 @@ from conformance.running.machine.explorer import MachineRun
 from fixtures.runs import Run
 from history.shards import ReplayLine, read_shards
 from strategies.log_steps import Disturb, Heal, LogStep
-from tests.miniature.bugs import BUGS
-from tests.miniature.schedules import SCHEDULES
+from tests.miniature.log.bugs import BUGS
+from tests.miniature.log.schedules import SCHEDULES
 from tests.support.mini_lab import MiniLab
 
 STEPS = 30

@@ -9,9 +9,9 @@ from fixtures.faults.fault import Measured, Unavailable
 from fixtures.faults.injector import Unwitnessed
 from fixtures.wire import Error
 from fixtures.wire.records import batch
-from tests.miniature.cluster import CLIENTS, CONTROLLER, MiniCluster
-from tests.miniature.controller import Key, PartitionState
-from tests.miniature.replica import Replica
+from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
+from tests.miniature.core.controller import Key, PartitionState
+from tests.miniature.log.replica import Replica
 
 WITNESS_ROUNDS, HEAL_ROUNDS = 120, 600
 ALL = ("all brokers", "all nodes")

@@ -8,10 +8,10 @@ from typing import Any
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.wire import Error
 from fixtures.wire.records import batches
-from tests.miniature.broker import Broker
-from tests.miniature.controller import Key
-from tests.miniature.log import UNDEFINED
-from tests.miniature.replica import CONSUMER, DEBUGGER, FUTURE, Replica, Served
+from tests.miniature.core.broker import Broker
+from tests.miniature.core.controller import Key
+from tests.miniature.log.log import UNDEFINED
+from tests.miniature.log.replica import CONSUMER, DEBUGGER, FUTURE, Replica, Served
 
 Plain = dict[str, Any]
 

@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Iterable, Sequence
 
 from fixtures.errors import KitError
-from tests.miniature.broker import Broker
-from tests.miniature.controller import Controller, Key, PartitionState
+from tests.miniature.core.broker import Broker
+from tests.miniature.core.controller import Controller, Key, PartitionState
 
 CONTROLLER = 101
 CLIENTS = 0

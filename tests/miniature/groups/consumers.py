@@ -19,11 +19,12 @@ from fixtures.consumers import (
 )
 from fixtures.wire import Error, Tap
 from fixtures.wire.records import batches
-from tests.miniature.apis import HANDLERS, coordinator
-from tests.miniature.broker import Broker
-from tests.miniature.cluster import CLIENTS, MiniCluster
-from tests.miniature.controller import Key
-from tests.miniature.log_apis import EARLIEST
+from tests.miniature.apis import HANDLERS
+from tests.miniature.core.broker import Broker
+from tests.miniature.core.cluster import CLIENTS, MiniCluster
+from tests.miniature.core.controller import Key
+from tests.miniature.groups.apis import coordinator
+from tests.miniature.log.apis import EARLIEST
 
 Plain = dict[str, Any]
 

@@ -11,11 +11,11 @@ from history.observations import Observation
 from history.taken import STEP_NOTE, note_of, taken
 from strategies.log_steps import Produce, Recall
 from tests.miniature.bench import MiniBench
-from tests.miniature.bugs import BUGS
-from tests.miniature.cluster import MiniCluster
+from tests.miniature.core.cluster import MiniCluster
+from tests.miniature.log.bugs import BUGS
+from tests.miniature.log.schedules import LEGAL, SCHEDULES
+from tests.miniature.log.scripted import SCRIPTS
 from tests.miniature.machine import MiniExample, hunt, play, shortened
-from tests.miniature.schedules import LEGAL, SCHEDULES
-from tests.miniature.scripted import SCRIPTS
 
 HONEST_EXAMPLES = 25
 DRAWN = ["rewritten-while-copied", "metadata-epoch-falls", "two-leaders-in-one-epoch", "never-unparked"]

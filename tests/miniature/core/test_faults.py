@@ -16,7 +16,7 @@ from fixtures.faults.unclean import UncleanElection
 from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
 from history.events import Fault as FaultEvent
 from tests.miniature.bench import MiniBench
-from tests.miniature.cluster import MiniCluster
+from tests.miniature.core.cluster import MiniCluster
 
 
 def a_partition(bench: MiniBench) -> Partition:

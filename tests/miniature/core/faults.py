@@ -12,9 +12,9 @@ from fixtures.faults.injector import Injected, Unhealed
 from fixtures.tape import Tape
 from fixtures.wire.calls import Topic
 from history.events import Phase
-from tests.miniature.cluster import MiniCluster
-from tests.miniature.controller import Key
-from tests.miniature.effects import (
+from tests.miniature.core.cluster import MiniCluster
+from tests.miniature.core.controller import Key
+from tests.miniature.core.effects import (
     HEAL_ROUNDS,
     CutOff,
     Down,
@@ -26,7 +26,7 @@ from tests.miniature.effects import (
     Stopped,
     Woken,
 )
-from tests.miniature.log_effects import (
+from tests.miniature.log.effects import (
     AgedOut,
     FlushedTailLost,
     MapLost,

@@ -8,8 +8,8 @@ from fixtures.errors import KitError
 from fixtures.faults import logs
 from fixtures.faults.fault import Measured, Unavailable
 from fixtures.wire import Error
-from tests.miniature.effects import Down, Effect
-from tests.miniature.log import EpochMap
+from tests.miniature.core.effects import Down, Effect
+from tests.miniature.log.log import EpochMap
 
 # --- elections
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.wire import Error
 from fixtures.wire.records import NewBatch, NewRecord, batches
-from tests.miniature.controller import PartitionState
-from tests.miniature.log import UNDEFINED, Log, Stored
+from tests.miniature.core.controller import PartitionState
+from tests.miniature.log.log import UNDEFINED, Log, Stored
 
 if TYPE_CHECKING:
-    from tests.miniature.broker import Broker
+    from tests.miniature.core.broker import Broker
 
 LAG_ROUNDS = 40
 """Rounds without having caught up after which a follower is put out of the ISR (replica.lag.time.max.ms)."""

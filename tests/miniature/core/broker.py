@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.miniature.controller import FENCED_AFTER, Controller, Key, PartitionState
-from tests.miniature.replica import Replica
+from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState
+from tests.miniature.log.replica import Replica
 
 if TYPE_CHECKING:
-    from tests.miniature.cluster import MiniCluster
+    from tests.miniature.core.cluster import MiniCluster
 
 CONTROLLER = 101
 LEARNS_EVERY = 3

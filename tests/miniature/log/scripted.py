@@ -11,7 +11,7 @@ from fixtures.faults.process import Kill
 from fixtures.wire.records import batch
 from history.observations import Observation
 from tests.miniature.bench import MiniBench
-from tests.miniature.cluster import MiniCluster
+from tests.miniature.core.cluster import MiniCluster
 
 
 def too_few_in_sync(*bugs: str) -> list[Observation]:

@@ -1,0 +1,1 @@
+"""Brokers around a controller, under a logical clock."""

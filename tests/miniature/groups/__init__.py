@@ -1,0 +1,1 @@
+"""Consumers, alone and in groups, and what they commit."""

@@ -1,0 +1,1 @@
+"""Replicated logs: what replicas hold, what they answer, what can be broken, and the schedules that meet it."""
