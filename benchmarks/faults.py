@@ -19,14 +19,14 @@ import msgspec
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.engine import connect
 from fixtures.errors import KitError
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.injector import Injected, Injector
+from fixtures.faults.base.scene import Scene
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.fault import Fault
-from fixtures.faults.injector import Injected, Injector
-from fixtures.faults.process import Kill, PausePastFencing
-from fixtures.faults.scene import Scene
-from fixtures.faults.show import Stages, shown_once
+from fixtures.faults.kinds.process import Kill, PausePastFencing
+from fixtures.faults.kinds.zombies import CutOffFromControllers
+from fixtures.faults.selftest import Stages, shown_once
 from fixtures.faults.traffic import Traffic
-from fixtures.faults.zombies import CutOffFromControllers
 from fixtures.images import Image
 from fixtures.runs import Progress, Run
 

@@ -14,7 +14,7 @@ from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, WrongUse
-from fixtures.faults.show import Stages, as_expected, chosen, kinds, show, table
+from fixtures.faults.selftest import Stages, as_expected, chosen, kinds, show, table
 from fixtures.images import newest, obtain, select
 from fixtures.ready import have_ready
 from fixtures.runs import Run, forget, sweep

@@ -13,9 +13,9 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fixtures.faults import clock, disk, frames, logs, network, process, shapes, unclean, upgrade
+from fixtures.faults.base.fault import Fault
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.fault import Fault
+from fixtures.faults.kinds import clock, disk, frames, logs, network, process, shapes, unclean, upgrade
 from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
 
 MOST_PLAYERS = 3

@@ -7,13 +7,13 @@ from typing import Any, Literal
 import msgspec
 from hypothesis.strategies import SearchStrategy, builds, integers, one_of, sampled_from
 
-from fixtures.faults.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
-from fixtures.faults.elections import MoveLeader, PreferredElection, Reassignment
-from fixtures.faults.logs import RetentionBySize, RetentionByTime, RollBySize
-from fixtures.faults.process import Kill, PausePastFencing, RollingRestart, Stop
-from fixtures.faults.shapes import Isolate
-from fixtures.faults.unclean import UncleanElection, UncleanElectionByConfig
-from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
+from fixtures.faults.kinds.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
+from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassignment
+from fixtures.faults.kinds.logs import RetentionBySize, RetentionByTime, RollBySize
+from fixtures.faults.kinds.process import Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.shapes import Isolate
+from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
+from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from strategies.faults import parameters
 
 PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0"]

@@ -17,12 +17,12 @@ import msgspec
 
 from conformance.running.probes import draw
 from fixtures.errors import KitError
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnessed
+from fixtures.faults.base.scene import Scene
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.fault import Fault
-from fixtures.faults.injector import Injected, Injector, Unhealed, Unwitnessed
 from fixtures.faults.plans import Calm, Once, Overlap, Plan, Skipped, run
-from fixtures.faults.scene import Scene
-from fixtures.faults.show import Stages, staged
+from fixtures.faults.selftest import Stages, staged
 from fixtures.faults.traffic import Traffic
 from fixtures.runs import Progress
 from fixtures.waiting import eventually

@@ -18,7 +18,7 @@ from fixtures.consumers import Consumer, closed
 from fixtures.disk.held import HeldReplicas, held
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
-from fixtures.faults.scene import Scene
+from fixtures.faults.base.scene import Scene
 from fixtures.images import jar_of
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue, eventually

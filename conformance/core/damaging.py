@@ -16,8 +16,8 @@ from fixtures.disk.held import HeldReplica, held
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
 from fixtures.disk.volume import move, on_volume, remove, write
 from fixtures.errors import KitError
-from fixtures.faults.damage import Place, places
-from fixtures.faults.disk import cut_tail
+from fixtures.faults.kinds.damage import Place, places
+from fixtures.faults.kinds.disk import cut_tail
 from fixtures.tape import Tape
 from history.events import Phase
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import msgspec
 
 from fixtures.errors import KitError
-from fixtures.faults.fault import Fault
-from fixtures.faults.injector import Injected, Injector
-from fixtures.faults.scene import Scene
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.injector import Injected, Injector
+from fixtures.faults.base.scene import Scene
 from fixtures.tape import Tape
 from fixtures.wire.calls import Topic
 

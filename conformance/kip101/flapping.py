@@ -19,7 +19,7 @@ from conformance.rigs.log.replicas import frozen
 from conformance.rigs.log.rotation import acts_as_leader, elect_preferred, put_first
 from fixtures.disk.held import HeldBatch, HeldReplica
 from fixtures.errors import KitError
-from fixtures.faults.network import RateLimit
+from fixtures.faults.kinds.network import RateLimit
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.configs import ResourceType

@@ -15,7 +15,7 @@ from conformance.rigs.log.partition import Boundary, Partition, PartitionData, n
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import RECORDS, assign, seen_by
 from fixtures.errors import KitError
-from fixtures.faults.frames import Delay
+from fixtures.faults.kinds.frames import Delay
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import FetchedPartition

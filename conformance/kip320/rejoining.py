@@ -11,7 +11,7 @@ from conformance.core.checks import Said, held_if, premise, scenario
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.rejoining import CROWD, Crowd, Hammer, not_in
-from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.faults.kinds.zombies import CutOffFromControllers
 
 SILENT = 0.4
 """Seconds by which the follower falls silent before the leader. It is fenced first then, since they send a heartbeat every

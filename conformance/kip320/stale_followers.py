@@ -15,9 +15,9 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.replica_log import reads_nothing
 from conformance.rigs.log.rotation import prefer
-from fixtures.faults.fault import Fault
-from fixtures.faults.injector import Unhealed
-from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.injector import Unhealed
+from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, LATEST

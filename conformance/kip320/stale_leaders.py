@@ -16,7 +16,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.rotation import acts_as_leader
 from conformance.rigs.log.several import Several, led_by_one
 from conformance.rigs.log.unclean import Couple, couple_on
-from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer
 from fixtures.wire.cluster import PartitionMetadata

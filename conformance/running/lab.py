@@ -20,7 +20,7 @@ from conformance.running.settings import Settings
 from conformance.running.shard_writer import ShardWriter
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.errors import EngineTrouble, KitError
-from fixtures.faults.watch import Watch
+from fixtures.faults.base.watch import Watch
 from fixtures.images import Image
 from fixtures.runs import Run
 from fixtures.tape import LiveTape

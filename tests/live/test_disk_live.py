@@ -13,7 +13,7 @@ from fixtures.disk.replicas import Replica, compare, read_offsets, read_replica,
 from fixtures.disk.segments import read_segment
 from fixtures.disk.volume import on_volume, overwrite
 from fixtures.engine import connect
-from fixtures.faults.scene import Scene
+from fixtures.faults.base.scene import Scene
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures.engine import connect
-from fixtures.faults.injector import Injected, Injector
+from fixtures.faults.base.injector import Injected, Injector
+from fixtures.faults.base.scene import Scene
+from fixtures.faults.kinds.process import Kill, Pause, PausePastFencing, Stop
+from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.faults.plans import Calm, Overlap, Plan, Quiet, Repeat, Rotate, Skipped, Step, run
-from fixtures.faults.process import Kill, Pause, PausePastFencing, Stop
-from fixtures.faults.scene import Scene
-from fixtures.faults.show import Stages
-from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.faults.selftest import Stages
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures.engine import connect
+from fixtures.faults.base.fault import Fault
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.fault import Fault
-from fixtures.faults.show import Stages, shown_once
-from fixtures.faults.upgrade import Upgrade, next_release
+from fixtures.faults.kinds.upgrade import Upgrade, next_release
+from fixtures.faults.selftest import Stages, shown_once
 from fixtures.images import obtain
 from fixtures.runs import Run
 

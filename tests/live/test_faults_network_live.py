@@ -8,14 +8,14 @@ import pytest
 
 from fixtures.cluster import KRaftCluster
 from fixtures.errors import KitError
-from fixtures.faults.fault import Fault
-from fixtures.faults.frames import Delay
-from fixtures.faults.injector import Injector
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.injector import Injector
+from fixtures.faults.base.links import Piece, rule
+from fixtures.faults.base.scene import Scene
+from fixtures.faults.kinds.frames import Delay
+from fixtures.faults.kinds.network import Drop, RateLimit
+from fixtures.faults.kinds.process import start_all
 from fixtures.faults.lab import LAB
-from fixtures.faults.links import Piece, rule
-from fixtures.faults.network import Drop, RateLimit
-from fixtures.faults.process import start_all
-from fixtures.faults.scene import Scene
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually

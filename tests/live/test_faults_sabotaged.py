@@ -6,16 +6,16 @@ import pytest
 
 from fixtures.cluster import KRaftCluster, Node
 from fixtures.engine import connect
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.injector import Injector, Unwitnessed
+from fixtures.faults.base.links import Links
+from fixtures.faults.base.scene import Scene
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.fault import Fault
-from fixtures.faults.injector import Injector, Unwitnessed
+from fixtures.faults.kinds.process import Kill, Pause, PausePastFencing
+from fixtures.faults.kinds.upgrade import Upgrade
+from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from fixtures.faults.lab import LAB
-from fixtures.faults.links import Links
-from fixtures.faults.process import Kill, Pause, PausePastFencing
-from fixtures.faults.scene import Scene
-from fixtures.faults.show import without_effect
-from fixtures.faults.upgrade import Upgrade
-from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
+from fixtures.faults.selftest import without_effect
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually

@@ -17,8 +17,8 @@ from conformance.running.probes import ProbeRun
 from conformance.running.settings import Settings
 from fixtures.engine import connect
 from fixtures.errors import KitError
+from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.lab import LAB
-from fixtures.faults.process import Kill, PausePastFencing
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.tape import StoredTape

@@ -7,11 +7,11 @@ import pytest
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from fixtures.errors import KitError
-from fixtures.faults.disk import RemoveEpochCheckpoint
-from fixtures.faults.process import Kill
-from fixtures.faults.shapes import Isolate
-from fixtures.faults.unclean import UncleanElection
-from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
+from fixtures.faults.kinds.disk import RemoveEpochCheckpoint
+from fixtures.faults.kinds.process import Kill
+from fixtures.faults.kinds.shapes import Isolate
+from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import NewOffset

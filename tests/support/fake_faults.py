@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from fixtures.errors import EngineTrouble, KitError
-from fixtures.faults.cuts import Cut, Link, LinkFault
-from fixtures.faults.fault import AVAILABLE, Availability, Fault, Measured
-from fixtures.faults.injector import Injector
-from fixtures.faults.scene import Snapshot
+from fixtures.faults.base.fault import AVAILABLE, Availability, Fault, Measured
+from fixtures.faults.base.injector import Injector
+from fixtures.faults.base.scene import Snapshot
+from fixtures.faults.kinds.cuts import Cut, Link, LinkFault
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from history.events import Phase

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from fixtures.cluster import Topology
-from fixtures.faults.scene import Scene
+from fixtures.faults.base.scene import Scene
 from fixtures.images import Image
 
 

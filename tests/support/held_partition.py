@@ -5,11 +5,11 @@ import signal
 from pathlib import Path
 
 from fixtures.cluster import KRaftCluster
-from fixtures.faults.injector import Injector
+from fixtures.faults.base.injector import Injector
+from fixtures.faults.base.scene import Scene
+from fixtures.faults.kinds.process import PausePastFencing
+from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.faults.lab import LAB
-from fixtures.faults.process import PausePastFencing
-from fixtures.faults.scene import Scene
-from fixtures.faults.zombies import CutOffFromControllers
 from fixtures.images import obtain
 from fixtures.runs import Run
 

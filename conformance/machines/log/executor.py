@@ -15,8 +15,8 @@ from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.errors import KitError
-from fixtures.faults.fault import Fault, Unavailable
-from fixtures.faults.injector import Unhealed
+from fixtures.faults.base.fault import Fault, Unavailable
+from fixtures.faults.base.injector import Unhealed
 from fixtures.waiting import Overdue
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic

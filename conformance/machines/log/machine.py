@@ -16,10 +16,10 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.machines.log.executor import LogExecutor
 from conformance.machines.log.model import LogModel
-from fixtures.faults.elections import MoveLeader
-from fixtures.faults.process import Kill, PausePastFencing
-from fixtures.faults.unclean import UncleanElection
-from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.faults.kinds.elections import MoveLeader
+from fixtures.faults.kinds.process import Kill, PausePastFencing
+from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.zombies import CutOffFromControllers
 from strategies.log_steps import (
     AskCommitted,
     AskEpoch,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fixtures.faults.fault import Measured, Unavailable
-from fixtures.faults.injector import Unwitnessed
+from fixtures.faults.base.fault import Measured, Unavailable
+from fixtures.faults.base.injector import Unwitnessed
 from fixtures.wire import Error
 from fixtures.wire.records import batch
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster

@@ -6,9 +6,9 @@ import msgspec
 
 from conformance.core.faulting import Faults
 from fixtures.errors import KitError
-from fixtures.faults import disk, elections, logs, process, shapes, unclean, zombies
-from fixtures.faults.fault import Fault, Measured, Unavailable
-from fixtures.faults.injector import Injected, Unhealed
+from fixtures.faults.base.fault import Fault, Measured, Unavailable
+from fixtures.faults.base.injector import Injected, Unhealed
+from fixtures.faults.kinds import disk, elections, logs, process, shapes, unclean, zombies
 from fixtures.tape import Tape
 from fixtures.wire.calls import Topic
 from history.events import Phase
@@ -66,7 +66,7 @@ EFFECTS: dict[type[Fault], type[Effect]] = {
 
 
 class MiniInjector:
-    """As `fixtures.faults.injector.Injector`, which all faults of one cluster share."""
+    """As `fixtures.faults.base.injector.Injector`, which all faults of one cluster share."""
 
     def __init__(self, cluster: MiniCluster) -> None:
         self.cluster = cluster

@@ -6,14 +6,14 @@ import pytest
 
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest
-from fixtures.faults.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint, WipeDisk
-from fixtures.faults.elections import MoveLeader, PreferredElection, Reassignment
-from fixtures.faults.fault import Fault, Unavailable
-from fixtures.faults.logs import Compaction, DeleteRecords, RetentionBySize, RetentionByTime, RollBySize
-from fixtures.faults.process import Kill, Pause, PausePastFencing, RollingRestart, Stop
-from fixtures.faults.shapes import Isolate
-from fixtures.faults.unclean import UncleanElection
-from fixtures.faults.zombies import CutOffFromControllers, PausedZombie
+from fixtures.faults.base.fault import Fault, Unavailable
+from fixtures.faults.kinds.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint, WipeDisk
+from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassignment
+from fixtures.faults.kinds.logs import Compaction, DeleteRecords, RetentionBySize, RetentionByTime, RollBySize
+from fixtures.faults.kinds.process import Kill, Pause, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.shapes import Isolate
+from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from history.events import Fault as FaultEvent
 from tests.miniature.bench import MiniBench
 from tests.miniature.core.cluster import MiniCluster

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fixtures.errors import KitError
-from fixtures.faults import logs
-from fixtures.faults.fault import Measured, Unavailable
+from fixtures.faults.base.fault import Measured, Unavailable
+from fixtures.faults.kinds import logs
 from fixtures.wire import Error
 from tests.miniature.core.effects import Down, Effect
 from tests.miniature.log.log import EpochMap

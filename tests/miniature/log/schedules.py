@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fixtures.faults.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
-from fixtures.faults.elections import MoveLeader, Reassignment
-from fixtures.faults.fault import Fault
-from fixtures.faults.process import Kill, PausePastFencing
-from fixtures.faults.shapes import Isolate
-from fixtures.faults.unclean import UncleanElection
-from fixtures.faults.zombies import CutOffFromControllers
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.kinds.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
+from fixtures.faults.kinds.elections import MoveLeader, Reassignment
+from fixtures.faults.kinds.process import Kill, PausePastFencing
+from fixtures.faults.kinds.shapes import Isolate
+from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.zombies import CutOffFromControllers
 from strategies.log_steps import (
     AskCommitted,
     AskEpoch,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from conformance.judging.judge import judge_all
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.rigs.log.partition import new_partition
-from fixtures.faults.process import Kill
+from fixtures.faults.kinds.process import Kill
 from fixtures.wire.records import batch
 from history.observations import Observation
 from tests.miniature.bench import MiniBench

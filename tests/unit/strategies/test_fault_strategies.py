@@ -13,10 +13,10 @@ from hypothesis import Phase, find, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from conformance.cli.storm import drawn_faults
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.roles import ROLES
 from fixtures.faults.catalogue import FAULTS, named
-from fixtures.faults.fault import Fault
 from fixtures.faults.plans import AnyFault, Once, Overlap, Plan, Repeat, Rotate
-from fixtures.faults.roles import ROLES
 from strategies.faults import BOUNDS, faults, faults_of, parameters, plans
 
 T = TypeVar("T")

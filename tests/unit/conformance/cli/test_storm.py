@@ -11,9 +11,9 @@ import pytest
 from conformance.cli import storm as storm_module
 from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from fixtures.errors import KitError
-from fixtures.faults.logs import RetentionByTime
+from fixtures.faults.kinds.logs import RetentionByTime
+from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.plans import Once, Overlap, Plan
-from fixtures.faults.process import Kill, Stop
 from tests.support.fake_faults import FakeScene, Recorded
 
 

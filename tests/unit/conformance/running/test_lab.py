@@ -19,8 +19,8 @@ from conformance.running import lab as lab_module
 from conformance.running.lab import REPLACED_NOTE, Lab
 from conformance.running.settings import Settings
 from fixtures.errors import EngineTrouble, KitError
-from fixtures.faults.fault import Unavailable
-from fixtures.faults.injector import Injected, Unhealed, Unwitnessed
+from fixtures.faults.base.fault import Unavailable
+from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.runs import Run
 from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault, History, Note
