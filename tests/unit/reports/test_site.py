@@ -243,7 +243,7 @@ def test_from_the_index_to_what_breaks_since_when_and_how_to_see_it_is_one_click
     text = " ".join(row_page(pages).text.split())
     for told in (
         "Broken since 4.3.1 (3.9.2 was good), last seen in 4.3.1.",
-        f"./kit python -m conformance.cli.bisect {ROW}",
+        f"./kit bisect {ROW}",
         "./kit pytest --kafka-version 4.3.1 --replay out/evidence/x/1/schedule.json",
     ):
         assert told in text

@@ -74,7 +74,13 @@ def _item(line: str) -> tuple[str, str]:
     """`…/kip320/fencing.py::older_epoch_is_fenced[4.3.1]` as (kip320.fencing.older_epoch_is_fenced, 4.3.1)."""
     file, _, name = line.partition("::")
     check, _, label = name.removesuffix("]").partition("[")
-    return ".".join([Path(file).parent.name, Path(file).stem, check]), label
+    module = ".".join(Path(file).with_suffix("").parts).rpartition("conformance.")[2]
+    [id] = [
+        one.id
+        for one in every_check().values()
+        if one.module == f"conformance.{module}" and one.id.endswith(f".{check}")
+    ]
+    return id, label
 
 
 @pytest.fixture
