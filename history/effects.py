@@ -7,9 +7,8 @@ from typing import Literal
 import msgspec
 
 Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
-"""runs: the process goes on; frozen: it is stopped in its tracks and goes on when the fault is healed; may-restart:
-whether it ended is not known; restarts: it ended and a new one is up before the fault is healed; down: it ended and stays
-down until then."""
+"""runs: the process goes on; frozen: it is suspended and goes on when the fault is healed; may-restart: it is not known whether it
+ended; restarts: it ended, and a new one runs before the fault is healed; down: it ended, and stays down until the fault is healed."""
 
 Loss = Literal[
     "log-tail", "log-bytes", "epoch-checkpoint", "watermark-checkpoint", "index", "replica", "log-dir", "quorum-state"
@@ -21,11 +20,13 @@ files, the directory of a replica, a log directory, quorum-state."""
 class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a fault may do, from its injection until it is healed.
 
-    `abrupt`: a process ends without a controlled shutdown. `every_broker`: processes of all brokers are hit, not only of
-    the nodes that the event names. `disk`: what the nodes lose, of the one partition that the event names, or with
-    `every_partition` of all that they hold. `election`: of a leader of that partition. `moves_log_start`: records are
-    deleted without a DeleteRecords of the history. `moves_replicas`: replicas are reassigned. `stands` is false for one
-    that is over with its injection.
+    - `abrupt`: a process ends without a controlled shutdown.
+    - `every_broker`: processes of all brokers are hit, not only those of the nodes that the event names.
+    - `disk`: what the nodes lose, of the partition that the event names; with `every_partition`, of all partitions that they hold.
+    - `election`: of a leader of that partition.
+    - `moves_log_start`: records are deleted without a DeleteRecords request in the history.
+    - `moves_replicas`: the partition gets other replicas.
+    - `stands`: false for a fault that is over once it was injected.
     """
 
     process: Process = "runs"
