@@ -7,8 +7,14 @@ from typing import Literal
 import msgspec
 
 Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
-"""runs: the process goes on; frozen: it is suspended and goes on when the fault is healed; may-restart: it is not known whether it
-ended; restarts: it ended, and a new one runs before the fault is healed; down: it ended, and stays down until the fault is healed."""
+"""What becomes of a process.
+
+- runs: it goes on;
+- frozen: it is suspended, and goes on when the fault is healed;
+- may-restart: it is not known whether it ended;
+- restarts: it ended, and a new one runs before the fault is healed;
+- down: it ended, and stays down until the fault is healed.
+"""
 
 Loss = Literal[
     "log-tail", "log-bytes", "epoch-checkpoint", "watermark-checkpoint", "index", "replica", "log-dir", "quorum-state"
@@ -22,7 +28,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     - `abrupt`: a process ends without a controlled shutdown.
     - `every_broker`: processes of all brokers are hit, not only those of the nodes that the event names.
-    - `disk`: what the nodes lose, of the partition that the event names; with `every_partition`, of all partitions that they hold.
+    - `disk`: what the nodes lose, of the partition that the event names; with `every_partition`, of all that they hold.
     - `election`: of a leader of that partition.
     - `moves_log_start`: records are deleted without a DeleteRecords request in the history.
     - `moves_replicas`: the partition gets other replicas.

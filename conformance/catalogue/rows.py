@@ -9,7 +9,8 @@ import msgspec
 
 from conformance.catalogue.applicability import Facts, applies
 
-Level = Literal["must", "should", "landed", "gap", "informational"]
+Level = Literal["must", "should", "landed", "gap", "informational", "law"]
+"""`law`: a general law that any Kafka keeps, whatever the KIP."""
 Kind = Literal["probe", "property", "scenario"]
 
 
@@ -36,12 +37,12 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One testable sentence, with an id that never changes."""
+    """One testable sentence, with an id that never changes. `kip` is 0 for a general law, which belongs to no KIP."""
 
     id: str
     title: str
     statement: str
-    kip: int
+    kip: int = 0
     section: str
     level: Level
     priority: Literal["P1", "P2", "P3"]
@@ -55,6 +56,11 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     note: str = ""
     seen: str = ""
     tickets: list[str] = []
+
+    @property
+    def family(self) -> str:
+        """The family of rows that it belongs to: ``KIP-320``, or ``General laws``."""
+        return f"KIP-{self.kip}" if self.kip else "General laws"
 
     @property
     def hash(self) -> str:

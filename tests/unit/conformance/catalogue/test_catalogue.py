@@ -25,6 +25,7 @@ INVARIANTS = {
 }
 ADDED = {"KIP101-INV-18b"}
 """What live brokers have taught since."""
+LAWS = {"GEN-01", "GEN-19"}
 ROWS_OF = {(101, 320): 71, (595,): 114, (360, 1251): 118}
 
 ROW = """
@@ -48,10 +49,17 @@ about = "replica id -1"
 
 
 def test_every_catalogued_row_and_every_invariant_is_there() -> None:
-    catalogued = Counter(row.kip for row in shipped() if row.id not in INVARIANTS | ADDED)
+    catalogued = Counter(row.kip for row in shipped() if row.id not in INVARIANTS | ADDED | LAWS)
     assert {kips: sum(catalogued[kip] for kip in kips) for kips in ROWS_OF} == ROWS_OF
     assert {row.id for row in shipped()} >= INVARIANTS
-    assert len(shipped()) == 303 + len(INVARIANTS | ADDED) == 367
+    assert len(shipped()) - len(LAWS) == 303 + len(INVARIANTS | ADDED) == 367
+
+
+def test_a_general_law_is_of_no_kip() -> None:
+    laws = {row.id for row in shipped() if row.level == "law"}
+    assert laws == LAWS == {row.id for row in shipped() if row.kip == 0}
+    assert {shipped()[id].family for id in LAWS} == {"General laws"}
+    assert shipped()["KIP320-FETCH-02"].family == "KIP-320"
 
 
 def test_an_invariant_is_of_the_first_priority() -> None:
@@ -61,7 +69,7 @@ def test_an_invariant_is_of_the_first_priority() -> None:
 
 @pytest.mark.parametrize("row", shipped(), ids=lambda row: row.id)
 def test_a_row_can_be_read_and_filed(row: Requirement) -> None:
-    assert re.fullmatch(rf"KIP{row.kip}-[A-Z]+-\d\d[a-z]?", row.id)
+    assert re.fullmatch(rf"KIP{row.kip}-[A-Z]+-\d\d[a-z]?" if row.kip else r"GEN-\d\d", row.id)
     assert row.cases
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", case.id) for case in row.cases)
     texts = [row.title, row.statement, row.section, *(case.about for case in row.cases)]
