@@ -1,0 +1,103 @@
+"""The word list: phrases that this project does not use, looked for in every tracked text file.
+
+`python -m tests.language [FILE ...]` prints each finding as `path:line: phrase: what to write instead` and ends with 1 if there
+is any. The glossary of CONTRIBUTING.md has the words to use.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".java", ".c", ".pl", ".j2", ".html", ".js", ".css"}
+EXEMPT = ("tests/language.py", "tests/unit/test_language.py", "reports/site/vendor/")
+PENDING: tuple[str, ...] = (
+    *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TRACK_RECORD.md"),
+    *("benchmarks/", "conformance/", "fixtures/", "history/", "mutants/", "reports/", "strategies/", "tests/"),
+)
+"""Paths that still hold such phrases. Entries are only ever taken out."""
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A pattern, and what to write instead."""
+
+    pattern: re.Pattern[str]
+    instead: str
+
+
+def _phrase(pattern: str, instead: str) -> Phrase:
+    return Phrase(re.compile(pattern), instead)
+
+
+PHRASES = (
+    _phrase(r"\bWho\b(?![^.!\n]*\?)", "name the subject: the broker, the voter, the candidate"),
+    _phrase(r"(?i)\bwhoever\b", "name the subject, or: any broker that"),
+    _phrase(r"(?:\"\"\"|# |[.;] )What(?:ever)?\b(?![^.!\n]*\?)", "begin with the thing itself"),
+    _phrase(r"(?i)\b(?:nobody|somebody|anybody)\b", "no broker, a user, any client"),
+    _phrase(r"(?i)\b(?:he|him|his)\b", "a broker or a client is an it"),
+    _phrase(r"(?i)\bso many\b(?! (?:that|as)\b)", "the number itself: n, this many"),
+    _phrase(r"(?i)\banew\b", "again, restarted"),
+    _phrase(r"(?i)\bis to be had\b", "is available"),
+    _phrase(r"(?i)\bas far as (?:any|some)(?:body|one)\b", "name who knows it, and from what"),
+    _phrase(r"(?i)\bthe last word\b", "the final confirmation"),
+    _phrase(r"(?i)\bthere (?:is|are) of\b", "which exist"),
+    _phrase(r"(?i)\bgenuine pairs?\b", "valid fetch position"),
+    _phrase(r"(?i)\bepoch files?\b", "leader-epoch-checkpoint"),
+    _phrase(r"(?i)\bvacanc(?:y|ies)\b", "time without a leader"),
+    _phrase(r"(?i)\bparked\b", "in purgatory, delayed"),
+    _phrase(r"(?i)\brotten\b", "corrupt"),
+    _phrase(r"\b(?:class|def) \w*(?:[Tt]old|[Ss]aid)\b", "a noun: Exchange, EpochEndOffset, message"),
+    _phrase(r"(?i)\b(?:the|a|each|every|no) told\b", "a noun: exchange, answer, message"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One phrase found; `line` counts from 1."""
+
+    path: str
+    line: int
+    words: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.words!r}: {self.instead}"
+
+
+def found(path: str, text: str) -> Iterator[Finding]:
+    """The listed phrases in a text, line by line."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        for phrase in PHRASES:
+            for match in phrase.pattern.finditer(line):
+                yield Finding(path, number, match.group(), phrase.instead)
+
+
+def tracked() -> list[str]:
+    """The text files under version control that the list is for, relative to the checkout."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return [path for path in listed if Path(path).suffix in SUFFIXES and not path.startswith(EXEMPT)]
+
+
+def findings(paths: Iterable[str]) -> list[Finding]:
+    return [one for path in paths for one in found(path, (ROOT / path).read_text(encoding="utf-8"))]
+
+
+def main(arguments: Sequence[str]) -> int:
+    listed = set(tracked())
+    paths = [path for path in arguments if path in listed] if arguments else sorted(listed)
+    unexpected = findings(path for path in paths if not path.startswith(PENDING))
+    for finding in unexpected:
+        print(finding)
+    return 1 if unexpected else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""The word list: it finds the phrases that it is for, and leaves plain English alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.language import PENDING, findings, found, tracked
+
+DIALECT = (
+    "Who has the vote of an epoch gets it again; nobody else does, however long his log.",
+    "Whoever led before commits nothing",
+    '"""What a column that never came up would declare is unknown: then yes."""',
+    "Did the epoch have a leader, as far as anybody said?",
+    "the process certainly began anew",
+    "an epoch had so many records",
+    "The last word on the shortest is worth its time",
+    "What there is of each version of which there is something",
+    "class EndTold(msgspec.Struct):",
+    "def _said(answer: Answer) -> str:",
+    "a genuine pair of the leader's log",
+    "Without the epoch file it gives up all but the committed.",
+    "the fetch that is parked at the follower",
+)
+PLAIN = (
+    "A voter grants its vote again to the candidate it chose in this epoch, and to no other.",
+    "Who may import whom?",
+    "there are so many that the cleaner takes minutes",
+    "The broker is told its epoch by the controller, and the new leader fences the old one.",
+    "Without leader-epoch-checkpoint the follower must truncate to the high watermark.",
+    "what the follower fetched",
+    "other heads there were",
+)
+
+
+@pytest.mark.parametrize("text", DIALECT)
+def test_a_listed_phrase_is_found(text: str) -> None:
+    assert list(found("a.py", text))
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_english_passes(text: str) -> None:
+    assert not list(found("a.py", text))
+
+
+def test_a_finding_names_file_line_and_what_to_write_instead() -> None:
+    [finding] = found("a/b.py", "fine\nbegan anew\n")
+    assert str(finding) == "a/b.py:2: 'anew': again, restarted"
+
+
+def test_no_file_holds_a_listed_phrase() -> None:
+    assert not findings(path for path in tracked() if not path.startswith(PENDING))
+
+
+@pytest.mark.parametrize("entry", PENDING)
+def test_a_pending_path_still_holds_one(entry: str) -> None:
+    assert findings(path for path in tracked() if path.startswith(entry)), f"{entry} is clean: take it out of PENDING"
