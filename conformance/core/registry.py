@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import PurePath
+
 from conformance.catalogue import shipped
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import MachineCheck, all_machines
@@ -11,6 +14,21 @@ AnyCheck = Check | MachineCheck
 
 def every_check() -> dict[str, AnyCheck]:
     return {**all_checks(), **all_machines()}
+
+
+def check_of_item(nodeid: str) -> AnyCheck:
+    """The check of a pytest item, e.g. ``conformance/kip320/fencing.py::older_epoch_is_fenced[4.3.1]``.
+
+    Raises KeyError for an item that is no check.
+    """
+    path, _, item = nodeid.rpartition("::")
+    module = ".".join(PurePath(path).with_suffix("").parts).rpartition("conformance.")[2]
+    return _by_item()[f"conformance.{module}", item.partition("[")[0]]
+
+
+@cache
+def _by_item() -> dict[tuple[str, str], AnyCheck]:
+    return {(check.module, check.id.rpartition(".")[2]): check for check in every_check().values()}
 
 
 def in_profile(check: AnyCheck, profile: str) -> bool:

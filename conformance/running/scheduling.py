@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from xdist.scheduler import LoadScopeScheduling
 
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, every_check
+from conformance.core.registry import check_of_item
 from conformance.core.topologies import fitted
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ SCHEDULE_WEIGHT = 12
 
 def weight_of(nodeid: str) -> int:
     """How long a check takes, in probes. The parts of a machine take what time is left, so they weigh as little as one."""
-    check = _check(nodeid)
+    check = check_of_item(nodeid)
     return SCHEDULE_WEIGHT if isinstance(check, Check) and check.schedule else 1
 
 
@@ -96,14 +95,8 @@ def cluster_of(nodeid: str) -> str:
     """
     label = nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
     own = " machine" if _is_machine(nodeid) else ""
-    return f"{label} {fitted(_check(nodeid).topology, label).name}{own}"
+    return f"{label} {fitted(check_of_item(nodeid).topology, label).name}{own}"
 
 
 def _is_machine(nodeid: str) -> bool:
-    return isinstance(_check(nodeid), MachineCheck)
-
-
-def _check(nodeid: str) -> AnyCheck:
-    path, _, name = nodeid.rpartition("::")
-    module = PurePath(path)
-    return every_check()[f"{module.parent.name}.{module.stem}.{name.partition('[')[0]}"]
+    return isinstance(check_of_item(nodeid), MachineCheck)

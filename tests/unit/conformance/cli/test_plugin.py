@@ -14,7 +14,7 @@ import conformance.plugin
 from conformance.catalogue import shipped
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, checks_by_row, every_check
+from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check
 from conformance.core.topologies import fitted
 from conformance.judging.pooling import Cell, Matrix
 from conformance.judging.verdicts import Verdict
@@ -72,15 +72,8 @@ class Kit:
 
 def _item(line: str) -> tuple[str, str]:
     """`…/kip320/fencing.py::older_epoch_is_fenced[4.3.1]` as (kip320.fencing.older_epoch_is_fenced, 4.3.1)."""
-    file, _, name = line.partition("::")
-    check, _, label = name.removesuffix("]").partition("[")
-    module = ".".join(Path(file).with_suffix("").parts).rpartition("conformance.")[2]
-    [id] = [
-        one.id
-        for one in every_check().values()
-        if one.module == f"conformance.{module}" and one.id.endswith(f".{check}")
-    ]
-    return id, label
+    label = line.rpartition("::")[2].removesuffix("]").partition("[")[2]
+    return check_of_item(line).id, label
 
 
 @pytest.fixture

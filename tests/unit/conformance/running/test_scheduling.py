@@ -87,8 +87,7 @@ def by_three_workers(collected: list[str]) -> list[list[str]]:
 
 
 def node_id(check: AnyCheck, part: str = "") -> str:
-    folder, _, name = check.id.removeprefix("conformance.").rpartition(".")
-    return f"conformance/{folder.replace('.', '/')}.py::{name}[4.3.1{part}]"
+    return f"{check.module.replace('.', '/')}.py::{check.id.rpartition('.')[2]}[4.3.1{part}]"
 
 
 def test_three_workers_share_a_column_s_schedules_and_the_parts_of_its_machine() -> None:
