@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 
+from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
 from conformance.core.faulting import Faults
-from fixtures.cluster import KRaftCluster, NodeState, Peers
-from fixtures.cluster.config import HOST_PORT
+from fixtures.cluster import NodeState, Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
-from fixtures.disk.held import HeldReplicas, held
+from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
-from fixtures.faults.base.scene import Scene
-from fixtures.images import jar_of
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue, eventually
-from fixtures.wire import NodeClient, Schemas
+from fixtures.wire import NodeClient
 from fixtures.wire.calls import Topic
 from history.shards import Column
 
@@ -54,13 +51,6 @@ class File(msgspec.Struct, frozen=True):
         return self.content.decode()
 
 
-class Moment(msgspec.Struct, frozen=True):
-    """Seconds on the kit's monotonic clock, and milliseconds since 1970 on its wall clock."""
-
-    seconds: float
-    unix_ms: int
-
-
 class Settled(msgspec.Struct, frozen=True):
     """How often the kit looked whether something had come true, and whether it had at last."""
 
@@ -80,7 +70,7 @@ class Bench:
         tape: Tape,
         column: Column,
         members: list[Member],
-        cluster: KRaftCluster | None,
+        cluster: Cluster | None,
         clients: dict[ClientKey, NodeClient] | None = None,
     ) -> None:
         self.tape = tape
@@ -162,16 +152,12 @@ class Bench:
 
     def consumer(self, name: str, group: str | None = None) -> Consumer:
         """A consumer of kafka-python's, closed with the bench. Not for checks that are judged again by running them."""
-        cluster = self._live()
-        bootstrap = [f"127.0.0.1:{cluster.node(broker).host_ports[HOST_PORT]}" for broker in self.brokers]
-        self._consumers.append(Consumer(name, bootstrap, self.tape, group))
+        self._consumers.append(self._live().consumer(name, self.brokers, self.tape, group))
         return self._consumers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Do all of them side by side, each on a thread and with clients of its own. What one raises is raised."""
-        with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
-            for done in [pool.submit(action) for action in actions]:
-                done.result()
+        """Do all of them side by side, each with clients of its own. What one raises is raised."""
+        (on_threads if self._cluster is None else self._cluster.together)(actions)
 
     # --- names, time, waiting
 
@@ -181,18 +167,13 @@ class Bench:
         return f"{prefix}-{self.tape.example.example}-{self._names}"
 
     def now(self) -> Moment:
-        def read() -> Moment:
-            import time
-
-            return Moment(time.monotonic(), time.time_ns() // 1_000_000)
-
-        return self.tape.call("kit", "now", {}, Moment, read)
+        return self.tape.call("kit", "now", {}, Moment, lambda: self._live().now())
 
     def eventually(self, probe: Callable[[], T | None], what: str, within: float = WITHIN, every: float = 0.02) -> T:
         """As `fixtures.waiting.eventually`; its tries are recorded. Overdue is trouble of the kit, not a verdict."""
         if self._cluster is None:
-            every = 0.0
-        return eventually(probe, within=within, what=what, every=every)
+            return eventually(probe, within=within, what=what, every=0.0)
+        return self._cluster.eventually(probe, what, within, every)
 
     def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
         """Whether it comes true in time: for what a requirement says, where not coming true is a finding and no trouble."""
@@ -223,10 +204,10 @@ class Bench:
 
     def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> Faults:
         """Faults aimed around a partition of the check's: its leader, its followers, the coordinators of these names."""
-        scene = Scene(self._cluster, topic, index) if self._cluster is not None else None
-        if scene is not None:
-            scene.group, scene.transactional_id = group or scene.group, transactional_id or scene.transactional_id
-        self._faults.append(Faults(self.tape, scene))
+        names = {"group": group, "transactional_id": transactional_id}
+        self._faults.append(
+            Faults(self.tape, None) if self._cluster is None else self._cluster.faults(self.tape, topic, index, **names)
+        )
         return self._faults[-1]
 
     def heal_all(self) -> None:
@@ -261,8 +242,9 @@ class Bench:
             self._broken[name] = "kill"
 
         def act() -> dict[str, NodeState]:
-            self._live().each(lambda node: node.kill(), names)
-            return {name: self._live().node(name).state() for name in names}
+            nodes = {name: self._live().node(name) for name in names}
+            self._live().together([node.kill for node in nodes.values()])
+            return {name: node.state() for name, node in nodes.items()}
 
         states = self.tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
         if set(states.values()) != {"exited"}:
@@ -340,20 +322,20 @@ class Bench:
         """
 
         def read() -> HeldReplicas:
-            return held([self._live().node(name) for name in on or self.brokers], partitions)
+            return self._live().replicas(partitions, on or self.brokers)
 
         request = {"partitions": list(partitions)} | ({"on": list(on)} if on else {})
         return self.tape.call("cluster", "replicas", request, HeldReplicas, read)
 
     def disk(self, name: str, partition: str) -> Disk:
         """What a broker has on disk of a partition (`topic-0`), to be looked at, or damaged while it is down."""
-        return Disk(self.tape, name, partition, lambda: self._live().node(name))
+        return Disk(self.tape, name, partition, lambda: self._live().container(name))
 
     def word(self, controller: str, topic: Topic, index: int) -> Word:
         """A controller's word on a partition, from its log on disk: no broker needs to be up."""
         request = {"topic": topic.name, "partition": index}
         return self.tape.call(
-            controller, "word", request, Word, lambda: word(self._live().node(controller), topic, index)
+            controller, "word", request, Word, lambda: word(self._live().container(controller), topic, index)
         )
 
     def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
@@ -362,13 +344,12 @@ class Bench:
         """
 
         def decoded() -> T:
-            schemas = Schemas.of_jar(jar_of(self._live().image, artifact))
-            return msgspec.convert(schemas.message(message).decode(data, version), into)
+            return msgspec.convert(self._live().schemas(artifact).message(message).decode(data, version), into)
 
         request = {"message": message, "version": version, "data": data.hex()}
         return self.tape.call("kit", "decode", request, into, decoded)
 
-    def _live(self) -> KRaftCluster:
+    def _live(self) -> Cluster:
         if self._cluster is None:
             raise KitError("a stored history has no cluster")
         return self._cluster

@@ -13,6 +13,7 @@ import history
 from conformance.catalogue import shipped
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
+from conformance.core.cluster import LiveCluster
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import fitted
 from conformance.running.progress import Progress
@@ -172,7 +173,7 @@ class Lab:
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
         cluster = standing.cluster
-        return Bench(tape, standing.column, cluster.topology.members(), cluster, standing.clients)
+        return Bench(tape, standing.column, cluster.topology.members(), LiveCluster(cluster), standing.clients)
 
     def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
         """The data of a shared rig, prepared on a tape of its own when first asked for. Raises KitError."""

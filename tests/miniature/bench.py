@@ -1,17 +1,22 @@
-"""The kit's bench on the miniature: its clients speak to the cluster in memory, and its waits pass by the logical clock."""
+"""The kit's own bench on the miniature: its clients, its clock, its nodes and the tape of an example."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from conformance.core.bench import WITHIN, Bench, Done, File, Moment
+from conformance.core.bench import Bench
+from conformance.core.cluster import Moment
+from conformance.core.faulting import Faults
+from fixtures.cluster.node import Node, NodeState
 from fixtures.cluster.topology import Topology
+from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
 from fixtures.disk.held import HeldReplica, HeldReplicas
+from fixtures.errors import KitError
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
-from fixtures.wire import NodeClient, Tap, Unanswered
+from fixtures.wire import NodeClient, Schemas, Tap, Unanswered
 from fixtures.wire.calls import Reply, Topic
 from fixtures.wire.client import NotOffered
 from fixtures.wire.errors import NotSent
@@ -101,22 +106,92 @@ def live_tape(cluster: MiniCluster, example: str = "miniature-1") -> LiveTape:
     return MiniTape(cluster, opened)
 
 
-class MiniBench(Bench):
-    def __init__(self, cluster: MiniCluster, tape: Tape | None = None) -> None:
-        super().__init__(tape or live_tape(cluster), COLUMN, MEMBERS, None)
+class MiniNode:
+    """A broker's process and its disk."""
+
+    def __init__(self, cluster: MiniCluster, name: str) -> None:
+        self._cluster = cluster
+        self._broker = cluster.broker(name)
+
+    def state(self) -> NodeState:
+        return self._broker.status
+
+    def started_at(self) -> str:
+        return f"start {self._broker.starts}"
+
+    def start(self) -> None:
+        self._cluster.start(self._broker.id)
+
+    def stop(self) -> None:
+        self._cluster.stop(self._broker.id)
+
+    def terminate(self) -> None:
+        """A controlled shutdown takes a few rounds here, and is over with this call."""
+        self._cluster.stop(self._broker.id)
+
+    def kill(self) -> None:
+        self._cluster.kill(self._broker.id)
+
+    def pause(self) -> None:
+        self._cluster.pause(self._broker.id)
+
+    def resume(self) -> None:
+        self._cluster.resume(self._broker.id)
+
+    # --- the disk
+
+    def read_file(self, path: str) -> bytes:
+        """The one file that there is: leader-epoch-checkpoint of a partition."""
+        directory, _, file = path.rpartition("/")
+        replica = self._replica(directory)
+        if replica is None or file != EPOCHS or not replica.log.epochs.entries:
+            raise FileNotFoundError(path)
+        return render_epochs(replica.log.epochs.entries)
+
+    def held(self, partition: str) -> HeldReplica:
+        replica = self._replica(partition)
+        if replica is None:
+            raise FileNotFoundError(f"{self._broker.name} has no {partition}")
+        log = replica.log
+        return HeldReplica(
+            node=self._broker.name,
+            partition=partition,
+            log_start=log.start,
+            log_end=log.end,
+            epochs=tuple(log.epochs.entries) if log.epochs.entries else None,
+            batches=tuple(stored.held() for stored in log.batches),
+        )
+
+    def _replica(self, directory: str) -> Replica | None:
+        topic, _, index = directory.rpartition("-")
+        return self._broker.replicas.get((topic, int(index)))
+
+
+class Miniature:
+    """A `conformance.core.cluster.Cluster` in memory: its waits pass by the logical clock, and nobody sleeps."""
+
+    peers = None
+
+    def __init__(self, cluster: MiniCluster) -> None:
         self.cluster = cluster
         self._injector = MiniInjector(cluster)
 
-    def _client(self, name: str, controller: bool) -> NodeClient:
-        return MiniClient(self.cluster, name, self.tape)
+    def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
+        return MiniClient(self.cluster, name, tap)
 
-    # --- time, waiting
+    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None) -> Consumer:
+        return MiniConsumer(name, self.cluster, tap, group)
+
+    def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
+        return MiniFaults(tape, self._injector, topic, index)
+
+    # --- time
 
     def now(self) -> Moment:
-        return self.tape.call("kit", "now", {}, Moment, lambda: Moment(self.cluster.seconds, self.cluster.unix_ms))
+        return Moment(self.cluster.seconds, self.cluster.unix_ms)
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float = WITHIN, every: float = 0.02) -> T:
-        """By the logical clock: the background goes on between two tries, and nobody sleeps."""
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float) -> T:
+        """What goes on in the background goes on between two tries."""
         ends = self.cluster.seconds + within
         while True:
             answer = probe()
@@ -126,81 +201,29 @@ class MiniBench(Bench):
                 raise Overdue(f"{what}: not within {within:g} s. {'; '.join(self.cluster.lacking())}")
             self.cluster.tick()
 
-    @property
-    def stored(self) -> bool:
-        return False
-
-    # --- consumers
-
-    def consumer(self, name: str, group: str | None = None) -> MiniConsumer:
-        made = MiniConsumer(name, self.cluster, self.tape, group)
-        self._consumers.append(made)
-        return made
-
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
         """In their order: nothing here happens at the same time."""
         for action in actions:
             action()
 
-    def silent(self) -> list[str]:
-        return [broker.name for broker in self.cluster.brokers.values() if broker.status != "running"]
+    # --- nodes and their disks
 
-    # --- faults and actions
+    def node(self, name: str) -> MiniNode:
+        return MiniNode(self.cluster, name)
 
-    def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> MiniFaults:
-        self._faults.append(MiniFaults(self.tape, self._injector, topic, index))
-        return self._faults[-1]  # type: ignore[return-value]
+    def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
+        return HeldReplicas(tuple(self.node(name).held(partition) for partition in partitions for name in on))
 
-    def _act(self, action: str, name: str) -> Done:
-        def act() -> Done:
-            broker = self.cluster.broker(name)
-            getattr(self.cluster, action)(broker.id)
-            return Done(broker.status, f"start {broker.starts}")  # type: ignore[arg-type]
+    def container(self, name: str) -> Node:
+        raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")
 
-        return self.tape.call(name, action, {}, Done, act)
-
-    # --- the disk
-
-    def read_file(self, name: str, path: str) -> File:
-        return self.tape.call(name, "read_file", {"path": path}, File, lambda: self._file(name, path))
-
-    def _file(self, name: str, path: str) -> File:
-        directory, _, file = path.rpartition("/")
-        replica = self._replica(name, directory)
-        if replica is None or file != EPOCHS or not replica.log.epochs.entries:
-            return File(None)
-        return File(render_epochs(replica.log.epochs.entries))
-
-    def _replica(self, name: str, directory: str) -> Replica | None:
-        topic, _, index = directory.rpartition("-")
-        return self.cluster.broker(name).replicas.get((topic, int(index)))
-
-    def replicas(self, *partitions: str, on: Sequence[str] = ()) -> HeldReplicas:
-        names = tuple(on) or tuple(self.brokers)
-        asked = {"partitions": list(partitions), "on": list(names)} if on else {"partitions": list(partitions)}
-
-        def read() -> HeldReplicas:
-            return HeldReplicas(tuple(self._held(name, partition) for partition in partitions for name in names))
-
-        return self.tape.call("cluster", "replicas", asked, HeldReplicas, read)
-
-    def _held(self, name: str, partition: str) -> HeldReplica:
-        replica = self._replica(name, partition)
-        if replica is None:
-            raise FileNotFoundError(f"{name} has no {partition}")
-        return held(name, partition, replica)
+    def schemas(self, artifact: str) -> Schemas:
+        raise KitError(f"the miniature has no jars, and so no schemas of {artifact}")
 
 
-def held(name: str, partition: str, replica: Replica) -> HeldReplica:
-    log = replica.log
-    return HeldReplica(
-        node=name,
-        partition=partition,
-        log_start=log.start,
-        log_end=log.end,
-        epochs=tuple(log.epochs.entries) if log.epochs.entries else None,
-        batches=tuple(stored.held() for stored in log.batches),
-    )
+def mini_bench(cluster: MiniCluster, tape: Tape | None = None) -> Bench:
+    """The kit's own bench on a miniature."""
+    return Bench(tape or live_tape(cluster), COLUMN, MEMBERS, Miniature(cluster))
 
 
-__all__ = ["MEMBERS", "MiniBench", "MiniClient", "live_tape"]
+__all__ = ["COLUMN", "MEMBERS", "MiniClient", "MiniTape", "Miniature", "live_tape", "mini_bench"]

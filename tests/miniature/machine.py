@@ -20,7 +20,7 @@ from fixtures.errors import KitError
 from fixtures.tape import LiveTape
 from history.events import End, History
 from history.observations import Observation
-from tests.miniature.bench import MiniBench, live_tape
+from tests.miniature.bench import live_tape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
 
 STEPS = 30
@@ -38,7 +38,7 @@ class MiniExample:
         self.trouble = ""
         self.cluster = MiniCluster(bugs)
         self.tape: LiveTape = live_tape(self.cluster, f"miniature-{number}")
-        self.bench = MiniBench(self.cluster, self.tape)
+        self.bench = mini_bench(self.cluster, self.tape)
         self._executor: Executor | None = None
 
     def step(self, step: Any) -> None:

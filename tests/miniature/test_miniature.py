@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from fixtures.errors import KitError
@@ -18,18 +19,18 @@ from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, MAX_TIMESTAMP, EpochAndOffset
 from fixtures.wire.records import batch
 from fixtures.wire.topics import ElectionType
-from tests.miniature.bench import MiniBench
+from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.log.bugs import BUGS
 
 NOW = 1_790_000_000_000
 
 
-def a_bench(*bugs: str) -> MiniBench:
-    return MiniBench(MiniCluster(bugs))
+def a_bench(*bugs: str) -> Bench:
+    return mini_bench(MiniCluster(bugs))
 
 
-def a_partition(bench: MiniBench, **configs: str) -> Partition:
+def a_partition(bench: Bench, **configs: str) -> Partition:
     return new_partition(bench, (), **configs)
 
 
@@ -47,19 +48,19 @@ def ends(partition: Partition, epochs: range) -> list[tuple[int, int]]:
 
 
 @pytest.fixture
-def bench() -> MiniBench:
+def bench() -> Bench:
     return a_bench()
 
 
 @pytest.fixture
-def partition(bench: MiniBench) -> Partition:
+def partition(bench: Bench) -> Partition:
     return a_partition(bench, min_insync_replicas="2")
 
 
 # --- writing and reading
 
 
-def test_what_is_acknowledged_is_on_all_replicas_at_rest(bench: MiniBench, partition: Partition) -> None:
+def test_what_is_acknowledged_is_on_all_replicas_at_rest(bench: Bench, partition: Partition) -> None:
     partition.write(b"a", b"b")
     partition.write(b"c")
     assert at_rest(partition)
@@ -70,13 +71,13 @@ def test_what_is_acknowledged_is_on_all_replicas_at_rest(bench: MiniBench, parti
     assert bench.read_file("broker-1", f"{partition.name}-0/leader-epoch-checkpoint").text == "0\n1\n0 0\n"
 
 
-def test_the_leader_stamps_whatever_the_producer_wrote(bench: MiniBench, partition: Partition) -> None:
+def test_the_leader_stamps_whatever_the_producer_wrote(bench: Bench, partition: Partition) -> None:
     partition.append(batch(b"a", leader_epoch=999))
     [read] = read_whole(partition, partition.leader(), -1).batches
     assert (read.leader_epoch, read.crc_valid) == (0, True)
 
 
-def test_a_high_watermark_lags_behind_the_log_end_on_followers(bench: MiniBench, partition: Partition) -> None:
+def test_a_high_watermark_lags_behind_the_log_end_on_followers(bench: Bench, partition: Partition) -> None:
     leader = partition.leader()
     leader.produce(partition.topic, 0, batch(b"a"), acks=1)
     seen = [leader.fetch(partition.topic, 0, 0).high_watermark for _ in range(8)]
@@ -87,7 +88,7 @@ def test_a_high_watermark_lags_behind_the_log_end_on_followers(bench: MiniBench,
     assert leader.list_offsets(partition.name, 0, LATEST, replica_id=DEBUGGER).offset == 1
 
 
-def test_acks_all_is_refused_while_too_few_are_in_sync(bench: MiniBench, partition: Partition) -> None:
+def test_acks_all_is_refused_while_too_few_are_in_sync(bench: Bench, partition: Partition) -> None:
     faults = bench.faults(partition.topic)
     first, second = Kill(role="follower"), Kill(role="follower")
     faults.inject(first)
@@ -100,13 +101,13 @@ def test_acks_all_is_refused_while_too_few_are_in_sync(bench: MiniBench, partiti
     assert at_rest(partition)
 
 
-def test_a_write_without_acks_is_there_all_the_same(bench: MiniBench, partition: Partition) -> None:
+def test_a_write_without_acks_is_there_all_the_same(bench: Bench, partition: Partition) -> None:
     assert partition.leader().produce(partition.topic, 0, batch(b"a"), acks=0).base_offset == -1
     assert at_rest(partition)
     assert values(bench.node(3), partition) == [(0, 0, b"a")]
 
 
-def test_who_does_not_lead_or_host_says_so(bench: MiniBench) -> None:
+def test_who_does_not_lead_or_host_says_so(bench: Bench) -> None:
     partition = new_partition(bench, (1, 2))
     assert bench.node(2).produce(partition.topic, 0, batch(b"a")).error is Error.NOT_LEADER_OR_FOLLOWER
     assert bench.node(3).fetch(partition.topic, 0, 0).error is Error.NOT_LEADER_OR_FOLLOWER
@@ -115,7 +116,7 @@ def test_who_does_not_lead_or_host_says_so(bench: MiniBench) -> None:
     assert bench.node(2).list_offsets(partition.name, 0, replica_id=DEBUGGER).error is Error.NONE
 
 
-def test_offsets_are_listed_with_the_epoch_of_what_they_name(bench: MiniBench, partition: Partition) -> None:
+def test_offsets_are_listed_with_the_epoch_of_what_they_name(bench: Bench, partition: Partition) -> None:
     partition.append(batch(b"a", timestamp=NOW))
     partition.move_leader()
     partition.append(batch(b"b", timestamp=NOW + 10))
@@ -129,7 +130,7 @@ def test_offsets_are_listed_with_the_epoch_of_what_they_name(bench: MiniBench, p
 # --- epochs
 
 
-def test_another_epoch_is_refused_first_of_all(bench: MiniBench, partition: Partition) -> None:
+def test_another_epoch_is_refused_first_of_all(bench: Bench, partition: Partition) -> None:
     partition.move_leader()
     state = partition.whole()
     follower = next(id for id in state.replicas if id != state.leader)
@@ -145,7 +146,7 @@ def test_another_epoch_is_refused_first_of_all(bench: MiniBench, partition: Part
     assert bench.node(follower).fetch(partition.topic, 0, 0, current_leader_epoch=1).error is Error.NONE
 
 
-def test_the_ends_of_epochs_are_those_of_the_catalogue(bench: MiniBench, partition: Partition) -> None:
+def test_the_ends_of_epochs_are_those_of_the_catalogue(bench: Bench, partition: Partition) -> None:
     partition.write(b"a", b"b")
     partition.move_leader()
     partition.write(b"c")
@@ -153,7 +154,7 @@ def test_the_ends_of_epochs_are_those_of_the_catalogue(bench: MiniBench, partiti
     assert ends(partition, range(-2, 5)) == [(-2, 0), (-1, -1), (0, 2), (1, 3), (2, 3), (-1, -1), (-1, -1)]
 
 
-def test_an_epoch_between_two_entries_is_answered_with_its_floor(bench: MiniBench, partition: Partition) -> None:
+def test_an_epoch_between_two_entries_is_answered_with_its_floor(bench: Bench, partition: Partition) -> None:
     partition.write(b"a")
     partition.move_leader(2)
     partition.move_leader(1)
@@ -161,9 +162,7 @@ def test_an_epoch_between_two_entries_is_answered_with_its_floor(bench: MiniBenc
     assert ends(partition, range(3)) == [(0, 1), (0, 1), (2, 2)]
 
 
-def test_positions_in_an_ended_epoch_diverge_and_those_out_of_range_do_not(
-    bench: MiniBench, partition: Partition
-) -> None:
+def test_positions_in_an_ended_epoch_diverge_and_those_out_of_range_do_not(bench: Bench, partition: Partition) -> None:
     partition.write(b"a", b"b")
     partition.move_leader()
     partition.write(b"c")
@@ -177,7 +176,7 @@ def test_positions_in_an_ended_epoch_diverge_and_those_out_of_range_do_not(
     assert leader.fetch(partition.topic, 0, 1, last_fetched_epoch=7).error is Error.OFFSET_OUT_OF_RANGE
 
 
-def test_a_trimmed_history_gives_consistent_answers(bench: MiniBench, partition: Partition) -> None:
+def test_a_trimmed_history_gives_consistent_answers(bench: Bench, partition: Partition) -> None:
     partition.write(b"a", b"b")
     partition.move_leader()
     partition.write(b"c", b"d")
@@ -193,7 +192,7 @@ def test_a_trimmed_history_gives_consistent_answers(bench: MiniBench, partition:
     assert bench.read_file("broker-3", f"{partition.name}-0/leader-epoch-checkpoint").text == "0\n1\n1 4\n"
 
 
-def test_a_follower_is_impersonated(bench: MiniBench, partition: Partition) -> None:
+def test_a_follower_is_impersonated(bench: Bench, partition: Partition) -> None:
     """Catalogue, tool T6: a fetch in a follower's name counts, unless it is refused or diverges."""
     partition.write(b"a")
     bench.pause("broker-2")
@@ -213,7 +212,7 @@ def test_a_follower_is_impersonated(bench: MiniBench, partition: Partition) -> N
 # --- truncation
 
 
-def test_a_stale_leader_commits_nothing_and_its_tail_is_cut(bench: MiniBench, partition: Partition) -> None:
+def test_a_stale_leader_commits_nothing_and_its_tail_is_cut(bench: Bench, partition: Partition) -> None:
     """SC-05."""
     partition.write(b"a")
     faults = bench.faults(partition.topic)
@@ -233,7 +232,7 @@ def test_a_stale_leader_commits_nothing_and_its_tail_is_cut(bench: MiniBench, pa
         assert values(bench.node(id), partition) == [(0, 0, b"a"), (1, 1, b"kept")]
 
 
-def test_an_unclean_election_loses_what_was_acknowledged(bench: MiniBench) -> None:
+def test_an_unclean_election_loses_what_was_acknowledged(bench: Bench) -> None:
     """SC-03."""
     partition = a_partition(bench, min_insync_replicas="1")
     partition.write(b"a")
@@ -249,14 +248,14 @@ def test_an_unclean_election_loses_what_was_acknowledged(bench: MiniBench) -> No
     assert [offset for offset, _, _ in values(bench.node(1), partition)] == [0, 1]
 
 
-def test_a_replica_without_a_map_falls_back_to_its_watermark(bench: MiniBench, partition: Partition) -> None:
+def test_a_replica_without_a_map_falls_back_to_its_watermark(bench: Bench, partition: Partition) -> None:
     partition.write(b"a", b"b")
     with bench.faults(partition.topic).under(RemoveEpochCheckpoint(role="follower", clean=True)):
         pass
     assert at_rest(partition)
 
 
-def test_alternating_tails_converge(bench: MiniBench) -> None:
+def test_alternating_tails_converge(bench: Bench) -> None:
     """SC-06: each leader in turn takes what nobody else hears of."""
     partition = a_partition(bench, min_insync_replicas="1")
     partition.write(b"a")
@@ -273,7 +272,7 @@ def test_alternating_tails_converge(bench: MiniBench) -> None:
     assert [value for _, _, value in values(bench.node(3), partition)] == [b"a", *(b"kept %d" % n for n in range(4))]
 
 
-def test_a_follower_left_behind_a_trim_begins_at_the_leaders_start(bench: MiniBench, partition: Partition) -> None:
+def test_a_follower_left_behind_a_trim_begins_at_the_leaders_start(bench: Bench, partition: Partition) -> None:
     """SC-07."""
     partition.write(b"a", b"b")
     kill = Kill(role="follower", pick=1)
@@ -290,7 +289,7 @@ def test_a_follower_left_behind_a_trim_begins_at_the_leaders_start(bench: MiniBe
 # --- elections
 
 
-def test_elections_that_are_not_to_be_had(bench: MiniBench, partition: Partition) -> None:
+def test_elections_that_are_not_to_be_had(bench: Bench, partition: Partition) -> None:
     def elected(kind: ElectionType) -> Error:
         return bench.node(1).elect_leaders([(partition.name, 0)], kind).partitions[0].error
 
@@ -302,7 +301,7 @@ def test_elections_that_are_not_to_be_had(bench: MiniBench, partition: Partition
     assert found is Error.PREFERRED_LEADER_NOT_AVAILABLE
 
 
-def test_a_leaderless_partition_raises_the_epoch_twice(bench: MiniBench) -> None:
+def test_a_leaderless_partition_raises_the_epoch_twice(bench: Bench) -> None:
     partition = new_partition(bench, (1,))
     with bench.down("broker-1"):
         bench.eventually(lambda: partition.state("broker-2").leader == -1, "no leader")
@@ -313,7 +312,7 @@ def test_a_leaderless_partition_raises_the_epoch_twice(bench: MiniBench) -> None
 # --- groups
 
 
-def test_committed_offsets_come_back_with_their_epoch(bench: MiniBench, partition: Partition) -> None:
+def test_committed_offsets_come_back_with_their_epoch(bench: Bench, partition: Partition) -> None:
     coordinator = bench.node(bench.node(1).find_coordinator("group").node_id)
     committed = coordinator.offset_commit("group", [NewOffset(partition.topic, 0, 7, 3)])
     assert committed.all_answered(Error.NONE)
@@ -338,12 +337,12 @@ def test_the_same_questions_get_the_same_answers() -> None:
     assert told() == told()
 
 
-def test_a_wait_that_is_not_met_is_overdue_by_the_logical_clock(bench: MiniBench) -> None:
-    began = bench.cluster.round
+def test_a_wait_that_is_not_met_is_overdue_by_the_logical_clock(bench: Bench) -> None:
+    began = bench.now().seconds
     with pytest.raises(KitError, match="never"):
         bench.eventually(lambda: None, "never")
     assert not bench.settles(lambda: False, "neither", 5.0)
-    assert bench.cluster.round - began == 700
+    assert bench.now().seconds - began == pytest.approx(35.0)
 
 
 # --- bugs

@@ -73,6 +73,9 @@ class FakeScene:
     def lacking(self) -> list[str]:
         return self.lacks
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def states(self) -> str:
         return "the states"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check
+from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
 from conformance.core.machines import MachineCheck
 from conformance.running.lab import Lab, Standing
@@ -17,7 +18,7 @@ from fixtures.cluster import Topology
 from fixtures.errors import KitError
 from fixtures.images import Image
 from fixtures.runs import Run
-from fixtures.tape import LiveTape
+from fixtures.tape import LiveTape, Tape
 from history.events import History
 from history.shards import Column, Shard, read_shard
 from history.store import read_histories
@@ -28,7 +29,7 @@ from tests.support.fake_faults import FakeScene
 COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
 
 
-def faults_on(tape: LiveTape) -> Faults:
+def faults_on(tape: Tape) -> Faults:
     return Faults(tape, FakeScene())  # type: ignore[arg-type]  # all of a scene that an injector asks for
 
 
@@ -50,16 +51,11 @@ IMAGE = Image(
 )  # fmt: skip
 
 
-class FakeBench(Bench):
+class FakeLiveCluster(LiveCluster):
     """Its faults meet a scene in memory."""
 
-    def faults(self, *_: Any, **__: Any) -> Faults:
-        self._faults.append(faults_on(self.tape))  # type: ignore[arg-type]
-        return self._faults[-1]
-
-    def close(self) -> None:
-        self._faults.clear()
-        super().close()
+    def faults(self, tape: Tape, *_: Any, **__: Any) -> Faults:
+        return faults_on(tape)
 
 
 class FakeLab(Lab):
@@ -80,7 +76,8 @@ class FakeLab(Lab):
         return Standing(cluster=self.booted[-1], watch=self.watches[-1], column=COLUMN)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
-        return FakeBench(tape, COLUMN, standing.cluster.members(), standing.cluster, standing.clients)
+        cluster = standing.cluster
+        return Bench(tape, COLUMN, cluster.members(), FakeLiveCluster(cluster), standing.clients)
 
 
 class Play:

@@ -14,7 +14,7 @@ from fixtures.cluster import Topology
 from fixtures.runs import Run
 from fixtures.tape import LiveTape
 from history.events import Example
-from tests.miniature.bench import COLUMN, MEMBERS, MiniBench, MiniTape
+from tests.miniature.bench import COLUMN, MEMBERS, MiniTape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.support.fake_cluster import FakeCluster
 from tests.support.fake_lab import FakeLab, FakeWatch
@@ -40,4 +40,4 @@ class MiniLab(FakeLab):
         return MiniTape(self._miniatures[name], opened)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
-        return MiniBench(self._miniatures[tape.example.example], tape)
+        return mini_bench(self._miniatures[tape.example.example], tape)

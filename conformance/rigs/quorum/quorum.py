@@ -7,8 +7,9 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from conformance.core.bench import Bench, Moment
+from conformance.core.bench import Bench
 from conformance.core.checks import Rig
+from conformance.core.cluster import Moment
 from conformance.core.topologies import CONTROLLERS
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.errors import KitError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fixtures.cluster import NodeState
 from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState
 from tests.miniature.log.replica import Replica
 
@@ -22,7 +23,7 @@ class Broker:
         self.id = id
         self.name = f"broker-{id}"
         self.cluster = cluster
-        self.status = "running"
+        self.status: NodeState = "running"
         self.starts = 1
         self.views: dict[Key, PartitionState] = {}
         self.former: dict[Key, PartitionState] = {}

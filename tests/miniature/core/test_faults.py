@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from fixtures.faults.base.fault import Fault, Unavailable
@@ -15,11 +16,11 @@ from fixtures.faults.kinds.shapes import Isolate
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from history.events import Fault as FaultEvent
-from tests.miniature.bench import MiniBench
+from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 
 
-def a_partition(bench: MiniBench) -> Partition:
+def a_partition(bench: Bench) -> Partition:
     return new_partition(bench, (), min_insync_replicas="2")
 
 
@@ -50,7 +51,7 @@ KINDS: list[Fault] = [
 
 @pytest.mark.parametrize("fault", KINDS, ids=lambda fault: f"{fault.name} of {fault.role}")
 def test_a_fault_is_witnessed_and_healed(fault: Fault) -> None:
-    bench = MiniBench(MiniCluster())
+    bench = mini_bench(MiniCluster())
     partition = a_partition(bench)
     partition.write(b"a", b"b")
     with bench.faults(partition.topic).under(fault.fresh()):
@@ -64,7 +65,7 @@ def test_a_fault_is_witnessed_and_healed(fault: Fault) -> None:
 
 
 def test_what_the_miniature_does_not_know_is_unavailable() -> None:
-    bench = MiniBench(MiniCluster())
+    bench = mini_bench(MiniCluster())
     partition = a_partition(bench)
     with pytest.raises(Unavailable, match="does not know"):
         bench.faults(partition.topic).inject(Compaction())

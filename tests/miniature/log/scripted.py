@@ -10,7 +10,7 @@ from conformance.rigs.log.partition import new_partition
 from fixtures.faults.kinds.process import Kill
 from fixtures.wire.records import batch
 from history.observations import Observation
-from tests.miniature.bench import MiniBench
+from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 
 
@@ -19,7 +19,7 @@ def too_few_in_sync(*bugs: str) -> list[Observation]:
 
     The machine's faults come one at a time, so that a strict partition keeps two replicas in its ISR.
     """
-    bench = MiniBench(MiniCluster(bugs))
+    bench = mini_bench(MiniCluster(bugs))
     partition = new_partition(bench, (), min_insync_replicas="2")
     faults = bench.faults(partition.topic)
     for left in (["broker-1", "broker-3"], ["broker-1"]):

@@ -10,7 +10,7 @@ from conformance.running.check_run import steps_of
 from history.observations import Observation
 from history.taken import STEP_NOTE, note_of, taken
 from strategies.log_steps import Produce, Recall
-from tests.miniature.bench import MiniBench
+from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.log.bugs import BUGS
 from tests.miniature.log.schedules import LEGAL, SCHEDULES
@@ -80,7 +80,7 @@ def test_a_bug_is_found_among_drawn_schedules_and_shrunk(name: str) -> None:
 
 def test_a_step_that_nobody_could_be_asked_for_is_told_as_left_out() -> None:
     """Nothing was read yet that one could come back for."""
-    bench = MiniBench(MiniCluster())
+    bench = mini_bench(MiniCluster())
     executor = LogExecutor(bench)
     for step in (Recall(on="strict-0"), Produce(on="strict-0")):
         bench.tape.note(STEP_NOTE, note_of(step))

@@ -14,6 +14,7 @@ from conformance.cli import rejudge
 from conformance.core import checks
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Rig, Said, held_if, premise, recorded
+from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.judging.judge import Finding, judge
 from conformance.judging.pooling import judge_shards
@@ -82,7 +83,7 @@ class Play:
             ranges=COLUMN.ranges,
         )
         tape = LiveTape(self.writer, example)
-        bench = Bench(tape, COLUMN, cluster.members(), cluster)  # type: ignore[arg-type]
+        bench = Bench(tape, COLUMN, cluster.members(), LiveCluster(cluster))  # type: ignore[arg-type]
         outcome = evaluate(check, bench, inputs, context or {})
         history = tape.end(End(example=example.example, outcome=outcome.end, detail=outcome.detail))
         self.histories.append(history)

@@ -1,0 +1,164 @@
+"""What a bench needs of the cluster below it, and how a cluster of containers gives it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from conformance.core.faulting import Faults
+from fixtures.cluster import KRaftCluster, NodeState
+from fixtures.cluster.config import HOST_PORT
+from fixtures.cluster.node import Node
+from fixtures.cluster.peers import ScriptedPeers
+from fixtures.consumers import Consumer
+from fixtures.disk.held import HeldReplicas, held
+from fixtures.faults.base.scene import Scene
+from fixtures.images import jar_of
+from fixtures.tape import Tape
+from fixtures.waiting import eventually
+from fixtures.wire import NodeClient, Schemas, Tap
+from fixtures.wire.calls import Topic
+
+T = TypeVar("T")
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Seconds on the kit's monotonic clock, and milliseconds since 1970 on its wall clock."""
+
+    seconds: float
+    unix_ms: int
+
+
+class NodeProcess(Protocol):
+    """A node's process and its data directory."""
+
+    def state(self) -> NodeState: ...
+
+    def started_at(self) -> str:
+        """Differs from start to start."""
+        ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def terminate(self) -> None:
+        """Begin a controlled shutdown without waiting for its end."""
+        ...
+
+    def kill(self) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def read_file(self, path: str) -> bytes:
+        """A file below the data directory. Raises FileNotFoundError."""
+        ...
+
+
+class Cluster(Protocol):
+    """The cluster of a bench: brokers in containers, or a model of brokers in memory with a clock of its own."""
+
+    @property
+    def peers(self) -> ScriptedPeers | None:
+        """The voters that the kit plays itself, if there are any."""
+        ...
+
+    def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
+        """A client of a node's broker listener, or of its controller listener."""
+        ...
+
+    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None) -> Consumer:
+        """A consumer that bootstraps from these brokers."""
+        ...
+
+    def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
+        """Faults aimed around a partition; an empty group or transactional id means one of the fault lab's."""
+        ...
+
+    # --- time
+
+    def now(self) -> Moment: ...
+
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float) -> T:
+        """As `fixtures.waiting.eventually`, by this cluster's clock. Raises Overdue."""
+        ...
+
+    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+        """Do all of them side by side; what one raises is raised."""
+        ...
+
+    # --- nodes and their disks
+
+    def node(self, name: str) -> NodeProcess: ...
+
+    def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
+        """What the named brokers have on disk of partitions (`topic-0`) that all of them host."""
+        ...
+
+    def container(self, name: str) -> Node:
+        """The container of a node, for checks that damage a disk. Raises KitError where there are no containers."""
+        ...
+
+    def schemas(self, artifact: str) -> Schemas:
+        """The message schemas in one of the release's own jars. Raises KitError where there are no jars."""
+        ...
+
+
+class LiveCluster:
+    """A cluster of containers as a bench needs it."""
+
+    def __init__(self, cluster: KRaftCluster) -> None:
+        self._cluster = cluster
+
+    @property
+    def peers(self) -> ScriptedPeers | None:
+        return self._cluster.peers
+
+    def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
+        return self._cluster.client(name, tap, controller=controller)
+
+    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None) -> Consumer:
+        bootstrap = [f"127.0.0.1:{self._cluster.node(broker).host_ports[HOST_PORT]}" for broker in brokers]
+        return Consumer(name, bootstrap, tap, group)
+
+    def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
+        scene = Scene(self._cluster, topic, index)
+        scene.group, scene.transactional_id = group or scene.group, transactional_id or scene.transactional_id
+        return Faults(tape, scene)
+
+    def now(self) -> Moment:
+        return Moment(time.monotonic(), time.time_ns() // 1_000_000)
+
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float) -> T:
+        return eventually(probe, within=within, what=what, every=every)
+
+    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+        on_threads(actions)
+
+    def node(self, name: str) -> NodeProcess:
+        return self._cluster.node(name)
+
+    def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
+        return held([self.container(name) for name in on], partitions)
+
+    def container(self, name: str) -> Node:
+        return self._cluster.node(name)
+
+    def schemas(self, artifact: str) -> Schemas:
+        return Schemas.of_jar(jar_of(self._cluster.image, artifact))
+
+
+def on_threads(actions: Sequence[Callable[[], None]]) -> None:
+    """Each action on a thread of its own; the first exception, in the order of the actions, is raised when all have ended."""
+    with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
+        for done in [pool.submit(action) for action in actions]:
+            done.result()
+
+
+__all__ = ["Cluster", "LiveCluster", "Moment", "NodeProcess", "on_threads"]
