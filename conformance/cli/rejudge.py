@@ -27,6 +27,7 @@ import msgspec
 
 from conformance.campaign.rejudged import rewritten
 from conformance.catalogue import Facts
+from conformance.catalogue.former_ids import current_id
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import applicable, evaluate
@@ -55,7 +56,7 @@ def rejudge(history: History, column: Column) -> list[Observation]:
     A probe that lost its premise says nothing, but judges of its history may; what an example had proved before it ended in
     trouble stays proved.
     """
-    check = history.example.check
+    check = current_id(history.example.check)
     if history.end is None:
         return []
     if history.example.ranges:  # the shard's header tells those of the worker's first cluster

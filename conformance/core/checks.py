@@ -149,7 +149,8 @@ class Check:
 
     @property
     def title(self) -> str:
-        return (self.body.__doc__ or self.body.__name__).strip().splitlines()[0]
+        """The first paragraph of the body's docstring, as one line."""
+        return " ".join((self.body.__doc__ or self.body.__name__).strip().split("\n\n")[0].split())
 
 
 REGISTRY: dict[str, Check] = {}

@@ -1,4 +1,4 @@
-"""Real voters that lose their leader, with the kit as the voters that they need then (KIP-595)."""
+"""Real voters that lose their leader, while the kit acts as the other voters of the quorum (KIP-595)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fixtures.wire.cluster import QuorumAnswer
 from fixtures.wire.log import CONSUMER, LeaderAndEpoch
 
 LATE = 25.0
-"""Seconds in which an observer surely gives its leader up: it waits for its request and its fetch time-out, together 6 s."""
+"""Seconds after which an observer has certainly given up its leader: its request and fetch time-outs add up to 6 s."""
 
 
 @probe(
     "KIP595-HW-01", rig=MIXED, cases=["after-failover"], examples=2, smoke=False, voter=sampled_from(PEERS)
 )  # fmt: skip
 def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Generator[Said, None, None]:
-    """The successor of a killed leader has no high watermark until a majority has a record of its own epoch: two of five do."""
+    """The successor of a killed leader has no high watermark until a majority (here two of five) has a record of its epoch."""
     led = mixed.lose_leader(voter)
     start = mixed.start_of(led)
     fresh = mixed.bench.eventually(lambda: others_have(mixed, led, start), "the other voter with the epoch's start")
@@ -44,7 +44,7 @@ def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Gener
 
 
 def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswer | None:
-    """The leader's word, once it knows that the other real voter has the first record of its epoch."""
+    """The leader's DescribeQuorum answer, once it shows that the other real voter has the first record of its epoch."""
     described = mixed.describe(led)
     real = {mixed.bench.id_of(name) for name in mixed.controllers}
     ends = [voter.log_end_offset for voter in described.current_voters if voter.replica_id in real]
@@ -52,8 +52,8 @@ def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswe
 
 
 @probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)
-def observer_asks_others_when_its_leader_is_silent(mixed: Mixed) -> Generator[Said, None, None]:
-    """A broker whose leader is frozen, and has no successor, fetches from other voters."""
+def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Generator[Said, None, None]:
+    """A broker whose leader is frozen and has no successor fetches from other voters."""
     led = mixed.settled()
     followed = {one.replica_id: one.log_end_offset for one in mixed.describe(led).observers}
     yield premise(mixed.bench.id_of(mixed.observer) in followed, f"the broker follows the leader: {followed}, {led}")

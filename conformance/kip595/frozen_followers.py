@@ -1,4 +1,4 @@
-"""What a voter asks of others, and what it makes of their answers: its fetches and its votes (KIP-595)."""
+"""The requests a voter sends to others, fetches and votes, and its reaction to the answers (KIP-595)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ COUNT = integers(1, 20)
 
 
 @probe("KIP595-FETCH-10", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
-def follower_tells_who_and_where_it_is(
+def follower_identifies_itself_in_fetches(
     frozen: Frozen, expected: str, leader: int, ahead: int, count: int
 ) -> Generator[Said, None, None]:
-    """A follower fetches under its own name, from the end of what it has on disk, one request at a time."""
+    """A follower fetches with its own id, from the end of its log on disk, one request at a time."""
     first = frozen.follow(leader, ahead)
     start, epoch = log_end_of(first).offset, epoch_of(first)
     fetch = frozen.feed(first, no_ops(count, start, epoch), high_watermark=start)
@@ -47,7 +47,9 @@ def follower_tells_who_and_where_it_is(
     yield held_if(right, detail=f"{fetch} with {durable} on disk", case="position")
     more = frozen.peers.receive("Fetch", within=REQUEST_TIMEOUT / 2000)
     yield held_if(
-        is_alone(fetch, more) and fetch.body["max_wait_ms"] == 500, detail=f"{fetch}; {more}", case="one-in-flight"
+        sole_in_flight(fetch, more) and fetch.body["max_wait_ms"] == 500,
+        detail=f"{fetch}; {more}",
+        case="one-in-flight",
     )
     if frozen.version("Vote") >= 1:
         told = fetch.partition["replica_directory_id"]
@@ -56,8 +58,8 @@ def follower_tells_who_and_where_it_is(
         yield held_if(fetch.partition["high_watermark"] == start, detail=f"{fetch}", case="high-watermark")
 
 
-def is_alone(fetch: Received, more: Received | None) -> bool:
-    """Was the fetch given up before the next one came? The former's way here may have taken longer than the latter's."""
+def sole_in_flight(fetch: Received, more: Received | None) -> bool:
+    """True if the fetch was abandoned before the next one arrived; two connections may deliver out of order."""
     return more is None or (more.at - fetch.at) * 1000 >= REQUEST_TIMEOUT / 2
 
 
@@ -67,7 +69,7 @@ def _identity(frozen: Frozen, fetch: Received, expected: str, epoch: int) -> boo
 
 
 def _directory_id(frozen: Frozen) -> UUID:
-    """The directory id in meta.properties, which writes it as Kafka does: base64 without padding."""
+    """The directory id in meta.properties, which has it in Kafka's form: base64 without padding."""
     lines = frozen.bench.read_file(frozen.name, "meta.properties").text.splitlines()
     text = next(line.removeprefix("directory.id=") for line in lines if line.startswith("directory.id="))
     return UUID(bytes=base64.urlsafe_b64decode(text.replace("\\", "") + "=="))
@@ -77,7 +79,7 @@ def _directory_id(frozen: Frozen) -> UUID:
 def follower_truncates(
     frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int
 ) -> Generator[Said, None, None]:
-    """A follower whose log diverges goes back to the leader's end of that epoch, or to its own earlier one."""
+    """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower."""
     fetch = frozen.follow(leader, ahead=5)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
     middle = start + first
@@ -98,7 +100,7 @@ def follower_truncates(
 def refused_follower_moves_on(
     frozen: Frozen, case: str, leader: int, ahead: int, error: str
 ) -> Generator[Said, None, None]:
-    """A follower that is refused with a newer epoch follows that one's leader, or none if none is named."""
+    """A follower that is refused with a newer epoch follows the leader of that epoch, or no one if none is named."""
     fetch = frozen.follow(leader)
     newer = LeaderAndEpoch(other(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
     frozen.serve(fetch, error=Error[error], leader=newer)
@@ -113,7 +115,7 @@ def refused_follower_moves_on(
 def refused_follower_tries_again(
     frozen: Frozen, case: str, leader: int, ahead: int, times: int
 ) -> Generator[Said, None, None]:
-    """A follower whose leader does not know its epoch yet, or is not available, fetches again from the same leader."""
+    """A follower whose leader is unavailable or does not know its epoch yet fetches from the same leader again."""
     first = frozen.follow(leader, ahead)
     epoch = epoch_of(first)
     error = Error.UNKNOWN_LEADER_EPOCH if case == "unknown-epoch" else Error.BROKER_NOT_AVAILABLE
@@ -126,7 +128,7 @@ def refused_follower_tries_again(
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)
-def voter_asks_others_when_its_leader_is_silent(frozen: Frozen, leader: int) -> Generator[Said, None, None]:
+def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: int) -> Generator[Said, None, None]:
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)
     asked = frozen.peers.receive("Fetch", peer=other(leader), within=SOON)
@@ -134,8 +136,8 @@ def voter_asks_others_when_its_leader_is_silent(frozen: Frozen, leader: int) -> 
 
 
 @probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
-def candidate_tells_the_truth(frozen: Frozen, leader: int, ahead: int, count: int) -> Generator[Said, None, None]:
-    """A candidate has its next epoch and its own vote on disk before it asks, and names its own log end."""
+def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, count: int) -> Generator[Said, None, None]:
+    """A candidate has its next epoch and its vote for itself on disk before it asks, and names its own log end."""
     fetch = frozen.follow(leader, ahead)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
     frozen.feed(fetch, no_ops(count, start, epoch))
@@ -157,7 +159,7 @@ def candidate_tells_the_truth(frozen: Frozen, leader: int, ahead: int, count: in
 
 @probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=AHEAD)
 def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
-    """A candidate that hears of a later epoch stands no more: it takes over that epoch, and its leader if any."""
+    """A candidate that learns of a later epoch stops being one: it adopts that epoch, and its leader if there is one."""
     asked = frozen.candidate(leader)
     epoch = candidate_epoch(asked)
     newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)

@@ -1,4 +1,4 @@
-"""What a voter remembers when it was killed (KIP-595)."""
+"""The state that a voter recovers after it was killed (KIP-595)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _answers(frozen: Frozen) -> bool:
 
 @probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=AHEAD)
 def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generator[Said, None, None]:
-    """A voter that was killed right after it gave its vote still has it on disk, and gives it to nobody else."""
+    """A voter that is killed right after it granted its vote still has it on disk, and grants no other."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     given = frozen.vote(candidate, epoch, end)
@@ -56,7 +56,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
 def restarted_leader_neither_votes_nor_leads(
     frozen: Frozen, candidate: int, longer: int
 ) -> Generator[Said, None, None]:
-    """A leader that was killed comes back as one that has resigned: it speaks of its epoch, but does nothing in it."""
+    """A killed leader restarts as a resigned leader: it reports its epoch and does nothing more in it."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()
     killed(frozen)

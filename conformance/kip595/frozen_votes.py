@@ -1,4 +1,4 @@
-"""Vote at a voter that waits: what it grants, to whom, and what it holds on disk when it says so (KIP-595)."""
+"""Vote at a voter without a leader: which candidates it grants, and its quorum-state when it answers (KIP-595)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def other(peer: int) -> int:
 
 
 def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
-    """Answered without error in `epoch`, with no leader known."""
+    """True if answered without error in `epoch`, with no known leader."""
     as_said = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
     return as_said and of(answer) == LeaderAndEpoch(-1, epoch)
 
@@ -35,7 +35,7 @@ def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
 def first_candidate_is_granted(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int, newer: int
 ) -> Generator[Said, None, None]:
-    """The first candidate of a new epoch whose log is not behind gets the vote, and it is on disk by then."""
+    """The first candidate of a new epoch with an up-to-date log gets the vote, which is on disk before the answer."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead + newer)
     log = LogEnd(end.epoch + newer, end.offset + longer)
@@ -56,7 +56,7 @@ def first_candidate_is_granted(
 def newer_epoch_of_a_stale_candidate_is_adopted(
     frozen: Frozen, candidate: int, ahead: int
 ) -> Generator[Said, None, None]:
-    """A candidate with too short a log is refused, yet its epoch is on disk by then, without leader and vote."""
+    """A candidate with too short a log is refused, yet its epoch is on disk before the answer, without leader or vote."""
     epoch = epoch_before_vote(frozen) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
     stored = frozen.stored()
@@ -66,7 +66,7 @@ def newer_epoch_of_a_stale_candidate_is_adopted(
 
 
 def epoch_before_vote(frozen: Frozen) -> int:
-    """The epoch in which it now follows a peer."""
+    """The epoch in which the voter now follows a peer."""
     return epoch_of(frozen.follow())
 
 
@@ -74,7 +74,7 @@ def epoch_before_vote(frozen: Frozen) -> int:
 def leader_leaves_for_a_newer_epoch(
     frozen: Frozen, candidate: int, ahead: int, longer: int
 ) -> Generator[Said, None, None]:
-    """A leader that is asked for its vote in a newer epoch leads no more."""
+    """A leader that gets a Vote request of a newer epoch stops leading."""
     led = frozen.lead()
     answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, longer * 1000))
     stored, says, described = frozen.stored(), frozen.says(), frozen.client.describe_quorum()
@@ -84,10 +84,10 @@ def leader_leaves_for_a_newer_epoch(
 
 
 @probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=AHEAD, longer=integers(1, 1000))
-def one_vote_an_epoch(
+def one_vote_per_epoch(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
 ) -> Generator[Said, None, None]:
-    """Who has the vote of an epoch gets it again; nobody else does, however long his log."""
+    """A voter grants its vote again to the candidate it chose in this epoch, and to no other, however long that one's log."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     first = frozen.vote(candidate, epoch, end)
@@ -104,7 +104,7 @@ def one_vote_an_epoch(
 def logs_are_compared_by_epoch_then_offset(
     frozen: Frozen, case: str, candidate: int, ahead: int, by: int, older: int, offset: int
 ) -> Generator[Said, None, None]:
-    """A candidate gets the vote if its log ends in a later epoch, or in the same one and no earlier."""
+    """A candidate gets the vote if its log ends in a later epoch, or in the same epoch at the same offset or a later one."""
     end = frozen.log_end()
     yield premise(end.epoch >= 1 and end.offset > by, "a log to compare with")
     log, granted = {
@@ -123,7 +123,7 @@ def logs_are_compared_by_epoch_then_offset(
     "KIP595-VOTE-06", rig=FROZEN, cases=["second-candidate"], candidate=CANDIDATES, ahead=AHEAD, short=integers(1, 5)
 )
 def refusal_leaves_the_vote_free(frozen: Frozen, candidate: int, ahead: int, short: int) -> Generator[Said, None, None]:
-    """A candidate that is refused for its short log does not use up the vote of its epoch."""
+    """Refusing a candidate for its short log does not use up the vote of the epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     refused = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset - short))
@@ -138,7 +138,7 @@ def refusal_leaves_the_vote_free(frozen: Frozen, candidate: int, ahead: int, sho
 def candidate_outside_the_voters(
     frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int
 ) -> Generator[Said, None, None]:
-    """Up to 3.7 a candidate that is no voter is refused without a bump, from 3.8 it is judged like any other."""
+    """Up to 3.7 a candidate that is not a voter is refused without an epoch bump; from 3.8 it is judged like any other."""
     end = frozen.log_end()
     before = frozen.stored()
     epoch = before.leader_epoch + ahead
@@ -173,8 +173,8 @@ def misaddressed_vote_is_refused(
 def committed_roles_keep_their_vote(
     frozen: Frozen, case: str, candidate: int, longer: int
 ) -> Generator[Said, None, None]:
-    """In its own epoch neither leader nor follower nor candidate gives its vote to another, and nothing changes."""
-    epoch = put(frozen, case)
+    """In its own epoch neither a leader, a follower nor a candidate votes for another, and nothing changes."""
+    epoch = bring_into(frozen, case)
     before, said = frozen.stored(), frozen.says()
     yield premise(said.leader_epoch == epoch, f"{case} in epoch {epoch}")
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
@@ -182,8 +182,8 @@ def committed_roles_keep_their_vote(
     yield held_if(refused and frozen.stored() == before and frozen.says() == said, answer)
 
 
-def put(frozen: Frozen, role: str) -> int:
-    """Bring it into a role; returns its epoch."""
+def bring_into(frozen: Frozen, role: str) -> int:
+    """Bring the voter into a role; returns its epoch."""
     if role == "leader":
         return frozen.lead()
     return candidate_epoch(frozen.candidate()) if role == "candidate" else epoch_before_vote(frozen)
@@ -193,7 +193,7 @@ def put(frozen: Frozen, role: str) -> int:
 def pre_vote_leaves_no_trace_in_its_epoch(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
 ) -> Generator[Said, None, None]:
-    """A pre-vote in the voter's own epoch changes nothing on disk; one in a later epoch has that adopted."""
+    """A pre-vote in the voter's own epoch changes nothing on disk; a pre-vote in a later epoch makes it adopt that epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     yield premise(frozen.vote(other(candidate), epoch, end).vote_granted, "a vote that was granted")
@@ -210,7 +210,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(
 def waiting_roles_grant_a_pre_vote(
     frozen: Frozen, case: str, candidate: int, longer: int, voted_before: bool
 ) -> Generator[Said, None, None]:
-    """Who has no leader to speak for grants a pre-vote to a log that is up to date, and to no other."""
+    """A voter that has not heard from a leader grants a pre-vote only to an up-to-date log."""
     end = frozen.log_end()
     if case == "unattached":
         vote = frozen.vote(other(candidate), frozen.next_epoch(), end if voted_before else BEHIND)

@@ -1,4 +1,4 @@
-"""Requests that every raft API refuses alike, and what all of their answers carry (KIP-595)."""
+"""Requests that every raft API refuses in the same way, and the fields that all of their answers carry (KIP-595)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ API = {
 def foreign_cluster_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, cluster_id: str
 ) -> Generator[Said, None, None]:
-    """A request with another cluster id is refused, and changes nothing however far ahead its epoch is."""
+    """A request with another cluster id is refused and changes nothing, however far ahead its epoch is."""
     yield premise(cluster_id != quorum.cluster_id, "another cluster id")
     name = quorum.any(member)
 
@@ -79,10 +79,10 @@ def foreign_cluster_is_refused(
 
 
 @probe("KIP595-API-04", rig=QUORUM, member=MEMBERS, by=integers(1, 4), older=integers(0, 1))
-def absent_cluster_id_is_not_looked_at(
+def absent_cluster_id_is_not_checked(
     quorum: Quorum, case: str, member: int, by: int, older: int
 ) -> Generator[Said, None, None]:
-    """A request without a cluster id is judged like the same one with the right id."""
+    """A request without a cluster id is handled like the same request with the right one."""
     name = quorum.any(member)
     version = quorum.version(API[case], older, FETCH_BY_ID if case == "fetch" else 0)
 
@@ -106,7 +106,7 @@ WRONG_PLACES: Mapping[str, Mapping[str, Any]] = {
 
 @probe("KIP595-API-05", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, ahead=AHEAD,
        where=sampled_from(sorted(WRONG_PLACES)))  # fmt: skip
-def wrong_place_is_refused(
+def wrong_partition_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, where: str
 ) -> Generator[Said, None, None]:
     """A request that names anything but the metadata partition is refused as a whole and changes nothing."""
@@ -127,7 +127,7 @@ def wrong_place_is_refused(
 def fetch_of_another_topic_is_refused(
     quorum: Quorum, case: str, member: int, older: int, topic_id: int
 ) -> Generator[Said, None, None]:
-    """A fetch that does not carry the metadata topic's id is refused as a whole."""
+    """A fetch without the metadata topic's id is refused as a whole."""
     name = quorum.any(member)
     foreign = Topic(METADATA_TOPIC, UUID(int=topic_id))
     version = quorum.version("Fetch", older, FETCH_BY_ID)
@@ -152,7 +152,7 @@ def refused_as_a_whole(tried: Tried[Any]) -> Said:
 def answers_carry_leader_and_epoch(
     quorum: Quorum, case: str, member: int, back: int, older: int
 ) -> Generator[Said, None, None]:
-    """The answer to a request of an old epoch holds the leader and epoch that the receiver has stored."""
+    """The answer to a request of an old epoch has the leader and epoch that the receiver has stored."""
     name = quorum.any(member)
     version = quorum.version(API[case], older)
 
@@ -174,7 +174,7 @@ ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
 def refused_fetch_carries_leader_and_epoch(
     quorum: Quorum, member: int, older: int, wrong: str
 ) -> Generator[Said, None, None]:
-    """A fetch that is answered with a partition error holds the receiver's leader and epoch in CurrentLeader."""
+    """A fetch that is answered with a partition error has the receiver's leader and epoch in CurrentLeader."""
     name, (ahead, offset) = quorum.any(member), ERRORS[wrong]
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
@@ -191,7 +191,7 @@ def refused_fetch_carries_leader_and_epoch(
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=integers(0, 4))
 def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Generator[Said, None, None]:
-    """A fetch that is served, or told that its log diverges, holds leader and epoch in CurrentLeader."""
+    """A fetch that returns records or a diverging epoch has leader and epoch in CurrentLeader."""
     name = quorum.one("leader")
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
@@ -231,7 +231,7 @@ def fetch_carries_the_leaders_endpoint(
 @probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=MEMBERS, back=integers(1, 4),
        api=sampled_from(["vote", "begin", "end", "fetch"]))  # fmt: skip
 def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Generator[Said, None, None]:
-    """The last version of a request without the field is answered without endpoints, though a leader is known."""
+    """The last version of a request without the field is answered without endpoints, even if the leader is known."""
     name = quorum.any(member)
     tried = _asked_in_old_epoch(quorum, name, api, back, FETCH_WITH_ENDPOINTS - 1 if api == "fetch" else 0)
     yield held_if(tried.answer.node_endpoints == (), tried.answer)

@@ -1,4 +1,4 @@
-"""Snapshots of the metadata log that can be had (KIP-630), and what their pieces tell of the quorum."""
+"""Snapshots of the metadata log (KIP-630): the answers that carry their bytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fixtures.wire.quorum import SnapshotPiece
 
 
 @probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=integers(0, 1))
-def piece_carries_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Generator[Said, None, None]:
-    """A piece of a snapshot comes with the host and port of the leader's controller listener."""
+def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Generator[Said, None, None]:
+    """A FetchSnapshot answer has the host and port of the leader's controller listener."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")
     name, version = mixed.one("leader"), mixed.version("FetchSnapshot", older, 1)
@@ -29,5 +29,5 @@ def piece_carries_the_leaders_endpoint(mixed: Mixed, position: int, older: int) 
         )  # fmt: skip
 
     tried = mixed.tried(name, ask, disk=False)
-    yield premise(tried.answer.error is Error.NONE, f"a piece of {found}: {tried.answer.error}")
+    yield premise(tried.answer.error is Error.NONE, f"FetchSnapshot of {found}: {tried.answer.error}")
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)

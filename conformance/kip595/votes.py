@@ -31,7 +31,7 @@ def voted(
     candidate_id: int | None = None,
     **more: Any,
 ) -> Tried[VoteAnswer]:
-    """Ask for a vote, `ahead` epochs after the quorum's; `log` gives the log's epoch by the candidate's."""
+    """Send a Vote `ahead` epochs after the quorum's; `log` maps the candidate's epoch to the last epoch of its log."""
     candidate = quorum.peer_of(name) if candidate_id is None else candidate_id
 
     def ask(settled: LeaderAndEpoch) -> VoteAnswer:
@@ -49,7 +49,7 @@ def voted(
 
 
 def refused(tried: Tried[VoteAnswer], error: Error) -> bool:
-    """Refused with this partition error, naming the receiver's leader and epoch, and with no effect."""
+    """True if refused with this partition error and the receiver's leader and epoch, with no change of state."""
     answer = tried.answer
     as_said = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
     return as_said and of(answer) == tried.leader and tried.unchanged
@@ -72,15 +72,15 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
     "epoch-not-below": lambda epoch, by: epoch + by - 1,
     "pre-vote-above": lambda epoch, by: epoch + by,
 }
-"""The log's epoch by the candidate's: a standard vote needs a lower one, a pre-vote none that is higher."""
+"""The log's last epoch by the candidate's: a standard vote needs a lower one, a pre-vote one that is not higher."""
 
 
 @probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),
        member=MEMBERS, ahead=AHEAD, by=integers(1, 1000), older=OLDER)  # fmt: skip
-def nonsense_log_position_is_refused(
+def impossible_log_position_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, by: int, older: int
 ) -> Generator[Said, None, None]:
-    """A vote for a log that cannot be is refused as invalid, and its higher epoch is not adopted."""
+    """A vote for an impossible log position is refused as invalid, and its higher epoch is not adopted."""
     pre_vote = case == "pre-vote-above"
     version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
     offset = -by if case == "offset-negative" else FAR
@@ -94,7 +94,7 @@ def nonsense_log_position_is_refused(
 @probe("KIP595-VOTE-07", "KIP595-VOTE-17", "KIP595-VOTE-18", rig=QUORUM, cases=["pre-vote-equal"],
        role=sampled_from(ROLES), offset=integers(0, FAR))  # fmt: skip
 def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -> Generator[Said, None, None]:
-    """A pre-vote may name the candidate's epoch as its log's; leader and fetching follower refuse, nothing changes."""
+    """A pre-vote may name the candidate's own epoch as its log's; leader and fetching follower refuse, and nothing changes."""
     tried = voted(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
     yield premise(tried.before.says.leader_id >= 0, "a known leader")
     yield held_if(tried.answer.error is Error.NONE, tried.answer)
@@ -121,17 +121,17 @@ def negative_candidate_is_refused(
 
 @probe("KIP595-VOTE-10", rig=QUORUM, cases=["voter-id"], member=MEMBERS, id=integers(200, 1 << 30), older=OLDER)
 def vote_for_another_voter_is_refused(quorum: Quorum, member: int, id: int, older: int) -> Generator[Said, None, None]:
-    """A vote that is meant for another voter id is answered INVALID_VOTER_KEY."""
+    """A vote for another voter id is answered INVALID_VOTER_KEY."""
     tried = voted(quorum, quorum.any(member), voter_id=id, version=quorum.version("Vote", older, 1))
     yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)
 
 
 @probe("KIP595-VOTE-10", rig=QUORUM, cases=["directory-id"], member=MEMBERS, directory=integers(2, 1 << 120),
        older=OLDER)  # fmt: skip
-def vote_for_another_disk_is_refused(
+def vote_for_another_directory_is_refused(
     quorum: Quorum, member: int, directory: int, older: int
 ) -> Generator[Said, None, None]:
-    """A vote that is meant for another directory of this voter is answered INVALID_VOTER_KEY."""
+    """A vote for another directory of this voter is answered INVALID_VOTER_KEY."""
     name = quorum.any(member)
     version = quorum.version("Vote", older, 1)
     tried = voted(
@@ -144,7 +144,7 @@ def vote_for_another_disk_is_refused(
 def leader_and_follower_refuse(
     quorum: Quorum, case: Role, back: int, offset: int, older: int
 ) -> Generator[Said, None, None]:
-    """In its own epoch neither a leader nor a follower of a known leader gives its vote."""
+    """In its own epoch neither a leader nor a follower of a known leader grants a vote."""
     version = quorum.version("Vote", older)
     tried = voted(quorum, quorum.one(case), log=lambda epoch: epoch - back, last_offset=FAR + offset, version=version)
     yield held_if(refused(tried, Error.NONE), tried.answer)

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped
+from conformance.catalogue.former_ids import current_id
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile
 from conformance.judging.pooling import Matrix, judge_shards
@@ -197,7 +198,7 @@ def _label(name: str, settings: Settings) -> str:
 def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
     """Is the check to run: the one of the schedule, or one of the rows asked for that is worth the profile's time?"""
     if replay is not None:
-        return check.id == replay.check
+        return check.id == current_id(replay.check)
     wanted = {row.id for row in shipped().matching(settings.requirements)}
     return bool(wanted & set(check.rows)) and (bool(settings.requirements) or in_profile(check, settings.profile))
 

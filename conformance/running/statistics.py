@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from conformance.catalogue import Facts, shipped
+from conformance.catalogue.former_ids import current_id
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck
@@ -62,7 +63,7 @@ def reached(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], Reached]
             column = shard.header.column
             for line in shard.lines:
                 if isinstance(line, ExampleLine | ObservationLine | CheckLine):
-                    _add(found.setdefault((line.check, column.label), Reached(column)), line)
+                    _add(found.setdefault((current_id(line.check), column.label), Reached(column)), line)
     return dict(sorted(found.items()))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.kip595.frozen_followers import is_alone
+from conformance.kip595.frozen_followers import sole_in_flight
 from conformance.rigs.quorum.frozen import Frozen, LogEnd, log_end_of
 from fixtures.cluster import Received
 from fixtures.errors import KitError
@@ -75,5 +75,5 @@ def test_records_are_served_again_too() -> None:
 def test_a_fetch_that_was_given_up_is_not_in_flight(seconds: float, alone: bool) -> None:
     """A voter gives up after 300 ms; on a busy machine the two fetches were seen 278 ms apart."""
     later = msgspec.structs.replace(fetch_from(HERE), at=seconds)
-    assert is_alone(fetch_from(HERE), later) == alone
-    assert is_alone(fetch_from(HERE), None)
+    assert sole_in_flight(fetch_from(HERE), later) == alone
+    assert sole_in_flight(fetch_from(HERE), None)

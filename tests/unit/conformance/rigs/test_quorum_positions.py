@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.kip595.fetching import _diverged
+from conformance.kip595.fetch import _diverging_position
 from conformance.rigs.quorum.quorum import EpochStart, skipped_epochs
 
 
@@ -24,7 +24,7 @@ def logs(draw: st.DrawFn) -> list[EpochStart]:
 @given(logs(), st.integers(1, 1000), st.integers(0, 3))
 def test_an_unknown_epoch_is_one_that_the_log_does_not_have(log: list[EpochStart], by: int, between: int) -> None:
     """The first two epochs may lie side by side while later ones have a gap between them."""
-    _, epoch = _diverged(log, "epoch-unknown", by, between)
+    _, epoch = _diverging_position(log, "epoch-unknown", by, between)
     if skipped_epochs(log):
         assert epoch not in {line.epoch for line in log}
         assert log[0].epoch < epoch < log[-1].epoch
@@ -32,7 +32,7 @@ def test_an_unknown_epoch_is_one_that_the_log_does_not_have(log: list[EpochStart
 
 @given(logs(), st.integers(1, 1000))
 def test_an_epoch_s_end_is_passed_by_an_offset_beyond_it(log: list[EpochStart], by: int) -> None:
-    offset, epoch = _diverged(log, "past-epoch-end", by, 0)
+    offset, epoch = _diverging_position(log, "past-epoch-end", by, 0)
     assert (epoch, offset > log[1].start) == (log[0].epoch, True)
 
 

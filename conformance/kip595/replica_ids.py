@@ -1,4 +1,4 @@
-"""Whom the leader counts as a replica, and what a snapshot is refused for (KIP-595, KIP-630)."""
+"""Fetchers that the leader counts as replicas, and the errors of FetchSnapshot (KIP-595, KIP-630)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.kip595.fetching import fetched, log_end
+from conformance.kip595.fetch import fetched, log_end
 from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
 from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC
@@ -21,7 +21,7 @@ OLDER = integers(0, 3)
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["consumer"], back=BACK, older=OLDER)
 def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator[Said, None, None]:
-    """A fetch without a replica id is served, and DescribeQuorum shows nobody more."""
+    """A fetch without a replica id is served, and DescribeQuorum shows no further replica."""
     before = quorum.described()
     tried = fetched(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
     yield premise(tried.answer.error is Error.NONE, "a fetch that was served")
@@ -33,7 +33,7 @@ def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["unknown-id"], ghost=integers(GHOSTS.start, GHOSTS.stop - 1), back=BACK,
        older=OLDER)  # fmt: skip
 def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older: int) -> Generator[Said, None, None]:
-    """A fetch under an unknown id shows up among the observers with its offset, and not among the voters."""
+    """A fetch with an unknown id appears among the observers with its offset, and not among the voters."""
     log = quorum.epochs()
     offset = max(log[-1].start + 1, log_end(quorum) - back)
     tried = fetched(quorum, quorum.one("leader"), offset, replica_id=ghost, older=older)
@@ -46,7 +46,7 @@ def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older:
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["leaders-id"], back=BACK, older=OLDER)
 def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int) -> Generator[Said, None, None]:
-    """A fetch from the leader under its own id is answered UNKNOWN_SERVER_ERROR, and it leads on."""
+    """A fetch from the leader with its own id is answered UNKNOWN_SERVER_ERROR, and the leader keeps leading."""
     name = quorum.one("leader")
     offset = max(0, log_end(quorum) - back)
     tried = fetched(quorum, name, offset, replica_id=quorum.bench.id_of(name), older=older)
@@ -56,8 +56,8 @@ def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int)
     yield held_if(refused and leads and tried.unchanged, tried.answer, described)
 
 
-class Wrong(NamedTuple):
-    """A snapshot that is not to be had: the partition error it is refused with, and what is wrong in the request."""
+class WrongSnapshot(NamedTuple):
+    """A FetchSnapshot that must fail: the expected partition error, and the field of the request that is wrong."""
 
     error: Error
     ahead: int = 0
@@ -65,17 +65,17 @@ class Wrong(NamedTuple):
 
 
 SNAPSHOTS = {
-    "unknown-topic": Wrong(Error.UNKNOWN_TOPIC_OR_PARTITION, topic="other"),
-    "not-leader": Wrong(Error.NOT_LEADER_OR_FOLLOWER),
-    "older-epoch": Wrong(Error.FENCED_LEADER_EPOCH, ahead=-1),
-    "newer-epoch": Wrong(Error.UNKNOWN_LEADER_EPOCH, ahead=1),
-    "no-snapshot": Wrong(Error.SNAPSHOT_NOT_FOUND),
+    "unknown-topic": WrongSnapshot(Error.UNKNOWN_TOPIC_OR_PARTITION, topic="other"),
+    "not-leader": WrongSnapshot(Error.NOT_LEADER_OR_FOLLOWER),
+    "older-epoch": WrongSnapshot(Error.FENCED_LEADER_EPOCH, ahead=-1),
+    "newer-epoch": WrongSnapshot(Error.UNKNOWN_LEADER_EPOCH, ahead=1),
+    "no-snapshot": WrongSnapshot(Error.SNAPSHOT_NOT_FOUND),
 }
 
 
 @probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), offset=integers(1, FAR), older=integers(0, 1))
 def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Generator[Said, None, None]:
-    """A snapshot that is not to be had is refused with the partition error that says why."""
+    """An unavailable snapshot is refused with the partition error that says why."""
     wrong = SNAPSHOTS[case]
     name = quorum.one("follower" if case == "not-leader" else "leader")
 

@@ -18,10 +18,10 @@ MEMBERS = integers(0, 2)
 OLDER = integers(0, 3)
 FETCH_BY_ID = 13
 SMALL = 4096
-"""Bytes: enough for a batch or two of metadata."""
+"""Bytes: room for one or two batches of metadata."""
 
 READS = 6
-"""Fetches of one example."""
+"""Fetches in one example."""
 
 FAR_EPOCH = 1 << 20
 
@@ -36,7 +36,7 @@ def fetched(
     older: int = 0,
     **more: Any,
 ) -> Tried[FetchedPartition]:
-    """Fetch from a controller in an epoch that is `ahead` of the quorum's; by default a log that ends in that epoch."""
+    """Fetch from a controller in an epoch `ahead` of the quorum's; by default the claimed log ends in that epoch."""
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
@@ -51,7 +51,7 @@ def fetched(
 
 
 def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
-    """Refused with this partition error and the receiver's leader and epoch; nothing is read, nothing changes."""
+    """True if refused with this partition error, the receiver's leader and epoch, no records, and no change of state."""
     answer = tried.answer
     nothing = not answer.batches and answer.high_watermark == -1 and answer.diverging_epoch is None
     as_said = answer.error is error and answer.top_level_error is Error.NONE
@@ -63,7 +63,7 @@ def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
 def another_epoch_is_fenced(
     quorum: Quorum, case: str, member: int, by: int, offset: int, older: int
 ) -> Generator[Said, None, None]:
-    """A fetch in another epoch than the receiver's is refused, by the leader and by others; no epoch is adopted."""
+    """A fetch in another epoch than the receiver's is refused by leader and followers, and no epoch is adopted."""
     ahead, error = (-by, Error.FENCED_LEADER_EPOCH) if case == "older-epoch" else (by, Error.UNKNOWN_LEADER_EPOCH)
     tried = fetched(quorum, quorum.any(member), offset, ahead=ahead, last_fetched_epoch=0, older=older)
     yield held_if(refused(tried, error), tried.answer)
@@ -73,14 +73,14 @@ def another_epoch_is_fenced(
     "KIP595-FETCH-01", rig=QUORUM, cases=["not-leader"], follower=integers(0, 1), offset=integers(0, 40), older=OLDER
 )
 def follower_serves_no_fetch(quorum: Quorum, follower: int, offset: int, older: int) -> Generator[Said, None, None]:
-    """A controller that does not lead names the leader and serves nothing."""
+    """A controller that is not the leader names the leader and returns no records."""
     tried = fetched(quorum, quorum.followers()[follower], offset, older=older)
     yield held_if(refused(tried, Error.NOT_LEADER_OR_FOLLOWER), tried.answer)
 
 
 @probe("KIP595-FETCH-02", rig=QUORUM, by=integers(1, 1000), older=OLDER)
-def nonsense_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int) -> Generator[Said, None, None]:
-    """The leader refuses positions, epochs and waits that cannot be."""
+def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int) -> Generator[Said, None, None]:
+    """The leader refuses impossible offsets, epochs and wait times."""
     leader = quorum.one("leader")
     tried = {
         "offset-negative": lambda: fetched(quorum, leader, -by, older=older),
@@ -94,7 +94,7 @@ def nonsense_arguments_are_refused(quorum: Quorum, case: str, by: int, older: in
 
 
 def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> EpochAndOffset:
-    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and where it ends (KIP-595)."""
+    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and its end offset (KIP-595)."""
     known = [line.epoch for line in log if line.epoch <= last_fetched_epoch]
     later = [line.start for line in log if line.epoch > last_fetched_epoch]
     return EpochAndOffset(known[-1] if known else last_fetched_epoch, later[0] if later else end)
@@ -102,10 +102,12 @@ def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> Epoch
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
        by=integers(1, 1000), between=integers(0, 3), older=OLDER)  # fmt: skip
-def divergence_is_told(quorum: Quorum, case: str, by: int, between: int, older: int) -> Generator[Said, None, None]:
-    """A fetch from behind the end of an old epoch, or in an unknown one, is told where the logs part."""
+def diverging_epoch_is_answered(
+    quorum: Quorum, case: str, by: int, between: int, older: int
+) -> Generator[Said, None, None]:
+    """A fetch past the end of an old epoch, or in an unknown epoch, is answered with the diverging epoch and its end offset."""
     log = quorum.epochs()
-    offset, epoch = _diverged(log, case, by, between)
+    offset, epoch = _diverging_position(log, case, by, between)
     yield premise(epoch < log[-1].epoch, f"an epoch before {log[-1].epoch}")
     known = epoch in [line.epoch for line in log]
     yield premise(known == (case == "past-epoch-end"), "the log has the epoch only where the case says so")
@@ -114,8 +116,8 @@ def divergence_is_told(quorum: Quorum, case: str, by: int, between: int, older: 
     yield held_if(diverges(tried.answer, diverging(log, -1, epoch)), tried.answer)
 
 
-def _diverged(log: list[EpochStart], case: str, by: int, between: int) -> tuple[int, int]:
-    """An offset and epoch at which no log that agrees with the leader's can end."""
+def _diverging_position(log: list[EpochStart], case: str, by: int, between: int) -> tuple[int, int]:
+    """An (offset, epoch) at which no log consistent with the leader's can end."""
     first, second = log[0], log[1]
     if case == "epoch-below-first":
         return by, first.epoch - 1
@@ -132,14 +134,14 @@ def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["past-log-end"], by=integers(1000, FAR), older=OLDER)
 def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Generator[Said, None, None]:
-    """A fetch from behind the leader's log end is told that end, in the leader's epoch."""
+    """A fetch past the leader's log end is answered with that log end, in the leader's epoch."""
     earlier = quorum.described()
     tried = fetched(quorum, quorum.one("leader"), log_end(quorum) + by, older=older)
     later = quorum.described()
     epoch = tried.before.says.leader_epoch
     yield premise(earlier.leader_epoch == later.leader_epoch == epoch, f"still epoch {epoch}")
     told = tried.answer.diverging_epoch or EpochAndOffset()
-    # The leader appends of its own accord, so its end is known from before and after only.
+    # The leader appends on its own, so its log end is known only as a range, from reads before and after.
     lies = own_end(earlier.leader_id, earlier) <= told.end_offset <= own_end(later.leader_id, later)
     yield held_if(lies and diverges(tried.answer, EpochAndOffset(epoch, told.end_offset)), tried.answer)
 
@@ -148,11 +150,11 @@ def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Gene
 def matching_position_returns_the_log(
     quorum: Quorum, case: str, offset: int, older: int
 ) -> Generator[Said, None, None]:
-    """A fetch whose position is in the leader's log returns what follows there; it is told of no divergence."""
+    """A fetch whose position is in the leader's log returns the records that follow, and no diverging epoch."""
     log, leader = quorum.epochs(), quorum.one("leader")
     end = log_end(quorum)
     for step in range(READS):
-        start, epoch = _matching(log, end, case, offset + step)
+        start, epoch = _matching_position(log, end, case, offset + step)
         tried = fetched(quorum, leader, start, last_fetched_epoch=epoch, older=older)
         yield premise(tried.before.says.leader_epoch == log[-1].epoch, f"still epoch {log[-1].epoch}")
         answer = tried.answer
@@ -161,18 +163,18 @@ def matching_position_returns_the_log(
         yield held_if(agrees, answer, row="KIP595-FETCH-04", case="matching")
 
 
-def _matching(log: list[EpochStart], end: int, case: str, number: int) -> tuple[int, int]:
-    """An offset of the log and the epoch of the record before it."""
+def _matching_position(log: list[EpochStart], end: int, case: str, number: int) -> tuple[int, int]:
+    """An offset of the log, and the epoch of the record before it."""
     if case == "epoch-start":
         which = 1 + number % (len(log) - 1)
         return log[which].start, log[which - 1].epoch
-    # Near the end, since an answer runs on to the end of the log.
+    # Close to the end, because an answer may run on to the log end.
     offset = end - 1 - number % (end // 2)
     return next((offset, line.epoch) for line in reversed(log) if line.start < offset)
 
 
 def follows(answer: FetchedPartition, offset: int, epoch: int) -> bool:
-    """Batches without a gap from the one that holds `offset` on, in epochs that never fall and do not pass `epoch`."""
+    """True if the batches have no gap from the one holding `offset`, and their epochs never fall and stay within `epoch`."""
     batches = answer.batches
     if answer.error is not Error.NONE or not batches or not batches[0].base_offset <= offset <= batches[0].last_offset:
         return False
@@ -188,6 +190,6 @@ def own_end(id: int, described: Any) -> int:
 
 
 def log_end(quorum: Quorum) -> int:
-    """The leader's log end offset of a moment ago."""
+    """The leader's log end offset, as of a moment ago."""
     described = quorum.described()
     return own_end(described.leader_id, described)

@@ -1,4 +1,4 @@
-"""DescribeQuorum (KIP-595, KIP-836, KIP-853), and what the quorum's numbers must agree with."""
+"""DescribeQuorum (KIP-595, KIP-836, KIP-853), and the values its fields must agree with."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.kip595.fetching import own_end
+from conformance.kip595.fetch import own_end
 from conformance.rigs.quorum.quorum import GHOSTS, LISTENER, QUORUM, Quorum
 from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
 
 MEMBERS = integers(0, 2)
 READS = 8
-"""Questions of one example."""
+"""DescribeQuorum requests in one example."""
 
 
 def led(described: QuorumAnswer) -> bool:
@@ -30,14 +30,14 @@ def leader_describes_the_quorum(quorum: Quorum) -> Generator[Said, None, None]:
         yield premise(quorum.settled() == before, f"still {before}")
         leader = (answer.leader_id, answer.leader_epoch) == (before.leader_id, before.leader_epoch)
         yield held_if(led(answer) and leader and answer.high_watermark >= 0, answer, case="leader")
-        yield held_if(_voters_are_right(quorum, answer), answer, case="voters")
+        yield held_if(_voters_are_correct(quorum, answer), answer, case="voters")
         observers = {o.replica_id for o in answer.observers if o.replica_id not in GHOSTS}
         brokers = {quorum.bench.id_of(name) for name in quorum.bench.brokers}
         yield held_if(led(answer) and observers == brokers, answer, case="observers")
-        yield held_if(_majority_has_it(answer), answer, row="KIP595-HW-02", case="majority")
+        yield held_if(_majority_reached_high_watermark(answer), answer, row="KIP595-HW-02", case="majority")
 
 
-def _voters_are_right(quorum: Quorum, answer: QuorumAnswer) -> bool:
+def _voters_are_correct(quorum: Quorum, answer: QuorumAnswer) -> bool:
     ids = [voter.replica_id for voter in answer.current_voters]
     if not led(answer) or sorted(ids) != sorted(quorum.bench.id_of(name) for name in quorum.controllers):
         return False
@@ -45,14 +45,14 @@ def _voters_are_right(quorum: Quorum, answer: QuorumAnswer) -> bool:
     return own >= answer.high_watermark and all(own >= voter.log_end_offset for voter in answer.current_voters)
 
 
-def _majority_has_it(answer: QuorumAnswer) -> bool:
+def _majority_reached_high_watermark(answer: QuorumAnswer) -> bool:
     reached = [voter for voter in answer.current_voters if voter.log_end_offset >= answer.high_watermark]
     return len(reached) > len(answer.current_voters) // 2
 
 
 @probe("KIP595-DQ-02", rig=QUORUM, cases=["non-leader"], follower=integers(0, 1), older=integers(0, 2))
-def others_do_not_describe_it(quorum: Quorum, follower: int, older: int) -> Generator[Said, None, None]:
-    """A controller that does not lead refuses, and describes nobody."""
+def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older: int) -> Generator[Said, None, None]:
+    """A controller that is not the leader returns an error and no replicas."""
     before = quorum.settled()
     answer = quorum.client(quorum.followers()[follower]).describe_quorum(
         version=quorum.version("DescribeQuorum", older)
@@ -63,8 +63,8 @@ def others_do_not_describe_it(quorum: Quorum, follower: int, older: int) -> Gene
 
 
 @probe("KIP595-DQ-03", rig=QUORUM, cases=["broker"], broker=MEMBERS)
-def broker_passes_the_question_on(quorum: Quorum, broker: int) -> Generator[Said, None, None]:
-    """A broker's answer is the leader's: its leader and epoch, and offsets between those from before and after."""
+def broker_forwards_describe_quorum(quorum: Quorum, broker: int) -> Generator[Said, None, None]:
+    """A broker returns the leader's answer: its leader and epoch, and offsets between those read before and after."""
     earlier = quorum.described()
     answer = quorum.bench.node(quorum.bench.brokers[broker]).describe_quorum()
     later = quorum.described()
@@ -85,7 +85,7 @@ def _ends_lie_between(earlier: QuorumAnswer, answer: QuorumAnswer, later: Quorum
 def unknown_partition_is_not_described(
     quorum: Quorum, case: str, member: int, number: int, older: int
 ) -> Generator[Said, None, None]:
-    """Another topic or partition is unknown, to leader and non-leader alike."""
+    """Another topic or partition is unknown, both to the leader and to a follower."""
     topic, partition = (METADATA_TOPIC, number) if case == "partition" else (f"topic-{number}", 0)
     client = quorum.client(quorum.any(member))
     answer = client.describe_quorum(topic, partition, version=quorum.version("DescribeQuorum", older))
@@ -95,7 +95,7 @@ def unknown_partition_is_not_described(
 
 @probe("KIP595-DQ-06", rig=QUORUM, older=integers(0, 1))
 def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Generator[Said, None, None]:
-    """A replica is caught up no later than it fetched, and both no later than now; for the leader both are now."""
+    """A replica's last caught-up time is at most its last fetch time, and that is in the past; the leader's are both now."""
     leader = quorum.client(quorum.one("leader"))
     version = quorum.version("DescribeQuorum", older, 1)
     for _ in range(READS):
@@ -113,7 +113,7 @@ def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Generator[Said, No
 
 
 CLOCK_STEP = 1
-"""Milliseconds: both sides cut their clock down to whole ones."""
+"""Milliseconds: both sides truncate their clock to whole milliseconds."""
 
 
 def _in_order(replica: QuorumReplica, now: int) -> bool:
@@ -126,7 +126,7 @@ def _without_times(replica: QuorumReplica) -> bool:
 
 @probe("KIP595-DQ-07", rig=QUORUM, through=sampled_from(["leader", "broker"]))
 def version_2_names_directories_and_nodes(quorum: Quorum, through: str) -> Generator[Said, None, None]:
-    """Directory ids (none for static voters), the voters' controller listeners, and a message with an error."""
+    """Version 2 has directory ids (none for static voters), the voters' controller listeners, and an error message."""
     node = quorum.bench.node(quorum.bench.brokers[0]) if through == "broker" else quorum.client(quorum.one("leader"))
     answer = node.describe_quorum(version=2)
     yield premise(led(answer), "an answer of the leader")

@@ -19,7 +19,7 @@ BACK = integers(1, 4)
 
 
 def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
-    """Answered with this partition error and the receiver's leader and epoch, and with no effect."""
+    """True if the answer has this partition error and the receiver's leader and epoch, and changed nothing."""
     answer = tried.answer
     as_said = answer.error is error and answer.top_level_error is Error.NONE
     return as_said and of(answer) == tried.leader and tried.unchanged
@@ -29,7 +29,7 @@ def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
 def older_leader_is_fenced(
     quorum: Quorum, member: int, leader: int, back: int, older: int
 ) -> Generator[Said, None, None]:
-    """Leader and followers alike fence one who says that it leads an older epoch."""
+    """Leader and followers fence a BeginQuorumEpoch of an older epoch."""
     name, version = quorum.any(member), quorum.version("BeginQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))
 
@@ -45,7 +45,7 @@ def older_leader_is_fenced(
 
 @probe("KIP595-BEGIN-04", rig=QUORUM, cases=["repeat"], follower=integers(0, 1), times=integers(1, 3), older=OLDER)
 def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older: int) -> Generator[Said, None, None]:
-    """A follower that is told again whom it follows answers without error and goes on."""
+    """A follower answers a repeated BeginQuorumEpoch of its leader without error and keeps following."""
     name, version = quorum.followers()[follower], quorum.version("BeginQuorumEpoch", older)
 
     def ask(settled: LeaderAndEpoch) -> list[RaftAnswer]:
@@ -81,7 +81,7 @@ def negative_leader_cannot_begin(
 
 @probe("KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
 def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Generator[Said, None, None]:
-    """The resignation of an earlier leader is fenced, and starts no election though it names a successor."""
+    """EndQuorumEpoch of an earlier leader is fenced and starts no election, even if it names a successor."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))
 
@@ -100,7 +100,7 @@ def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, olde
 def negative_leader_cannot_resign(
     quorum: Quorum, member: int, ahead: int, older: int, id: int
 ) -> Generator[Said, None, None]:
-    """A negative leader id is invalid; neither is its epoch adopted nor an election started."""
+    """A negative leader id is invalid: its epoch is not adopted and no election starts."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
 
     def ask(settled: LeaderAndEpoch) -> RaftAnswer:

@@ -1,4 +1,4 @@
-"""A leader whose only followers are the kit's: what commits, and what does not (KIP-595)."""
+"""A leader whose followers are all played by the kit: what commits, and what does not (KIP-595)."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def high_watermark_waits_for_a_record_of_the_epoch(
 
 
 @probe("KIP595-HW-02", rig=FROZEN, cases=["exact"], voter=VOTERS, ahead=integers(1, 5))
-def high_watermark_is_what_one_voter_has(frozen: Frozen, voter: int, ahead: int) -> Generator[Said, None, None]:
-    """With one fetching voter of three the high watermark is that voter's fetch offset."""
+def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead: int) -> Generator[Said, None, None]:
+    """With one fetching voter of three, the high watermark is that voter's fetch offset."""
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
     first = LogEnd(epoch, end.offset + 1)
@@ -67,7 +67,7 @@ READS = 7
 
 
 def _batches_after(frozen: Frozen, first: LogEnd) -> list[int] | None:
-    """Where the batches that follow start, once there are enough: a follower fetches from between two batches only."""
+    """Base offsets of the batches that follow, once there are enough: a follower fetches at batch boundaries only."""
     read = frozen.fetch_as(CONSUMER, first.epoch, first)
     starts = [batch.base_offset for batch in read.batches]
     return starts if len(starts) >= READS else None
@@ -75,7 +75,7 @@ def _batches_after(frozen: Frozen, first: LogEnd) -> list[int] | None:
 
 @probe("KIP595-HW-03", rig=FROZEN, cases=["observers"], count=integers(3, 6), first=integers(0, 900))
 def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Generator[Said, None, None]:
-    """However many observers have a record, it is not committed by that."""
+    """Observers do not count towards a commit, however many of them have a record."""
     end = frozen.log_end()
     epoch = frozen.lead()
     ids = [GHOSTS.start + first + number for number in range(count)]
@@ -89,10 +89,10 @@ def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Generato
 @probe(
     "KIP595-END-07", rig=FROZEN, cases=["leader"], successors=sampled_from([(), PEERS, PEERS[:1]]), older=integers(0, 1)
 )
-def leader_does_not_heed_its_own_end(
+def leader_ignores_its_own_end_quorum_epoch(
     frozen: Frozen, successors: tuple[int, ...], older: int
 ) -> Generator[Said, None, None]:
-    """A leader that is told of its own resignation answers without error and leads on."""
+    """A leader answers an EndQuorumEpoch of its own epoch without error and stays leader."""
     epoch = frozen.lead()
     answer = frozen.end(frozen.id, epoch, list(successors), version=frozen.version("EndQuorumEpoch", older))
     after = described(frozen)

@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch and EndQuorumEpoch at a voter that waits, and what is on disk by then (KIP-595, KIP-853)."""
+"""BeginQuorumEpoch and EndQuorumEpoch at a voter without a leader, and its quorum-state by then (KIP-595, KIP-853)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ AHEAD = integers(1, 5)
 BACKOFF_MAX = 1000
 """controller.quorum.election.backoff.max.ms, at its default."""
 OVER = 200
-"""Milliseconds after a wait in which an election would show."""
+"""Milliseconds after a wait in which an election would become visible."""
 LATE = 1000
-"""Milliseconds by which a busy machine may be late."""
+"""Milliseconds of delay that a busy machine may add."""
 
 
 @probe("KIP595-BEGIN-01", "KIP595-QS-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, ahead=AHEAD)
 def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
-    """A voter that is told of a newer epoch's leader has it on disk when it answers, and fetches from it."""
+    """A voter that learns of a newer epoch's leader has it on disk before it answers, and fetches from it."""
     epoch = frozen.next_epoch(ahead)
     version = 0 if case == "version-0" else frozen.version("BeginQuorumEpoch")
     answer = frozen.begin(leader, epoch, version=version)
@@ -45,7 +45,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
 def leader_of_the_present_epoch_is_followed(
     frozen: Frozen, case: str, leader: int, ahead: int, older: int
 ) -> Generator[Said, None, None]:
-    """A voter that knows no leader of its epoch follows the one that it is told of, whomever it voted for."""
+    """A voter without a leader in its epoch follows the one that BeginQuorumEpoch names, whichever candidate it voted for."""
     epoch = _without_leader(frozen, leader if case == "voted-for-leader" else other(leader), ahead, case != "no-vote")
     yield premise(frozen.says() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}")
     answer = frozen.begin(leader, epoch, version=frozen.version("BeginQuorumEpoch", older))
@@ -56,7 +56,7 @@ def leader_of_the_present_epoch_is_followed(
 
 
 def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -> int:
-    """Move it to a new epoch, in which it votes for a candidate or for none."""
+    """Move the voter to a new epoch, in which it votes for a candidate or not at all."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     frozen.vote(candidate, epoch, end if granted else BEHIND)
@@ -67,26 +67,26 @@ def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -
 def following_on_disk(
     frozen: Frozen, expected: str, leader: int, voted_for: int, ahead: int
 ) -> Generator[Said, None, None]:
-    """On disk a follower has its leader; the vote of the same epoch is dropped up to 3.9 and kept from 4.0."""
+    """On disk a follower has its leader; its vote of the same epoch is dropped up to 3.9 and kept from 4.0."""
     epoch = _without_leader(frozen, voted_for, ahead, granted=True)
     yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk")
     answer = frozen.begin(leader, epoch)
     stored = frozen.stored()
     vote = voted_for if expected == "VOTE_KEPT" else -1
-    yield held_if(stored == Stored(leader, epoch, vote) and _tidy(frozen), answer, detail=f"{stored}")
+    yield held_if(stored == Stored(leader, epoch, vote) and _settled_state(frozen), answer, detail=f"{stored}")
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=AHEAD)
-def standing_and_leading_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
-    """On disk a candidate has voted for itself and a leader has itself as leader."""
+def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
+    """On disk a candidate has voted for itself, and a leader has itself as leader."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.stored()
-    # The vote for itself that made it a leader may stay on disk with it.
+    # A leader may keep on disk the vote for itself that made it one.
     expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, stored.voted_id)
-    yield held_if(stored == expected and _tidy(frozen), detail=f"{case} of epoch {epoch}: {stored}")
+    yield held_if(stored == expected and _settled_state(frozen), detail=f"{case} of epoch {epoch}: {stored}")
 
 
-def _tidy(frozen: Frozen) -> bool:
+def _settled_state(frozen: Frozen) -> bool:
     return frozen.bench.read_file(frozen.name, "__cluster_metadata-0/quorum-state.tmp").content is None
 
 
@@ -95,7 +95,7 @@ def _tidy(frozen: Frozen) -> bool:
 def misaddressed_begin_is_refused(
     frozen: Frozen, case: str, leader: int, ahead: int, voter: int, directory: int
 ) -> Generator[Said, None, None]:
-    """A message that is meant for another voter id, or another disk of this one, is answered INVALID_VOTER_KEY."""
+    """A BeginQuorumEpoch for another voter id, or another directory of this voter, is answered INVALID_VOTER_KEY."""
     key: dict[str, Any] = {"voter_id": voter}
     if case == "directory-id":
         key = {"voter_id": frozen.id, "voter_directory_id": UUID(int=directory)}
@@ -104,7 +104,7 @@ def misaddressed_begin_is_refused(
 
 
 def resigned(frozen: Frozen, leader: int, successors: list[int]) -> tuple[Received, float]:
-    """Its leader resigns. Returns the fetch that the leader leaves unanswered, and when it resigned."""
+    """The voter's leader resigns. Returns the fetch that the leader leaves unanswered, and the time of the resignation."""
     fetch = frozen.follow(leader)
     began = frozen.bench.now().seconds
     frozen.end(leader, epoch_of(fetch), successors)
@@ -112,10 +112,10 @@ def resigned(frozen: Frozen, leader: int, successors: list[int]) -> tuple[Receiv
 
 
 @probe("KIP595-END-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, more=sampled_from([0, 1, 2]))
-def first_successor_stands_at_once(
+def first_successor_is_a_candidate_at_once(
     frozen: Frozen, case: str, expected: str, leader: int, more: int
 ) -> Generator[Said, None, None]:
-    """The first successor asks for votes at once: in the next epoch up to 3.9, by a pre-vote in its own from 4.0."""
+    """The first successor asks for votes at once: in the next epoch up to 3.9, by a pre-vote in its own epoch from 4.0."""
     fetch = frozen.follow(leader)
     epoch = epoch_of(fetch)
     version = 0 if case == "version-0" else frozen.version("EndQuorumEpoch")
@@ -131,32 +131,32 @@ def first_successor_stands_at_once(
 
 
 RANKS = {"first of two": (PEERS[:1], ()), "first of three": (PEERS[:1], PEERS[1:]), "last of three": (PEERS, ())}
-"""Who stands before the voter in the list, and who behind it."""
+"""The successors listed before the voter, and those after it."""
 
 
-def share(position: int, count: int) -> int:
-    """Milliseconds that the successor at a position of a list waits (KIP-595, EndQuorumEpoch handling)."""
+def backoff_ms(position: int, count: int) -> int:
+    """Milliseconds that the successor at a position of the list waits (KIP-595, EndQuorumEpoch handling)."""
     return min(BACKOFF_MAX, (BACKOFF_MAX >> (count - 1)) << (position - 1))
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["ranked"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
-def later_successor_waits_its_share(frozen: Frozen, leader: int, rank: str) -> Generator[Said, None, None]:
-    """Who is not the first successor waits the longer, the later he stands in the list."""
+def later_successor_waits_by_its_position(frozen: Frozen, leader: int, rank: str) -> Generator[Said, None, None]:
+    """A preferred successor that is not the first backs off in proportion to its position in the list."""
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]
-    wait = share(len(before), len(successors))
-    yield _stands(frozen, leader, successors, wait, wait + LATE)
+    wait = backoff_ms(len(before), len(successors))
+    yield _becomes_candidate(frozen, leader, successors, wait, wait + LATE)
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
 def unlisted_voter_waits(frozen: Frozen, expected: str, leader: int, listed: int) -> Generator[Said, None, None]:
-    """Who is not among the successors stands at once up to 3.8, and after the longest backoff from 3.9."""
+    """A voter that is not listed becomes a candidate at once up to 3.8, and after the maximum backoff from 3.9."""
     at_once = expected == "ABSENT_AT_ONCE"
     wait, within = (0, BACKOFF_MAX) if at_once else (BACKOFF_MAX, BACKOFF_MAX + LATE)
-    yield _stands(frozen, leader, list(PEERS[:listed]), wait, within)
+    yield _becomes_candidate(frozen, leader, list(PEERS[:listed]), wait, within)
 
 
-def _stands(frozen: Frozen, leader: int, successors: list[int], earliest: int, latest: int) -> Said:
+def _becomes_candidate(frozen: Frozen, leader: int, successors: list[int], earliest: int, latest: int) -> Said:
     fetch, began = resigned(frozen, leader, successors)
     asked = frozen.vote_after(epoch_of(fetch))
     after = (asked.at - began) * 1000 if asked else -1
@@ -165,10 +165,10 @@ def _stands(frozen: Frozen, leader: int, successors: list[int], earliest: int, l
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["fetch-cancels"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
 def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) -> Generator[Said, None, None]:
-    """A successor whose leader serves it before its wait is over does not stand."""
+    """A successor whose leader serves a fetch before the wait is over does not become a candidate."""
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]
-    wait = share(len(before), len(successors))
+    wait = backoff_ms(len(before), len(successors))
     fetch, began = resigned(frozen, leader, successors)
     delivered = frozen.serve(fetch)
     served = (frozen.bench.now().seconds - began) * 1000

@@ -1,4 +1,4 @@
-"""Fetch of the metadata log: what waits, and what does not (KIP-595, KIP-1166)."""
+"""Fetch of the metadata log: which requests wait in purgatory, and which are answered at once (KIP-595, KIP-1166)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import msgspec
 from hypothesis.strategies import integers
 
 from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
-from conformance.kip595.fetching import log_end
+from conformance.kip595.fetch import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
 from fixtures.wire.log import FetchedPartition
 from fixtures.wire.quorum import METADATA
 
 LATE = 1000
-"""Milliseconds by which a busy machine may be late."""
+"""Milliseconds of delay that a busy machine may add."""
 
 LONG = 10_000
-"""Milliseconds within which a leader surely appends: its no-op record comes every half second (KIP-835)."""
+"""Milliseconds within which a leader certainly appends: it writes a no-op record every half second (KIP-835)."""
 
 
-class Waited(msgspec.Struct, frozen=True):
+class TimedFetch(msgspec.Struct, frozen=True):
     """An answer and the milliseconds it took; `arrived_ms` is on the wall clock."""
 
     answer: FetchedPartition
@@ -31,8 +31,8 @@ class Waited(msgspec.Struct, frozen=True):
 
 def waited(
     quorum: Quorum, offset: int, max_wait_ms: int, *, high_watermark: int | None = None, last: int | None = None
-) -> Waited:
-    """Fetch from the leader, saying that the log before `offset` ends in its epoch, or in that of `last`."""
+) -> TimedFetch:
+    """Fetch from the leader, claiming that the log before `offset` ends in the leader's epoch, or in the epoch of `last`."""
     settled = quorum.settled()
     leader = quorum.client(quorum.bench.name_of(settled.leader_id))
     began = quorum.bench.now()
@@ -42,22 +42,25 @@ def waited(
         max_wait_ms=max_wait_ms, high_watermark=high_watermark,
     )  # fmt: skip
     ended = quorum.bench.now()
-    return Waited(answer, took(began, ended), ended.unix_ms)
+    return TimedFetch(answer, took(began, ended), ended.unix_ms)
 
 
 @probe("KIP595-FETCH-05", rig=QUORUM, cases=["diverging"], by=integers(1, FAR), wait=integers(1000, 1500))
-def divergence_is_told_at_once(quorum: Quorum, by: int, wait: int, expected: str) -> Generator[Said, None, None]:
-    """An answer with a diverging epoch is held for MaxWaitMs up to 3.5.1, and comes at once from 3.5.2."""
+def diverging_epoch_is_answered_at_once(
+    quorum: Quorum, by: int, wait: int, expected: str
+) -> Generator[Said, None, None]:
+    """An answer with a diverging epoch is delayed by MaxWaitMs up to 3.5.1, and sent at once from 3.5.2."""
     seen = waited(quorum, log_end(quorum) + 1000 + by, wait)
     yield premise(seen.answer.diverging_epoch is not None, "a diverging epoch")
     yield in_time(seen, wait, expected)
 
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], by=integers(1, FAR), wait=integers(1000, 1500))
-def snapshot_is_named_at_once(quorum: Mixed, by: int, wait: int, expected: str) -> Generator[Said, None, None]:
-    """The same for an answer that names a snapshot: to a log that ends before the epochs of all snapshots.
+def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int, expected: str) -> Generator[Said, None, None]:
+    """An answer that names a snapshot is delayed or immediate likewise: it goes to a log that ends before all
+    snapshots.
 
-    At an offset that no append passes meanwhile, since that ends the wait of every fetch.
+    The fetch offset is one that no append can reach meanwhile, since an append would complete every delayed fetch.
     """
     yield premise(quorum.has_snapshot(), "a snapshot after epoch 0")
     seen = waited(quorum, log_end(quorum) + 1000 + by, wait, last=0)
@@ -65,14 +68,14 @@ def snapshot_is_named_at_once(quorum: Mixed, by: int, wait: int, expected: str) 
     yield in_time(seen, wait, expected)
 
 
-def in_time(seen: Waited, wait: int, expected: str) -> ObservationSaid:
+def in_time(seen: TimedFetch, wait: int, expected: str) -> ObservationSaid:
     held = seen.milliseconds >= wait if expected == "AFTER_MAX_WAIT" else seen.milliseconds < wait
     return held_if(held, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
 def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
-    """At the log end a fetch is answered empty when its wait is over, not before; here with all of the log committed."""
+    """At the log end a fetch is answered with no records once its wait is over, and not before; the whole log is committed."""
     at_end = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(at_end.batches), "an append")
     end = at_end.batches[-1].last_offset + 1
@@ -86,10 +89,8 @@ def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
-def commit_leaves_a_fetch_waiting_that_names_no_high_watermark(
-    quorum: Quorum, wait: int
-) -> Generator[Said, None, None]:
-    """As above, right after an append: its commit is for those that name a high watermark (the field's default: none do)."""
+def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+    """Advancing the high watermark does not complete a delayed fetch that names no high watermark (the field's default)."""
     appended = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(appended.batches), "an append")
     end = appended.batches[-1].last_offset + 1
@@ -102,7 +103,7 @@ def commit_leaves_a_fetch_waiting_that_names_no_high_watermark(
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["append"], wait=integers(LONG, 2 * LONG))
 def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
-    """A fetch that waits at the log end is answered as soon as the leader appends."""
+    """A fetch delayed at the log end is answered as soon as the leader appends."""
     seen = waited(quorum, log_end(quorum), wait)
     late = seen.arrived_ms - max((batch.max_timestamp for batch in seen.answer.batches), default=0)
     yield held_if(bool(seen.answer.batches) and late < LATE, seen.answer, detail=f"{late} ms after the append")
@@ -110,7 +111,7 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Said,
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
 def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Generator[Said, None, None]:
-    """At the log end a fetch that knows an older high watermark is answered at once with the new one."""
+    """At the log end a fetch with an older high watermark is answered at once with the current one."""
     known = waited(quorum, 1, 0).answer.high_watermark - back
     seen = waited(quorum, log_end(quorum), wait, high_watermark=known)
     yield premise(not seen.answer.batches, "nothing appended meanwhile")
@@ -120,7 +121,7 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))
 def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
-    """A fetch that knows the high watermark of a fresh append is answered, empty, once that is committed."""
+    """A fetch with the current high watermark is answered without records once a fresh append is committed."""
     appended = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(appended.batches), "an append")
     end = appended.batches[-1].last_offset + 1

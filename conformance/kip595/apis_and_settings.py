@@ -1,4 +1,4 @@
-"""What the listeners offer, and what configuration and storage declare (KIP-595, KIP-631)."""
+"""The APIs that listeners offer, and what configuration and storage declare (KIP-595, KIP-631)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DEFAULT = 5
 
 
 @probe("KIP595-API-01", rig=QUORUM)
-def raft_is_spoken_to_controllers_only(quorum: Quorum, case: str) -> Generator[Said, None, None]:
-    """Controller listeners offer the raft requests, broker listeners offer and answer none."""
+def raft_apis_are_on_controller_listeners_only(quorum: Quorum, case: str) -> Generator[Said, None, None]:
+    """Controller listeners offer the raft requests; broker listeners neither offer nor answer them."""
     for name in quorum.controllers if case == "controller" else quorum.bench.brokers:
         if case == "vote-at-broker":
             yield _unanswered(quorum, name)
@@ -47,7 +47,7 @@ def _unanswered(quorum: Quorum, broker: str) -> Said:
 
 
 def _declared(vote: int, fetch: Versions) -> dict[str, Versions]:
-    """The ranges that go with the highest version of Vote; the other raft APIs stopped at 1."""
+    """The version ranges that go with the highest version of Vote; the other raft APIs stay at 1."""
     highest = min(vote, 1)
     others = {name: Versions(0, highest) for name in CONTROLLER_ONLY}
     return {**others, "Vote": Versions(0, vote), "DescribeQuorum": Versions(0, highest + 1), "Fetch": fetch}
@@ -65,7 +65,7 @@ CASES = {"raft": CONTROLLER_ONLY, "describe-quorum": {"DescribeQuorum"}, "fetch"
 
 
 @probe("KIP595-API-02", rig=QUORUM)
-def ranges_are_those_of_the_release(quorum: Quorum, case: str, expected: str) -> Generator[Said, None, None]:
+def api_versions_match_the_release(quorum: Quorum, case: str, expected: str) -> Generator[Said, None, None]:
     """Every controller offers exactly the versions that its release declares."""
     for name in quorum.controllers:
         answer = quorum.client(name).api_versions()
@@ -95,7 +95,7 @@ SETTINGS = {"BASE": BASE, "BOOTSTRAP_SERVERS": BOOTSTRAP_SERVERS, "AUTO_JOIN": A
 
 @probe("KIP595-CONF-01", rig=QUORUM, cases=["defaults"])
 def settings_have_their_defaults(quorum: Quorum, expected: str) -> Generator[Said, None, None]:
-    """A broker shows the quorum's settings, read-only, at the defaults of its release."""
+    """A broker shows the quorum's settings as read-only, with the defaults of its release."""
     for name in quorum.bench.brokers:
         answer = quorum.bench.node(name).describe_configs(ResourceType.BROKER, str(quorum.bench.id_of(name)))
         yield premise(answer.error is Error.NONE, "a description of the broker")
@@ -109,7 +109,7 @@ def settings_have_their_defaults(quorum: Quorum, expected: str) -> Generator[Sai
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["apis"])
 def cluster_id_is_the_formatted_one(quorum: Quorum) -> Generator[Said, None, None]:
-    """Every node's disk holds the id that Metadata and DescribeCluster show."""
+    """Every node has on disk the cluster id that Metadata and DescribeCluster return."""
     for name in quorum.bench.members:
         file = quorum.bench.read_file(name, "meta.properties")
         on_disk = [line for line in file.text.splitlines() if line.startswith("cluster.id=")]
@@ -120,8 +120,8 @@ def cluster_id_is_the_formatted_one(quorum: Quorum) -> Generator[Said, None, Non
 
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["raft"], member=integers(0, 2))
-def raft_knows_the_formatted_id(quorum: Quorum, member: int) -> Generator[Said, None, None]:
-    """A raft request with the id that Metadata shows is not refused for it."""
+def raft_accepts_the_formatted_cluster_id(quorum: Quorum, member: int) -> Generator[Said, None, None]:
+    """A raft request with the cluster id that Metadata returns is not refused for it."""
     shown = quorum.bench.node(quorum.bench.brokers[0]).metadata([]).cluster_id
     name = quorum.any(member)
     answer = quorum.client(name).vote(quorum.peer_of(name), 1, last_offset=FAR, last_offset_epoch=0, cluster_id=shown)
@@ -132,7 +132,7 @@ STATE = {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "cu
 
 
 @probe("KIP595-QS-01", rig=QUORUM, cases=["controller", "broker"])
-def quorum_state_has_its_form(quorum: Quorum, case: str) -> Generator[Said, None, None]:
+def quorum_state_has_the_documented_form(quorum: Quorum, case: str) -> Generator[Said, None, None]:
     """Controllers and brokers keep one line of JSON with the fields of version 0; a broker never votes."""
     voters = sorted(quorum.bench.id_of(name) for name in quorum.controllers)
     for name in quorum.controllers if case == "controller" else quorum.bench.brokers:
