@@ -12,6 +12,7 @@ from fixtures.faults.base.scene import Snapshot
 from fixtures.faults.kinds.cuts import Cut, Link, LinkFault
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
+from history.effects import Effects
 from history.events import Phase
 
 BROKERS = ["broker-1", "broker-2", "broker-3"]
@@ -99,6 +100,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
     heals: bool = True
     possible: bool = True
     roles: ClassVar[tuple[str, ...]] = ("leader", "follower", "active controller", "all brokers")
+    effects = Effects()
     witness_within: ClassVar[float] = 0.05
     heal_within: ClassVar[float] = 0.05
 
@@ -155,9 +157,20 @@ class FakeLog:
 
     def __init__(self) -> None:
         self.phases: list[tuple[str, Phase]] = []
+        self.effects: list[Effects | None] = []
 
-    def fault(self, fault: str, phase: Phase, *, role: str, node: str, detail: dict[str, Any] | None = None) -> None:
+    def fault(
+        self,
+        fault: str,
+        phase: Phase,
+        *,
+        role: str,
+        node: str,
+        detail: dict[str, Any] | None = None,
+        effects: Effects | None = None,
+    ) -> None:
         self.phases.append((node, phase))
+        self.effects.append(effects)
 
 
 def injector_of(scene: FakeScene, log: FakeLog | None = None) -> Injector:

@@ -147,7 +147,9 @@ class MiniInjector:
 
 
 def record(log: Tape, effect: Effect, phase: Phase, detail: Measured) -> None:
-    log.fault(effect.fault.name, phase, role=effect.fault.role, node=",".join(effect.names), detail=detail)
+    fault, node = effect.fault, ",".join(effect.names)
+    effects = fault.effects if phase == "inject" else None
+    log.fault(fault.name, phase, role=fault.role, node=node, detail=detail, effects=effects)
 
 
 class MiniFaults(Faults):
