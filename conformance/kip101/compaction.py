@@ -18,6 +18,7 @@ from fixtures.wire import Error
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.log import EpochEnd, FetchedPartition
 from fixtures.wire.records import NewBatch, NewRecord
+from history.since import since
 
 CLEANED_WITHIN = 60.0
 LAG = "min.compaction.lag.ms"
@@ -107,7 +108,9 @@ def compaction_keeps_stamps_and_lookups(partition: Partition, back: int, newest:
     bench = partition.bench
     if newest:  # an epoch without any record besides
         partition.move_leader()
-    version = spoken(bench, "OffsetForLeaderEpoch", back, low=2)
+    version = spoken(
+        bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
+    )
     before, written = vector(partition, version), reads(partition)
     yield premise(not any(map(is_cleaned, written.values())), "nothing is cleaned before the lag is taken away")
     clean(partition)

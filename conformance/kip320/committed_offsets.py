@@ -14,10 +14,14 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
+from history.since import since
 
-COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, TXN_COMMITS_EPOCH_FROM = 6, 5, 2
-GROUPED_FROM, BY_ID_FROM = 8, 10
-TXN_DIALECT = 4
+COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
+FETCHES_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
+TXN_COMMITS_EPOCH_FROM = since("TxnOffsetCommitRequest", "CommittedLeaderEpoch")
+GROUPED_FROM = since("OffsetFetchRequest", "Groups")
+BY_ID_FROM = since("OffsetFetchRequest", "TopicId")
+TXN_DIALECT = since("TxnOffsetCommit", "transaction V2") - 1
 """The last version of TxnOffsetCommit in which a client adds the group to its transaction itself (KIP-890)."""
 
 

@@ -25,14 +25,15 @@ from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset
 from fixtures.wire.records import Record
+from history.since import since
 
 GROUPS = 7
 """Committed offsets of one example."""
-ASKS_FOR_STABLE_FROM = 7
+ASKS_FOR_STABLE_FROM = since("OffsetFetchRequest", "RequireStable")
 """The version of OffsetFetch that may ask for stable offsets only (KIP-447)."""
 STORED = struct.Struct(">hqi")
 """How an OffsetCommitValue of version 3 or higher begins: version, offset, leader epoch."""
-STORED_EPOCH_FROM = 3
+STORED_EPOCH_FROM = since("OffsetCommitValue", "leaderEpoch")
 KEY_VERSION = 1
 
 

@@ -16,8 +16,9 @@ from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, FetchedPartition
+from history.since import since
 
-DIVERGES_FROM = 12
+DIVERGES_FROM = since("FetchRequest", "LastFetchedEpoch")
 """The first version of Fetch with LastFetchedEpoch and DivergingEpoch."""
 TRIMMED = trimmed_to(4, 6, 7)
 

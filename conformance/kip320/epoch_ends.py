@@ -15,9 +15,11 @@ from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import DEBUGGER, LATEST, EpochEnd
+from history.since import since
 
 API = "OffsetForLeaderEpoch"
-ANSWERS_EPOCH_FROM, FENCED_FROM = 1, 2
+ANSWERS_EPOCH_FROM = since("OffsetForLeaderEpochResponse", "LeaderEpoch")
+ENDS_FENCED_FROM = since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
 
 
 def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
@@ -27,7 +29,7 @@ def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=integers(1, 4), back=BACK)
 def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
     """The current epoch ends at the log end: where the previous one ended before the first write, and further after."""
-    version = spoken(partition.bench, API, back, low=FENCED_FROM)
+    version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
     before = partition.epoch()
     state = partition.move_leader()
     node = partition.bench.node(state.leader)
@@ -46,7 +48,7 @@ def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int)
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=integers(1, 4), back=BACK)
 def watermark_does_not_bound_the_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
     """The current epoch ends at the log end also while the high watermark is below it, whoever asks."""
-    version = spoken(partition.bench, API, back, low=FENCED_FROM)
+    version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.offset_for_leader_epoch(
             partition.name, 0, behind.epoch, current_leader_epoch=behind.epoch, version=version
@@ -72,7 +74,7 @@ def older_epoch_ends_where_next_starts(
         0,
         epoch,
         current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(partition.bench, API, back, low=FENCED_FROM),
+        version=spoken(partition.bench, API, back, low=ENDS_FENCED_FROM),
     )
     yield unmoved(partition, state)
     yield held_if(ends(answer, epoch, log.end_of(epoch)), answer)
@@ -89,7 +91,7 @@ def unknown_epoch_has_no_end(
         0,
         -1 if case == "sentinel" else state.leader_epoch + ahead,
         current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(partition.bench, API, back, low=FENCED_FROM),
+        version=spoken(partition.bench, API, back, low=ENDS_FENCED_FROM),
     )
     yield unmoved(partition, state)
     yield held_if(ends(answer, -1, -1), answer)
@@ -112,7 +114,7 @@ def current_epoch_fences_the_lookup(
     log = replica_log(partition, node)
     asked = log.ended()[which]
     own = state.leader_epoch
-    low, high = (0, FENCED_FROM - 1) if case == "unversioned" else (FENCED_FROM, None)
+    low, high = (0, ENDS_FENCED_FROM - 1) if case == "unversioned" else (ENDS_FENCED_FROM, None)
     version = spoken(partition.bench, API, back, low=low, high=high)
     sent = {"older": [own - epochs_back, -2], "newer": [own + ahead], "equal": [own]}.get(case, [-1])
     answers = [

@@ -14,11 +14,12 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import CONSUMER, FetchedPartition, LeaderAndEpoch
+from history.since import since
 
-FENCED_FROM = 9
-"""The first version of Fetch with a current leader epoch."""
-FOLLOWERS_SERVE_FROM = 11
-HINTS_FROM = 16
+FENCED_FROM = since("FetchRequest", "CurrentLeaderEpoch")
+FOLLOWERS_SERVE_FROM = since("FetchRequest", "RackId")
+"""The first version in which a follower serves a consumer (KIP-392)."""
+HINTS_FROM = since("FetchResponse", "NodeEndpoints")
 LARGEST_EPOCH = 2**31 - 1
 
 

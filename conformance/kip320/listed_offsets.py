@@ -27,10 +27,11 @@ from fixtures.wire.log import (
     ListedOffset,
 )
 from fixtures.wire.records import NewBatch, NewRecord
+from history.since import since
 
 API = "ListOffsets"
 EPOCH_FROM = FENCED_APIS_FROM["list-offsets"]
-MAX_TIMESTAMP_FROM = 7
+MAX_TIMESTAMP_FROM = since("ListOffsets", "MAX_TIMESTAMP")
 STEP_MS = 1000
 A_MINUTE_MS = 60_000
 """Timestamps are of the recent past: retention removes records of 1970."""

@@ -12,6 +12,7 @@ from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoDisks
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import EpochQuery
+from history.since import since
 
 
 @probe(
@@ -29,7 +30,9 @@ def offline_partition_is_told(
     """Of two partitions in one request that of the failed directory is answered KAFKA_STORAGE_ERROR, the other one as ever."""
     named = {"sound": disks.sound, "offline": disks.offline}
     chosen = {kind: of[which % len(of)].name for kind, of in named.items()}
-    version = spoken(disks.bench, "OffsetForLeaderEpoch", back, low=2)
+    version = spoken(
+        disks.bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
+    )
     queries = [EpochQuery(chosen[kind], 0, leader_epoch=epoch) for kind in order]
     answer = disks.node.offset_for_leader_epoch_many(queries, version=version)
     lost = disks.lost()

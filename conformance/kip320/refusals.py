@@ -16,9 +16,10 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.log import FETCH_BY_ID_FROM, EpochEnd, EpochQuery, FetchedPartition, ListedOffset
+from history.since import since
 
 APIS = {"fetch": "Fetch", "list-offsets": "ListOffsets", "offset-for-leader-epoch": "OffsetForLeaderEpoch"}
-FENCED_APIS_FROM = {"fetch": FENCED_FROM, "list-offsets": 4, "offset-for-leader-epoch": 2}
+FENCED_APIS_FROM = {case: since(f"{api}Request", "CurrentLeaderEpoch") for case, api in APIS.items()}
 
 AnyAnswer = FetchedPartition | ListedOffset | EpochEnd
 
@@ -162,7 +163,9 @@ def each_partition_is_judged_on_its_own(
     """Of the partitions in one request only the one that the broker leads is answered, the others are refused."""
     one, other = apart.one.settled(), apart.other.settled()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")
-    version = spoken(apart.bench, APIS["offset-for-leader-epoch"], back, low=2)
+    version = spoken(
+        apart.bench, APIS["offset-for-leader-epoch"], back, low=FENCED_APIS_FROM["offset-for-leader-epoch"]
+    )
     wanted = {"follower": ["followed"], "unknown": ["no topic", "no partition"], "mixed": order}[case]
     asked = [query(apart, kind, epoch) for kind in order if kind in wanted]
     answer = apart.bench.node(one.leader).offset_for_leader_epoch_many(asked, version=version)

@@ -10,7 +10,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig, Said, held_if, probe
 from conformance.core.topologies import CLUSTER
 from conformance.kip320.divergence import DIVERGES_FROM, TRIMMED, diverges, out_of_range
-from conformance.kip320.epoch_ends import FENCED_FROM, ends
+from conformance.kip320.epoch_ends import ENDS_FENCED_FROM, ends
 from conformance.kip320.fencing import asking, unmoved
 from conformance.rigs.log.histories import TrimmedPartitions, trimmed_to
 from conformance.rigs.log.lagging_watermark import watermark_behind
@@ -19,8 +19,9 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import DEBUGGER, EARLIEST, DeletedRecords, ListedOffset
 from fixtures.wire.records import NewBatch, NewRecord
+from history.since import since
 
-LISTS_EPOCH_FROM = 4
+LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 
 
 def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
@@ -72,7 +73,7 @@ def purged_epoch_ends_at_the_first_entry(
     one = trimmed.one(number)
     node, _, state = asking(one.partition, "consumer")
     epoch = one.purged[which % len(one.purged)]
-    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=FENCED_FROM)
+    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     answer = node.offset_for_leader_epoch(one.partition.name, 0, epoch, version=version)
     yield unmoved(one.partition, state)
     yield held_if(ends(answer, epoch, one.start), answer)
@@ -115,7 +116,7 @@ def full_trim_keeps_the_current_epoch(
     """Trimmed to the log end, the current epoch still ends there, and so does a purged one."""
     one = trimmed.one(0)
     node, _, state = asking(one.partition, "consumer")
-    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=FENCED_FROM)
+    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     sent = state.leader_epoch if with_epoch else -1
     epochs = (state.leader_epoch, one.purged[which])
     current, purged = (

@@ -11,9 +11,8 @@ from conformance.rigs.producers.combined_node import LEGACY, STAGE, Log, Produce
 from fixtures.wire import Error
 from fixtures.wire.calls import Answer
 from fixtures.wire.groups import OffsetFetchAnswer
+from history.since import since
 
-PRODUCER_FENCED_FROM = 2
-"""Below, the three requests say INVALID_PRODUCER_EPOCH."""
 OFFSETS = "__consumer_offsets"
 REQUESTS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 CASES = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn", "tv2": "EndTxn"}
@@ -65,8 +64,9 @@ def old_epoch_is_refused_by_the_coordinator(
     request = CASES.get(case, any_request)
     answer = sent(zombie, request, log, committed, spoken(case, request, version))
     after = owner.described()
-    told = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
-    yield held_if(error_of(answer) is told and unchanged(before, after), before, answer, after)
+    fenced = answer.version >= since(request, "PRODUCER_FENCED")
+    error = Error.PRODUCER_FENCED if fenced else Error.INVALID_PRODUCER_EPOCH
+    yield held_if(error_of(answer) is error and unchanged(before, after), before, answer, after)
 
 
 @probe(

@@ -10,8 +10,9 @@ from conformance.core.checks import Said, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, accepted, error_of
 from fixtures.wire import Error
 from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
+from history.since import since
 
-TRANSACTION_VERSION_FROM = 2
+TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
 """WriteTxnMarkers carries the transaction version."""
 TV2 = 2
 

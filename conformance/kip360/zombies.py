@@ -12,8 +12,9 @@ from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, u
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType
 from fixtures.wire.transactions import InitProducerIdAnswer
+from history.since import since
 
-PRODUCER_FENCED_FROM = 4
+PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
 
 
 def fenced(answer: InitProducerIdAnswer) -> bool:

@@ -13,12 +13,13 @@ from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import VoteAnswer
+from history.since import since
 
 MEMBERS = integers(0, 2)
 OLDER = integers(0, 1)
 AHEAD = integers(1, 1000)
 ROLES: list[Role] = ["leader", "follower"]
-PRE_VOTE_FROM = 2
+PRE_VOTE_FROM = since("VoteRequest", "PreVote")
 
 
 def voted(

@@ -10,8 +10,9 @@ from conformance.judging.facts.log import CONSUMER, OFFSET_OUT_OF_RANGE, LogRead
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.responding_replica import OwnLog, OwnLogs
 from conformance.judging.log.story import PartitionStory
+from history.since import since
 
-SENDS_EPOCH_FROM = 12
+SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 """The Fetch version from which LastFetchedEpoch is on the wire."""
 
 

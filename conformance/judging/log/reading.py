@@ -29,8 +29,10 @@ from conformance.judging.facts.log import (
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import AT_REST, HEALED, QUORUM_STATE_LOST, RETURNS, Broken, Cluster
 from history.events import Answer, AnyEvent, Call, Fault, History, Premise
+from history.since import since
 
-COMMITS_EPOCH_FROM, SHOWS_EPOCH_FROM = 6, 5
+COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
+SHOWS_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
 """The versions of OffsetCommit and OffsetFetch from which the leader epoch is on the wire."""
 UNCLEAN_ELECTION = 1
 

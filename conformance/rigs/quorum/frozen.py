@@ -19,13 +19,14 @@ from fixtures.wire.cluster import METADATA_TOPIC, Listener
 from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA, VOTER_KEYS_FROM, RaftAnswer, VoteAnswer
 from fixtures.wire.records import Batch, NewBatch, batch, batches
+from history.since import since
 
 SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
 PEERS = FROZEN_VOTER.scripted
 OUTSIDER = 9
 """An id that is not in the voter set."""
 
-ENDPOINTS_FROM = 17
+ENDPOINTS_FROM = since("FetchRequest", "ReplicaDirectoryId")
 """The version of Fetch from which a raft answer names the leader's address (KIP-853)."""
 
 SOON = 10.0

@@ -17,6 +17,7 @@ from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import Listener, QuorumAnswer
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import RaftAnswer
+from history.since import since
 
 A = TypeVar("A")
 
@@ -158,7 +159,11 @@ class Quorum:
 
     def endpoints(self, id: int, version: int) -> tuple[Listener, ...]:
         """The leader endpoints that a request of this version carries for a voter."""
-        return (Listener(LISTENER, *self.address(id)),) if version >= 1 else ()
+        return (
+            (Listener(LISTENER, *self.address(id)),)
+            if version >= since("BeginQuorumEpochRequest", "LeaderEndpoints")
+            else ()
+        )
 
     def version(self, api: str, older: int = 0, at_least: int = 0) -> int:
         """The newest version of a raft API that the controllers declare, or some versions `older`."""

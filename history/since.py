@@ -1,0 +1,80 @@
+"""Since which version of a message a field is there: one table for all who send requests and all who read histories.
+
+`since("FetchRequest", "LastFetchedEpoch")` is 12: the first version of FetchRequest with that field.
+
+`FIELDS` goes by the schemas in Kafka's jars (`common/message/*.json`) and carries their names; a nested field is named without
+its parents. `SUPPORT` holds what a version changes without a field, by API; its source is the text beside `validVersions` in the
+schema of the request. A test compares both with the schemas.
+
+This is plain data about the protocol. It stands in the lowest layer because requests are made in `fixtures` and read again in
+`conformance/judging`, which may not import `fixtures`.
+"""
+
+from __future__ import annotations
+
+FIELDS: dict[str, dict[str, int]] = {
+    # The log.
+    "ProduceRequest": {"TopicId": 13},
+    "FetchRequest": {
+        "CurrentLeaderEpoch": 9,  # KIP-320
+        "RackId": 11,  # KIP-392: from here on followers serve consumers
+        "LastFetchedEpoch": 12,  # KIP-595
+        "TopicId": 13,  # KIP-516
+        "ReplicaState": 15,  # KIP-903
+        "ReplicaDirectoryId": 17,  # KIP-853
+    },
+    "FetchResponse": {"DivergingEpoch": 12, "NodeEndpoints": 16},
+    "ListOffsetsRequest": {"CurrentLeaderEpoch": 4},
+    "ListOffsetsResponse": {"LeaderEpoch": 4},
+    "OffsetForLeaderEpochRequest": {"CurrentLeaderEpoch": 2, "ReplicaId": 3},
+    "OffsetForLeaderEpochResponse": {"LeaderEpoch": 1},
+    # Topics and brokers.
+    "ApiVersionsRequest": {"ClientSoftwareName": 3},
+    "MetadataRequest": {"AllowAutoTopicCreation": 4, "TopicId": 10},
+    "DeleteTopicsRequest": {"Topics": 6},
+    "DescribeClusterRequest": {"EndpointType": 1, "IncludeFencedBrokers": 2},
+    "AlterPartitionRequest": {"NewIsrWithEpochs": 3},
+    # Coordinators and groups.
+    "FindCoordinatorRequest": {"CoordinatorKeys": 4},
+    "JoinGroupRequest": {"GroupInstanceId": 5},
+    "LeaveGroupRequest": {"Members": 3},
+    "OffsetCommitRequest": {"CommittedLeaderEpoch": 6, "GroupInstanceId": 7, "TopicId": 10},
+    "OffsetFetchRequest": {"RequireStable": 7, "Groups": 8, "MemberId": 9, "TopicId": 10},
+    "OffsetFetchResponse": {"CommittedLeaderEpoch": 5},
+    "OffsetCommitValue": {"leaderEpoch": 3},
+    # Producers and transactions.
+    "InitProducerIdRequest": {"ProducerEpoch": 3},  # KIP-360
+    "AddPartitionsToTxnRequest": {"Transactions": 4},  # KIP-890
+    "EndTxnResponse": {"ProducerEpoch": 5},  # KIP-890
+    "TxnOffsetCommitRequest": {"CommittedLeaderEpoch": 2, "MemberId": 3, "TopicId": 6},
+    "WriteTxnMarkersRequest": {"TransactionVersion": 2},  # KIP-1228
+    "ListTransactionsRequest": {"DurationFilter": 1, "TransactionalIdPattern": 2},
+    # The metadata quorum.
+    "VoteRequest": {"VoterId": 1, "PreVote": 2},
+    "VoteResponse": {"NodeEndpoints": 1},
+    "BeginQuorumEpochRequest": {"VoterId": 1, "LeaderEndpoints": 1},
+    "EndQuorumEpochRequest": {"PreferredCandidates": 1, "LeaderEndpoints": 1},
+    "DescribeQuorumResponse": {"LastFetchTimestamp": 1, "Nodes": 2},
+}
+"""By message, the first version that has a field."""
+
+SUPPORT: dict[str, dict[str, int]] = {
+    "ListOffsets": {"MAX_TIMESTAMP": 7},  # KIP-734
+    "JoinGroup": {"MEMBER_ID_REQUIRED": 4},  # KIP-394
+    "InitProducerId": {"PRODUCER_FENCED": 4, "TRANSACTION_ABORTABLE": 5},
+    "AddPartitionsToTxn": {"PRODUCER_FENCED": 2, "TRANSACTION_ABORTABLE": 5},
+    "AddOffsetsToTxn": {"PRODUCER_FENCED": 2, "TRANSACTION_ABORTABLE": 4},
+    "EndTxn": {"PRODUCER_FENCED": 2, "TRANSACTION_ABORTABLE": 4, "transaction V2": 5},
+    # From these on a write, or a commit of offsets, itself adds what it touches to the transaction.
+    "Produce": {"TRANSACTION_ABORTABLE": 11, "transaction V2": 12},
+    "TxnOffsetCommit": {"TRANSACTION_ABORTABLE": 4, "transaction V2": 5},
+}
+"""By API, the first version that knows an error code, a sentinel or a protocol (KIP-890: "transaction V2")."""
+
+
+_FIRST = FIELDS | SUPPORT
+
+
+def since(message: str, what: str) -> int:
+    """The first version of a message with this field, or of an API that supports it. Raises KeyError without an entry."""
+    return _FIRST[message][what]

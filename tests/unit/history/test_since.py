@@ -1,0 +1,87 @@
+"""The table of first versions against the schemas of whatever release is at hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from history.since import FIELDS, SUPPORT, since
+from tests.support.release_jars import jars_at_hand
+
+JARS = [jar for artifact in ("kafka-clients", "kafka-group-coordinator") for jar in jars_at_hand(artifact)]
+ANNOUNCED = ("PRODUCER_FENCED", "TRANSACTION_ABORTABLE")
+COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+
+
+def schemas() -> Iterator[tuple[Path, str, str]]:
+    """Each schema of each jar: the jar, the message and the text."""
+    for jar in JARS:
+        with ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if name.startswith("common/message/") and name.endswith(".json"):
+                    yield jar, Path(name).stem, archive.read(name).decode()
+
+
+TEXTS = list(schemas())
+
+
+def fields(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for field in [*schema.get("fields", ()), *schema.get("commonStructs", ())]:
+        yield field["name"], field["versions"]
+        yield from fields(field)
+
+
+def first_versions(text: str, field: str) -> set[int]:
+    """The lowest version of each field of that name."""
+    named = [versions for name, versions in fields(json.loads(COMMENT.sub("", text))) if name == field]
+    return {int(re.split(r"[+-]", versions)[0]) for versions in named}
+
+
+def test_a_bound_is_found_by_message_and_field_or_by_api_and_what_it_supports() -> None:
+    assert since("FetchRequest", "LastFetchedEpoch") == 12
+    assert since("InitProducerId", "PRODUCER_FENCED") == 4
+    with pytest.raises(KeyError):
+        since("FetchRequest", "NoSuchField")
+
+
+def test_no_name_is_in_both_tables() -> None:
+    assert not set(FIELDS) & set(SUPPORT)
+
+
+@pytest.mark.parametrize(("message", "field"), [(message, field) for message in FIELDS for field in FIELDS[message]])
+def test_each_field_is_in_the_schemas_since_that_version(message: str, field: str) -> None:
+    """Releases before the field are passed over; where a field moved, its first place counts."""
+    found = {min(first) for _, name, text in TEXTS if name == message and (first := first_versions(text, field))}
+    if any(name == message for _, name, _ in TEXTS):
+        assert found == {since(message, field)}
+
+
+@pytest.mark.parametrize(
+    ("api", "error"), [(api, code) for api in SUPPORT for code in SUPPORT[api] if code in ANNOUNCED]
+)
+def test_each_error_code_is_announced_for_that_version(api: str, error: str) -> None:
+    announced = re.compile(rf"Version (\d+) adds (?:the )?support for new error code {error}")
+    found = {int(said) for _, name, text in TEXTS if name == f"{api}Request" for said in announced.findall(text)}
+    assert found <= {since(api, error)}
+    assert found or not JARS
+
+
+@pytest.mark.parametrize(
+    ("api", "what", "words"),
+    [
+        ("Produce", "transaction V2", r"Version (\d+) is the same as version \d+ \(KIP-890\)"),
+        ("TxnOffsetCommit", "transaction V2", r"Version (\d+) is the same as version \d+ \(KIP-890\)"),
+        ("EndTxn", "transaction V2", r"Version (\d+) enables bumping epoch on every transaction"),
+        ("ListOffsets", "MAX_TIMESTAMP", r"Version (\d+) enables listing offsets by max timestamp"),
+        ("JoinGroup", "MEMBER_ID_REQUIRED", r"Starting from version (\d+), the client needs to issue a second request"),
+    ],
+)
+def test_what_else_a_version_supports_is_announced_for_it(api: str, what: str, words: str) -> None:
+    found = {int(said) for _, name, text in TEXTS if name == f"{api}Request" for said in re.findall(words, text)}
+    assert found == ({since(api, what)} if JARS else set())
