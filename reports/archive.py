@@ -27,10 +27,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from conformance.catalogue import Catalogue
+from conformance.judging.intake import Intake
 from reports import archived, normalise
 from reports.errors import ReportError
 from reports.files import Folder
-from reports.intake import Intake
 from reports.matrix import Matrix
 from reports.normalise import LINES, PARTITIONS
 

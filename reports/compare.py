@@ -7,7 +7,7 @@ from typing import Literal
 
 from conformance.judging.verdicts import Verdict
 from reports.insights import Change, ChangeKind
-from reports.matrix import Cell
+from reports.matrix import ReportedCell
 
 BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 """Verdicts by which a row breaks, the worst first."""
@@ -16,7 +16,7 @@ MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 NONE: Literal[""] = ""
 
 
-def verdicts(cells: Iterable[Cell], label: str) -> dict[str, Verdict]:
+def verdicts(cells: Iterable[ReportedCell], label: str) -> dict[str, Verdict]:
     """The verdicts of one column, by row."""
     return {cell.requirement: cell.verdict for cell in cells if cell.kafka_version == label}
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from conformance.catalogue import Requirement
 from conformance.judging.verdicts import FLOORS, CaseTally
 from reports.insights import Insights
-from reports.matrix import Cell, ColumnReport, Matrix, RowFacts
+from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
 from reports.pages.words import in_words
 from reports.shown import GLYPHS, MEANINGS, TICKETS, cell_reason
 from reports.spans import spans
@@ -33,13 +33,13 @@ class Explained(NamedTuple):
     run: Path | None
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ReportedCell]:
         """Of the row, in the order of the columns."""
         found = {cell.kafka_version: cell for cell in self.matrix.cells if cell.requirement == self.requirement}
         return [found[label] for label in self.matrix.kafka_versions]
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> ReportedCell:
         return next(cell for cell in self.cells if cell.kafka_version == self.label)
 
     @property

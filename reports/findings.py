@@ -8,7 +8,7 @@ import msgspec
 
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import Verdict
-from reports.matrix import Cell, Matrix, RowFacts
+from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.shown import ALARMING, alarming, cell_why
 from reports.spans import spans
 
@@ -19,7 +19,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     row: RowFacts
     where: str
-    cells: list[Cell]
+    cells: list[ReportedCell]
 
     @property
     def why(self) -> str:
@@ -39,7 +39,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Finding]:
     """The worst verdicts first, then in the order of the catalogue."""
     places = {row.requirement: place for place, row in enumerate(matrix.requirements)}
-    groups: dict[tuple[Verdict, str], list[Cell]] = {}
+    groups: dict[tuple[Verdict, str], list[ReportedCell]] = {}
     for cell in alarming(matrix, verdicts):
         groups.setdefault((cell.verdict, cell.requirement), []).append(cell)
     ordered = sorted(groups.items(), key=lambda group: (verdicts.index(group[0][0]), places[group[0][1]]))

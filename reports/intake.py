@@ -1,180 +1,25 @@
-"""Which shards count, what their columns are, and what is known to be missing. Plain Python, one summary per shard."""
+"""Shards that a merge refuses to go on with: none that counts, or two images under one label."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-import msgspec
-
-from conformance.catalogue import Catalogue, Facts
-from conformance.catalogue.applicability import numbers
-from conformance.catalogue.former_hashes import unchanged
-from history.shards import SCHEMA, Header
+from conformance.catalogue import Catalogue
+from conformance.judging import intake
+from conformance.judging.intake import ColumnFacts, Intake, Quarantine, ShardSummary
 from reports.errors import ReportError
-
-NAME_LENGTH = 200
-"""Characters that the name of a column or of a run may have."""
-
-
-class ShardSummary(msgspec.Struct, kw_only=True):
-    """What `reports.validate.summarise` found under one shard id ('' for lines that tell none).
-
-    `kinds` counts its whole lines by their types, `counted` is what its footer says of that.
-    """
-
-    shard: str
-    lines: int
-    bad: int
-    numbers: int
-    first: int | None = None
-    last: int | None = None
-    footer: int | None = None
-    headers: int = 1
-    header: str | None = None
-    foreign: int | None = None
-    label: str | None = None
-    kinds: dict[str, int] = {}
-    counted: dict[str, int | None] | None = None
-
-    @property
-    def missing(self) -> str:
-        """What this shard lacks, or an empty text when every line up to its footer is there."""
-        if self.footer is None:
-            return "has no footer: its worker was cut short"
-        gaps = self.footer + 1 - self.numbers
-        if self.last != self.footer or gaps < 0:
-            return "goes on after its footer"
-        return f"lacks {gaps} of its lines" if gaps else self._miscounted
-
-    @property
-    def _miscounted(self) -> str:
-        told = [
-            f"{said} lines of type {kind} where {self.kinds.get(kind, 0)} are"
-            for kind, said in sorted((self.counted or {}).items())
-            if said != self.kinds.get(kind, 0)
-        ]
-        return f"has a footer that counts {', '.join(told)}" if told else ""
-
-
-class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A shard that does not count; `kafka_version` is its column's label where one could be read."""
-
-    shard: str
-    kafka_version: str
-    reason: str
-
-
-class Quarantine(msgspec.Struct, kw_only=True):
-    """`unreadable` counts distinct lines that are torn or no line of a shard."""
-
-    unreadable: int = 0
-    empty_files: bool = False
-    shards: list[Quarantined] = []
-
-
-class ColumnFacts(msgspec.Struct, kw_only=True):
-    """A column as all of its shards declare it; `incomplete` says what is known to be missing."""
-
-    kafka_version: str
-    version: str
-    image: str
-    image_id: str
-    ranges: dict[str, int] = {}
-    differing: dict[str, list[int]] = {}
-    checks: dict[str, set[str]] = {}
-    changed: set[str] = set()
-    headers: list[Header] = []
-    incomplete: list[str] = []
-
-    @property
-    def label(self) -> str:
-        return self.headers[0].column.label
-
-    @property
-    def run(self) -> str:
-        """The first run of the column; its only one where columns were taken in by run."""
-        return self.headers[0].run
-
-    @property
-    def facts(self) -> Facts:
-        return Facts(version=self.version, ranges=self.ranges)
-
-
-class Intake(msgspec.Struct, kw_only=True):
-    """`shards` maps each shard that counts to its column's label; `outdated` holds (shard, row) of changed rows."""
-
-    columns: list[ColumnFacts]
-    shards: dict[str, str]
-    outdated: list[tuple[str, str]]
-    quarantine: Quarantine
 
 
 def take_in(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
-    """With `by_run`, what each run saw of a column is a column of its own, called after both.
-
-    Raises ReportError if one label stands for two images, or if no shard counts.
-    """
-    known = sorted(summaries, key=lambda summary: summary.shard)
-    headers = {s.shard: header for s in known if (header := _header(s)) is not None and not _refusal(s, header)}
-    quarantine = Quarantine(
-        unreadable=sum(s.bad for s in known),
-        empty_files=empty_files,
-        shards=[_quarantined(s) for s in known if s.shard and s.shard not in headers],
-    )
-    if not headers:
-        raise ReportError(_nothing_left(quarantine))
-    named = {shard: _name(header, by_run) for shard, header in headers.items()}
-    marks = _marks(known, named, quarantine)
-    columns = [_column(name, group, catalogue, marks) for name, group in _by_name(headers, named).items()]
-    return Intake(
-        columns=sorted(columns, key=lambda column: (numbers(column.version), column.kafka_version)),
-        shards=named,
-        outdated=[(shard, row) for shard, header in headers.items() for row in _changed_rows(header, catalogue)],
-        quarantine=quarantine,
-    )
-
-
-def _name(header: Header, by_run: bool) -> str:
-    return f"{header.column.label} in run {header.run}" if by_run else header.column.label
-
-
-def _header(summary: ShardSummary) -> Header | None:
-    if summary.header is None:
-        return None
-    try:
-        return msgspec.json.decode(summary.header, type=Header)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def _refusal(summary: ShardSummary, header: Header | None) -> str:
-    """Why the shard does not count, or an empty text."""
-    if summary.foreign is not None:
-        return f"it is of schema {summary.foreign}, this kit reads {SCHEMA}: merge it with the kit that wrote it"
-    if header is None:
-        return "it has no readable header, so nobody knows what it judged"
-    if summary.lines > summary.numbers or summary.headers > 1:
-        return "different lines carry one number: two workers wrote under one shard id, or the file was edited"
-    return _unnamed(header)
-
-
-def _unnamed(header: Header) -> str:
-    """Names that no column or run can go by: they become names of folders, and rows are looked up by the version."""
-    for what, name in (("column", header.column.label), ("run", header.run)):
-        if not 0 < len(name) <= NAME_LENGTH:
-            return f"its header names a {what} in {len(name)} characters; there must be 1 to {NAME_LENGTH}"
-    if not numbers(header.column.version):
-        return f"its header gives {header.column.version!r} as the version of its column; one begins with a number"
-    return ""
-
-
-def _quarantined(summary: ShardSummary) -> Quarantined:
-    header = _header(summary)
-    label = header.column.label if header else summary.label or ""
-    return Quarantined(shard=summary.shard, kafka_version=label, reason=_refusal(summary, header))
+    """As `conformance.judging.intake.take_in`. Raises ReportError if no shard counts, or one label stands for two images."""
+    found = intake.take_in(summaries, catalogue, empty_files, by_run)
+    if not found.shards:
+        raise ReportError(_nothing_left(found.quarantine))
+    for column in found.columns:
+        _refuse_two_images(column)
+    return found
 
 
 def _nothing_left(quarantine: Quarantine) -> str:
@@ -189,72 +34,12 @@ def _nothing_left(quarantine: Quarantine) -> str:
     )
 
 
-def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
-    """What is missing, by a column's name or by its label; under '' what may be missing from any column."""
-    marks: dict[str, list[str]] = defaultdict(list)
-    for summary in known:
-        if summary.shard in named and summary.missing:
-            marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing}")
-        if not summary.shard and summary.bad:
-            marks[""].append(f"{summary.bad} unreadable lines tell no shard")
-    for entry in quarantine.shards:
-        marks[entry.kafka_version].append(f"shard {entry.shard} is quarantined: {entry.reason}")
-    if quarantine.empty_files:
-        marks[""].append("a shard file is empty")
-    return marks
-
-
-def _by_name(headers: dict[str, Header], named: dict[str, str]) -> dict[str, list[Header]]:
-    groups: dict[str, list[Header]] = defaultdict(list)
-    for shard, header in headers.items():
-        groups[named[shard]].append(header)
-    return groups
-
-
-def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dict[str, list[str]]) -> ColumnFacts:
-    first = headers[0].column
-    _refuse_two_images(first.label, headers)
-    levels: dict[str, set[int]] = defaultdict(set)
-    checks: dict[str, set[str]] = defaultdict(set)
-    for header in headers:
-        for name, level in header.column.ranges.items():
-            levels[name].add(level)
-        for row, names in header.checks.items():
-            checks[row].update(names)
-    told = [mark for key in dict.fromkeys((called, first.label, "")) for mark in marks.get(key, [])]
-    return ColumnFacts(
-        kafka_version=called,
-        version=first.version,
-        image=first.image,
-        image_id=first.image_id,
-        ranges={name: max(seen) for name, seen in sorted(levels.items())},
-        differing={name: sorted(seen) for name, seen in sorted(levels.items()) if len(seen) > 1},
-        checks=checks,
-        changed=_changed_everywhere(headers, catalogue),
-        headers=headers,
-        incomplete=told,
-    )
-
-
-def _refuse_two_images(label: str, headers: list[Header]) -> None:
-    images = sorted({(header.column.image_id, header.column.version) for header in headers})
+def _refuse_two_images(column: ColumnFacts) -> None:
+    images = sorted({(header.column.image_id, header.column.version) for header in column.headers})
     if len(images) > 1:
-        said = " and ".join(f"{image} (Kafka {version})" for image, version in images)
+        named = " and ".join(f"{image} (Kafka {version})" for image, version in images)
         raise ReportError(
-            f"Column {label!r} was run on two images: {said}. Two images never share a column: merge the shards of one "
-            f"only ({', '.join(header.shard for header in headers)}), or run the other under a label of its own "
-            "with --kafka-image."
+            f"Column {column.label!r} was run on two images: {named}. Two images never share a column: merge the shards "
+            f"of one only ({', '.join(header.shard for header in column.headers)}), or run the other under a label of its "
+            "own with --kafka-image."
         )
-
-
-def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
-    return sorted(row for row, hash in header.rows.items() if row in catalogue and not unchanged(catalogue[row], hash))
-
-
-def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
-    """Rows that some shard ran in an older form, and none in today's."""
-    changed = {row for header in headers for row in _changed_rows(header, catalogue)}
-    current = {
-        row for h in headers for row, hash in h.rows.items() if row in catalogue and unchanged(catalogue[row], hash)
-    }
-    return changed - current

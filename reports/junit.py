@@ -8,7 +8,7 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from conformance.judging.verdicts import Verdict
-from reports.matrix import Cell, ColumnReport, Matrix, RowFacts
+from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
 from reports.shown import cell_text
 
 Outcome = Literal["failure", "error", "skipped"]
@@ -55,7 +55,7 @@ def _suite(root: ElementTree.Element, matrix: Matrix, column: ColumnReport) -> N
         _case(suite, row, cells[row.requirement], name)
 
 
-def _case(suite: ElementTree.Element, row: RowFacts, cell: Cell, column: str) -> None:
+def _case(suite: ElementTree.Element, row: RowFacts, cell: ReportedCell, column: str) -> None:
     # A dot divides packages in a class name: `Kafka 4.3.1.KIP-320` is what most readers make a tree of.
     case = ElementTree.SubElement(
         suite, "testcase", classname=f"{column}.KIP-{row.kip}", name=f"{row.requirement}: {_clean(row.title)}"
@@ -68,7 +68,7 @@ def _case(suite: ElementTree.Element, row: RowFacts, cell: Cell, column: str) ->
             told.set("type", "known deviation" if cell.known else cell.verdict)
 
 
-def _counts(cells: list[Cell]) -> dict[str, str]:
+def _counts(cells: list[ReportedCell]) -> dict[str, str]:
     found = Counter(OUTCOMES.get(cell.verdict) for cell in cells)
     return {
         "tests": str(len(cells)),

@@ -10,7 +10,7 @@ from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
 from reports.differences import TURNS, Difference, Moved, Turn, between_matrices, pairs
 from reports.findings import Finding, findings
-from reports.matrix import Cell, Matrix
+from reports.matrix import Matrix, ReportedCell
 from reports.shown import ALARMING, GLYPHS, MEANINGS, TICKETS, Group, by_kip, problems
 from reports.spans import spans
 from reports.stored import Seen, seen
@@ -150,7 +150,7 @@ def _group(matrix: Matrix, group: Group) -> Iterator[str]:
         yield _line([row, *(GLYPHS[cells[label].verdict] for label in labels)])
 
 
-def _agree(cells: Sequence[Cell]) -> bool:
+def _agree(cells: Sequence[ReportedCell]) -> bool:
     return len({cell.verdict for cell in cells}) == 1
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from conformance.catalogue import Catalogue, Requirement
-from conformance.catalogue.applicability import Facts
 from conformance.catalogue.deviations import Deviation
-from conformance.judging.verdicts import CaseTally, CellEvidence, Judgement, Verdict, judge_cell
+from conformance.judging.intake import ColumnFacts, Intake, Quarantine
+from conformance.judging.pooling import judged
+from conformance.judging.verdicts import CaseTally, Cell, Verdict
 from history.shards import FaultCount
-from reports.intake import ColumnFacts, Intake, Quarantine
 
 SCHEMA = 1
 
@@ -65,16 +65,9 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str = ""
 
 
-class Cell(msgspec.Struct, kw_only=True):
-    """One row on one column. `known` are the known deviations it shows."""
+class ReportedCell(Cell, frozen=True, kw_only=True):
+    """A cell with what a report shows beside its verdict. `known` are the known deviations it shows."""
 
-    requirement: str
-    kafka_version: str
-    verdict: Verdict
-    reason: str
-    observations: int
-    violations: int
-    cases: dict[str, CaseTally]
     faults: dict[str, FaultCount]
     evidence: list[str]
     checks: Checks
@@ -127,7 +120,7 @@ class Stale(msgspec.Struct, frozen=True, kw_only=True):
 class Matrix(msgspec.Struct, kw_only=True):
     schema: int
     kafka_versions: list[str]
-    cells: list[Cell]
+    cells: list[ReportedCell]
     columns: list[ColumnReport]
     requirements: list[RowFacts]
     quarantine: Quarantine
@@ -169,63 +162,30 @@ class _Evidence:
         self.faults = _grouped(pooled.faults)
 
 
-def _grouped(table: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+def _grouped(table: Iterable[Row]) -> defaultdict[tuple[str, str], list[Row]]:
+    groups: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in table:
         groups[row["kafka_version"], row["requirement"]].append(row)
     return groups
 
 
-def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations: Sequence[Deviation]) -> Cell:
+def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations: Sequence[Deviation]) -> ReportedCell:
     key = (column.kafka_version, row.id)
-    tallies = _tallies(row, column.facts, evidence.cases.get(key, []))
-    checks = _checks(row, column, evidence.checks.get(key, []))
-    judgement = _judge(row, column, tallies, checks)
-    replays = evidence.replays.get(key, [])
-    return Cell(
-        requirement=row.id,
-        kafka_version=column.kafka_version,
-        verdict=judgement.verdict,
-        reason=judgement.reason,
-        observations=sum(tally.observations for tally in tallies.values()),
-        violations=sum(tally.violated for tally in tallies.values()),
-        cases=tallies,
-        faults=_faults(evidence.faults.get(key, [])),
-        evidence=[found["path"] for found in _ordered(evidence.paths.get(key, []))],
+    cases = {
+        str(counts["case"]): msgspec.convert(_picked(counts, CaseTally), CaseTally) for counts in evidence.cases[key]
+    }
+    checks = _checks(row, column, evidence.checks[key])
+    replays = evidence.replays[key]
+    cell = judged(row, column, cases, ran=checks.ran, errors=checks.errors)
+    return ReportedCell(
+        **msgspec.structs.asdict(cell),
+        faults=_faults(evidence.faults[key]),
+        evidence=[found["path"] for found in _ordered(evidence.paths[key])],
         checks=checks,
         replays=Replays(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else Replays(),
-        shown=[
-            msgspec.convert(_picked(found, Violation), Violation)
-            for found in _ordered(evidence.violations.get(key, []))
-        ],
-        known=_known(row.id, column, judgement, tallies, deviations),
+        shown=[msgspec.convert(_picked(found, Violation), Violation) for found in _ordered(evidence.violations[key])],
+        known=_known(cell, column, deviations),
     )
-
-
-def _judge(row: Requirement, column: ColumnFacts, tallies: dict[str, CaseTally], checks: Checks) -> Judgement:
-    lost = "; ".join(column.incomplete)
-    return judge_cell(
-        row,
-        column.facts,
-        CellEvidence(
-            cases=tallies,
-            checks=checks.known,
-            ran=checks.ran,
-            errors=checks.errors,
-            changed=row.id in column.changed,
-            lost=f"lines are missing that may have said otherwise: {lost}" if lost else "",
-        ),
-    )
-
-
-def _tallies(row: Requirement, facts: Facts, found: Sequence[Row]) -> dict[str, CaseTally]:
-    """The row's applicable cases in the catalogue's order, also those that nothing was seen of; then any other."""
-    tallies = {case.id: CaseTally() for case in row.applicable_cases(facts)}
-    for counts in sorted(found, key=lambda counts: str(counts["case"])):
-        tally = msgspec.convert(_picked(counts, CaseTally), CaseTally)
-        tally.wavering = tally.wavering and row.kind == "probe"
-        tallies[counts["case"]] = tally
-    return tallies
 
 
 def _checks(row: Requirement, column: ColumnFacts, found: Sequence[Row]) -> Checks:
@@ -250,20 +210,16 @@ def _ordered(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: int(row["place"]))
 
 
-def _known(
-    row: str,
-    column: ColumnFacts,
-    judgement: Judgement,
-    tallies: dict[str, CaseTally],
-    deviations: Sequence[Deviation],
-) -> list[Deviation]:
-    if judgement.verdict not in ("violated", "flaky"):
+def _known(cell: Cell, column: ColumnFacts, deviations: Sequence[Deviation]) -> list[Deviation]:
+    if cell.verdict not in ("violated", "flaky"):
         return []
-    violated = [case for case, tally in tallies.items() if tally.violated]
-    return [entry for entry in deviations if entry.covers(row, column.version) and entry.explains(violated)]
+    violated = [case for case, tally in cell.cases.items() if tally.violated]
+    return [
+        entry for entry in deviations if entry.covers(cell.requirement, column.version) and entry.explains(violated)
+    ]
 
 
-def _stale(cell: Cell, intake: Intake, deviations: Sequence[Deviation]) -> list[Stale]:
+def _stale(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[Stale]:
     if cell.verdict != "satisfied":
         return []
     version = next(column.version for column in intake.columns if column.kafka_version == cell.kafka_version)
@@ -282,7 +238,7 @@ def _row_facts(row: Requirement, intake: Intake) -> RowFacts:
     )  # fmt: skip
 
 
-def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[Cell]) -> ColumnReport:
+def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[ReportedCell]) -> ColumnReport:
     headers = column.headers
     counts = Counter(cell.verdict for cell in cells if cell.kafka_version == column.kafka_version)
     return ColumnReport(

@@ -12,13 +12,14 @@ from pyspark.sql import functions as F
 
 from conformance.catalogue import Catalogue
 from conformance.catalogue.deviations import Deviation
+from conformance.judging.intake import Intake, ShardSummary
 from history.shards import FaultCount
 from reports import read, tally, validate
 from reports.archive import Filed
 from reports.archive import archive as add
 from reports.archived import trend
 from reports.insights import TABLES, Insights, TrendPoint, assemble
-from reports.intake import Intake, ShardSummary, take_in
+from reports.intake import take_in
 from reports.matrix import Matrix, Pooled, build
 from reports.once import Once, fitting, once
 from reports.tables.changes import changes, columns, runs
@@ -102,7 +103,7 @@ def _as_json(name: str, table: DataFrame) -> DataFrame:
 
 def _summaries(found: Once) -> list[ShardSummary]:
     summed = validate.summarise(found.counts, found.few, found.several)
-    return [msgspec.convert(row, ShardSummary) for row in _collected(summed)]
+    return [ShardSummary(**(row | {"header": validate.header_in(row["header"])})) for row in _collected(summed)]
 
 
 class _Tables:

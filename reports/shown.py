@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.matrix import Cell, Matrix
+from reports.matrix import Matrix, ReportedCell
 
 GLYPHS: dict[Verdict, str] = {
     "violated": "✗",
@@ -47,10 +47,10 @@ class Group(msgspec.Struct, kw_only=True):
     """The rows of one KIP, as cells by row and column label."""
 
     kip: int
-    rows: dict[str, dict[str, Cell]]
+    rows: dict[str, dict[str, ReportedCell]]
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ReportedCell]:
         return [cell for row in self.rows.values() for cell in row.values()]
 
 
@@ -65,19 +65,19 @@ def by_kip(matrix: Matrix) -> list[Group]:
     return list(groups.values())
 
 
-def counts(cells: Iterable[Cell], label: str) -> dict[Verdict, int]:
+def counts(cells: Iterable[ReportedCell], label: str) -> dict[Verdict, int]:
     """How many cells of a column have which verdict, in the order of `VERDICTS`, without zeros."""
     found = Counter(cell.verdict for cell in cells if cell.kafka_version == label)
     return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
 
-def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Cell]:
+def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[ReportedCell]:
     """Cells that ask for a look, the worst first, then in the order of the matrix."""
     rank = {verdict: place for place, verdict in enumerate(verdicts)}
     return sorted((cell for cell in matrix.cells if cell.verdict in rank), key=lambda cell: rank[cell.verdict])
 
 
-def cell_reason(cell: Cell) -> str:
+def cell_reason(cell: ReportedCell) -> str:
     """Why a cell has its verdict, and what came of replays."""
     parts = [cell.reason]
     if cell.replays.tries:
@@ -87,7 +87,7 @@ def cell_reason(cell: Cell) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def cell_why(cell: Cell) -> str:
+def cell_why(cell: ReportedCell) -> str:
     """One line about a cell: its reason and its first violation."""
     parts = [cell_reason(cell)]
     if cell.verdict == "violated" and cell.shown:
@@ -96,7 +96,7 @@ def cell_why(cell: Cell) -> str:
     return " ".join("; ".join(part for part in parts if part).split())
 
 
-def cell_text(cell: Cell) -> str:
+def cell_text(cell: ReportedCell) -> str:
     """One line about a cell: why it is so, and whether that is known."""
     return "; ".join(
         part for part in [cell_why(cell), *(f"known: {e.ticket or 'no ticket'}" for e in cell.known)] if part

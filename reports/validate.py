@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from history.shards import SCHEMA
+from history.shards import SCHEMA, Header
 from reports.schema import KINDS, is_whole
 
 # How a torn line begins if it still tells whose it was (`history.shards` writes type, shard and number first).
@@ -61,7 +62,7 @@ def count(lines: DataFrame) -> DataFrame:
 
 
 def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFrame:
-    """One row per shard id, as `reports.intake.ShardSummary`, from the `count` of all lines.
+    """One row per shard id, from the `count` of all lines: `conformance.judging.intake.ShardSummary`, its header as text.
 
     `few` are at least all lines that are no whole observations, `several` those of shards where different lines may carry one
     number.
@@ -83,6 +84,16 @@ def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFram
     }
     found = counts.join(told, "shard", "left").join(numbers, "shard", "left").withColumns(filled)
     return found.drop("mark", *(f"of {kind}" for kind in KINDS))
+
+
+def header_in(text: str | None) -> Header | None:
+    """The header that a line holds; None if it is missing a field that the line's type requires, or there is no line."""
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Header)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _whole(kind: str) -> Column:

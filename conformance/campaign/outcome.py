@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.campaign.plan import Leg
-from conformance.judging.pooling import Matrix, judge_shards
+from conformance.judging.pooling import judge_shards
+from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline
 from conformance.running.session import (
     EXIT_INTERRUPTED,
@@ -32,7 +33,7 @@ def code_of(out: Path, legs: Sequence[Leg], known: Baseline) -> int:
     return judged
 
 
-def judged_columns(folder: Path) -> Matrix:
+def judged_columns(folder: Path) -> list[Cell]:
     """All cells, judged a column at a time: the lines of all columns of many nights may not fit into memory.
 
     A file without a header counts for every column, of which nothing is satisfied then.
@@ -43,16 +44,16 @@ def judged_columns(folder: Path) -> Matrix:
         files[header.column.label if header is not None else ""].append(path)
     headless = files.pop("", [])
     columns = (judge_shards(map(read_shard, [*paths, *headless])) for paths in files.values())
-    return Matrix(cells=[cell for column in columns for cell in column.cells])
+    return [cell for column in columns for cell in column]
 
 
 def _troubled(leg: Leg, folder: Path) -> bool:
     """Was it killed, left it no column, or was its trouble another than that its own column has nothing satisfied?"""
     own = judge_shards(read_shards(folder, leg.run), run=leg.run)
-    if leg.code not in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) or not own.cells:
+    if leg.code not in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) or not own:
         return True
     return leg.code == EXIT_TROUBLE and not _explains_trouble(own)
 
 
-def _explains_trouble(own: Matrix) -> bool:
+def _explains_trouble(own: Sequence[Cell]) -> bool:
     return exit_code(EXIT_SATISFIED, own, Baseline()) == EXIT_TROUBLE

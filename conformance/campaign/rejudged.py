@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.catalogue import shipped
 from conformance.core.registry import checks_by_row
-from conformance.judging.pooling import Gathered
+from conformance.judging.pooling import GatheredShard
 from history.observations import Observation
 from history.shards import AnyShardLine, ExampleLine, Footer, Header, ObservationLine, encode_line
 
@@ -19,7 +19,7 @@ ByExample: TypeAlias = Mapping[str, Sequence[Observation]]
 Line = TypeVar("Line", bound=AnyShardLine)
 
 
-def rewritten(shard: Gathered, again: ByExample, *, whole: bool) -> bytes:
+def rewritten(shard: GatheredShard, again: ByExample, *, whole: bool) -> bytes:
     """The lines of a shard (which has a header) with today's rows, and with `again` in place of what was observed.
 
     An example that is not in `again` keeps what was said of it, and a row that it was about keeps the hash it had then, so
@@ -29,11 +29,11 @@ def rewritten(shard: Gathered, again: ByExample, *, whole: bool) -> bytes:
 
 
 class _Rewriting:
-    def __init__(self, shard: Gathered, again: ByExample, whole: bool) -> None:
+    def __init__(self, shard: GatheredShard, again: ByExample, whole: bool) -> None:
         assert shard.header is not None
         self.header = shard.header
         self.again = again
-        self.whole = whole and shard.trusted and not shard.missing
+        self.whole = whole and not shard.summary.refusal and not shard.summary.missing
         self.lines = sorted(shard.lines, key=lambda line: line.n)
         observed = [line for line in self.lines if isinstance(line, ObservationLine)]
         self.told: set[str] = set()

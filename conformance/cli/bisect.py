@@ -91,9 +91,11 @@ class Bisect:
 
     def _seen(self) -> dict[str, Seen]:
         shards = list(read_shards(self.out / "shards"))
-        cells = [cell for cell in judge_shards(shards).cells if cell.requirement == self.row]
+        cells = [cell for cell in judge_shards(shards) if cell.requirement == self.row]
         without = {version: _without(self.out, leg) for version, leg in self.ran.items()}
-        own = {c.label: _observed(c.verdict, c.reason, _lines(self.row, c.label, shards)) for c in cells}
+        own = {
+            c.kafka_version: _observed(c.verdict, c.reason, _lines(self.row, c.kafka_version, shards)) for c in cells
+        }
         return {version: one for version, one in (without | own).items() if version in self.versions}
 
 

@@ -32,7 +32,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import applicable, evaluate
 from conformance.core.machines import all_machines
-from conformance.judging.pooling import Gathered, gather
+from conformance.judging.pooling import GatheredShard, gather
 from fixtures.tape import StoredTape
 from history.events import History
 from history.observations import Observation
@@ -133,7 +133,7 @@ def _not_there(folder: Path, spark: str | None) -> str:
 def _here(out: Path, into: Path | None) -> Iterator[str]:
     pieces = list(read_shards(out / "shards"))
     whole = not any("" in piece.torn_of for piece in pieces)
-    workers: dict[tuple[str, str], dict[str, Gathered]] = defaultdict(dict)
+    workers: dict[tuple[str, str], dict[str, GatheredShard]] = defaultdict(dict)
     for shard in gather(pieces):
         if shard.header is None:
             yield f"{shard.id}: no header, so its column is unknown"
@@ -148,7 +148,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
                     file.write(rewritten(shard, again[id], whole=whole))
 
 
-def _compare(out: Path, histories: Path, shards: Mapping[str, Gathered], again: Again) -> Iterator[str]:
+def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
     """What has changed in one worker's examples, which are of the columns of its `shards`.
 
     What they say now is put into `again`, for the shards that it has.

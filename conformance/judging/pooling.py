@@ -1,197 +1,194 @@
-"""Shards to a matrix on one machine. Spark pools the same evidence for many; `judge_cell` decides in both."""
+"""The observations of all shards pooled into cells, in this process. Spark pools the same for many; `judged` decides in both."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 import msgspec
 
-from conformance.catalogue import Facts, Requirement, shipped
-from conformance.catalogue.former_hashes import unchanged
-from conformance.judging.verdicts import VERDICTS, CaseTally, CellEvidence, Verdict, judge_cell
-from history.shards import AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
+from conformance.catalogue import Requirement, shipped
+from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
+from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, judge_cell
+from history.shards import SCHEMA, AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    requirement: str
-    label: str
-    verdict: Verdict
-    reason: str
-    observations: int
-
-
-class Matrix(msgspec.Struct, kw_only=True):
-    cells: list[Cell]
-
-    def lines(self) -> list[str]:
-        """A summary for a terminal: counts per column, then each cell that wants a look."""
-        lines = []
-        for label in sorted({cell.label for cell in self.cells}):
-            of_label = [cell for cell in self.cells if cell.label == label]
-            counts = {verdict: sum(cell.verdict == verdict for cell in of_label) for verdict in VERDICTS}
-            lines.append(f"{label}: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n))
-            lines += [
-                f"  {cell.verdict:12} {cell.requirement}: {cell.reason}"
-                for cell in of_label
-                if cell.verdict in ("violated", "flaky", "error")
-            ]
-        return lines
-
-
-class Gathered:
+class GatheredShard:
     """One shard, from however many files hold pieces of it: a line that is there twice counts once."""
 
     def __init__(self, id: str) -> None:
         self.id = id
-        self.by_number: dict[int, set[bytes]] = defaultdict(set)
+        self.torn = 0
         self.lines: list[AnyShardLine] = []
-        self.header: Header | None = None
-        self.headers = 0
+        self._texts: set[bytes] = set()
 
     def add(self, line: AnyShardLine) -> None:
-        if line.n < 0:
-            return
         text = msgspec.json.encode(line, order="sorted")
-        if text not in self.by_number[line.n]:
-            self.by_number[line.n].add(text)
+        if line.n >= 0 and text not in self._texts:
+            self._texts.add(text)
             self.lines.append(line)
-            self.headers += isinstance(line, Header)
-        if isinstance(line, Header):
-            self.header = line
 
     @property
-    def trusted(self) -> bool:
-        """Does it tell its column, and only one, and carries no number two different lines?"""
-        return self.headers == 1 and all(len(texts) == 1 for texts in self.by_number.values())
+    def header(self) -> Header | None:
+        return next((line for line in self.lines if isinstance(line, Header)), None)
 
     @property
-    def missing(self) -> str:
-        """What it is known to lack, in words."""
-        footer = min((line for line in self.lines if isinstance(line, Footer)), key=lambda line: line.n, default=None)
-        if footer is None:
-            return f"shard {self.id} has no footer: its worker was cut short"
-        gaps = footer.n + 1 - len(self.by_number)
-        if max(self.by_number) != footer.n:
-            return f"shard {self.id} goes on after its footer"
-        if gaps:
-            return f"shard {self.id} lacks {gaps} of its lines"
-        return "" if self._counts(footer) else f"shard {self.id} has a footer that counts other lines"
+    def summary(self) -> ShardSummary:
+        """What `take_in` decides on."""
+        numbers = {line.n for line in self.lines}
+        footers = [line for line in self.lines if isinstance(line, Footer)]
+        footer = min(footers, key=lambda line: line.n, default=None)
+        kinds = Counter(str(line.__struct_config__.tag) for line in self.lines)
+        header = self.header
+        return ShardSummary(
+            shard=self.id,
+            lines=len(self.lines),
+            bad=self.torn,
+            numbers=len(numbers),
+            first=min(numbers, default=None),
+            last=max(numbers, default=None),
+            footer=footer.n if footer else None,
+            headers=kinds["header"],
+            header=header,
+            foreign=header.schema if header and header.schema != SCHEMA else None,
+            kinds=kinds,
+            counted=dict(footer.counts) if footer else None,
+        )
 
-    def _counts(self, footer: Footer) -> bool:
-        found = Counter(type(line).__struct_config__.tag for line in self.lines)
-        return all(found[kind] == said for kind, said in footer.counts.items())
+
+def gather(pieces: Iterable[Shard]) -> list[GatheredShard]:
+    """The shards that these files hold, whole or in pieces."""
+    shards: dict[str, GatheredShard] = {}
+    for piece in pieces:
+        for id in piece.torn_of - {""}:
+            shards.setdefault(id, GatheredShard(id)).torn += 1
+        for line in piece.lines:
+            shards.setdefault(line.shard, GatheredShard(line.shard)).add(line)
+    return list(shards.values())
+
+
+def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
+    """All cells of the columns that the shards (of one run, if named) are of.
+
+    The same for any order, splitting and repeating of the lines. A shard without a header, or with two lines under one
+    number, does not count; nothing is satisfied beside it, nor beside a torn line from which no shard can be read, nor in a
+    column of which a line is known to be missing.
+    """
+    pieces = list(shards)
+    strays = [piece for piece in pieces if "" in piece.torn_of and PurePath(piece.path).name.startswith(run)]
+    gathered = {shard.id: shard for shard in gather(pieces) if _is_of(shard, run)}
+    summaries = [shard.summary for shard in gathered.values()]
+    torn = sum(piece.torn for piece in strays)
+    intake = take_in([*summaries, *([_stray(torn)] if torn else [])], shipped(), any(not p.torn for p in strays))
+    pools: dict[str, _Pool] = defaultdict(_Pool)
+    for id, label in intake.shards.items():
+        outdated = {row for shard, row in intake.outdated if shard == id}
+        pools[label].add(gathered[id].lines, outdated)
+    return [pools[column.kafka_version].cell(row, column) for column in intake.columns for row in shipped()]
+
+
+def _is_of(shard: GatheredShard, run: str) -> bool:
+    return run in ("", shard.header.run) if shard.header else shard.id.startswith(run)
+
+
+def _stray(torn: int) -> ShardSummary:
+    return ShardSummary(shard="", lines=0, bad=torn, numbers=0)
 
 
 class _Pool:
-    """Everything the shards of one column say."""
+    """What the shards of one column hold, by row."""
 
     def __init__(self) -> None:
-        self.version = ""
-        self.ranges: dict[str, int] = {}
-        self.current: set[str] = set()
-        self.outdated: set[str] = set()
-        self.checks: dict[str, set[str]] = defaultdict(set)
-        self.observed: dict[str, dict[str, list[ObservationLine]]] = defaultdict(lambda: defaultdict(list))
-        self.ran: dict[str, set[str]] = defaultdict(set)
-        self.errors: dict[str, set[str]] = defaultdict(set)
-        self.lost: list[str] = []
+        self._observed: dict[str, dict[str, list[ObservationLine]]] = defaultdict(lambda: defaultdict(list))
+        self._ran: dict[str, set[str]] = defaultdict(set)
+        self._errors: dict[str, set[str]] = defaultdict(set)
 
-    @property
-    def facts(self) -> Facts:
-        return Facts(version=self.version, ranges=self.ranges)
-
-    def pour(self, shard: Gathered, header: Header) -> None:
-        self.version = header.column.version
-        for name, level in header.column.ranges.items():
-            self.ranges[name] = max(level, self.ranges.get(name, level))
-        for row, checks in header.checks.items():
-            self.checks[row].update(checks)
-        self.lost += [shard.missing] if shard.missing else []
-        outdated = {row.id for row in shipped() if not unchanged(row, header.rows.get(row.id, row.hash))}
-        self.outdated |= outdated
-        self.current |= header.rows.keys() - outdated
-        for line in shard.lines:
+    def add(self, lines: Iterable[AnyShardLine], outdated: set[str]) -> None:
+        for line in lines:
             if isinstance(line, CheckLine):
                 self._ended(line, set(line.rows) - outdated)
             elif isinstance(line, ObservationLine) and line.requirement not in outdated:
-                self.observed[line.requirement][line.case].append(line)
-                self.ran[line.requirement].add(line.check)
+                self._observed[line.requirement][line.case].append(line)
+                self._ran[line.requirement].add(line.check)
 
     def _ended(self, line: CheckLine, rows: set[str]) -> None:
         for row in rows:
             if line.outcome != "cut-off" or line.examples:
-                self.ran[row].add(line.check)
+                self._ran[row].add(line.check)
             if line.outcome == "error":
-                self.errors[row].add(line.check)
+                self._errors[row].add(line.check)
 
-    def evidence(self, row: Requirement, lost_anywhere: list[str]) -> CellEvidence:
-        return CellEvidence(
-            cases={case: _tally(lines) for case, lines in self.observed[row.id].items()},
-            checks=len(self.checks[row.id]),
-            ran=len(self.ran[row.id]),
-            errors=len(self.errors[row.id]),
-            changed=row.id in self.outdated - self.current,
-            lost="; ".join(sorted(self.lost + lost_anywhere)),
-        )
+    def cell(self, row: Requirement, column: ColumnFacts) -> Cell:
+        cases = {case: _tally(lines) for case, lines in self._observed[row.id].items()}
+        return judged(row, column, cases, ran=len(self._ran[row.id]), errors=len(self._errors[row.id]))
 
 
-def _tally(lines: list[ObservationLine]) -> CaseTally:
+def _tally(lines: Sequence[ObservationLine]) -> CaseTally:
+    results = Counter(line.result for line in lines)
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in lines:
         if line.variant:
             variants[line.check, line.inputs].add(line.variant)
     return CaseTally(
-        held=sum(line.result == "held" for line in lines),
-        violated=sum(line.result == "violated" for line in lines),
-        recorded=sum(line.result == "recorded" for line in lines),
+        held=results["held"],
+        violated=results["violated"],
+        recorded=results["recorded"],
         inputs=len({line.inputs for line in lines}),
         examples=len({(line.shard, line.example) for line in lines}),
-        wavering=any(len(seen) > 1 for seen in variants.values()),
+        wavering=any(len(answers) > 1 for answers in variants.values()),
     )
 
 
-def judge_shards(shards: Iterable[Shard], run: str = "") -> Matrix:
-    """All cells of the columns that the shards (of one run, if named) speak of.
+def judged(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], *, ran: int, errors: int) -> Cell:
+    """The cell of a row on a column, from the pooled observations of each case.
 
-    The same for any order, splitting and repeating of the lines. A shard without a header, or with two lines under one
-    number, does not count; nothing is satisfied beside it, nor beside a torn line that tells no shard, nor in a column of
-    which a line is known to be missing.
+    `ran` and `errors` count the row's checks that ran, and that ended in trouble of the kit.
     """
-    pools: dict[str, _Pool] = defaultdict(_Pool)
-    pieces = list(shards)
-    strays = [piece for piece in pieces if "" in piece.torn_of and PurePath(piece.path).name.startswith(run)]
-    lost = ["a torn line tells no shard, or a file is empty"] if strays else []
-    for shard in gather(pieces):
-        if shard.header is None:
-            lost += [f"shard {shard.id} has no readable header"] if shard.id.startswith(run) else []
-        elif run in ("", shard.header.run):
-            if shard.trusted:
-                pools[shard.header.column.label].pour(shard, shard.header)
-            else:
-                lost.append(f"shard {shard.id} carries different lines under one number")
-    return Matrix(cells=[_cell(row, label, pool, lost) for label, pool in sorted(pools.items()) for row in shipped()])
-
-
-def gather(pieces: Iterable[Shard]) -> list[Gathered]:
-    """The shards that these files hold, whole or in pieces."""
-    shards: dict[str, Gathered] = {}
-    for piece in pieces:
-        for id in piece.torn_of - {""}:
-            shards.setdefault(id, Gathered(id))
-        for line in piece.lines:
-            shards.setdefault(line.shard, Gathered(line.shard)).add(line)
-    return list(shards.values())
-
-
-def _cell(row: Requirement, label: str, pool: _Pool, lost: list[str]) -> Cell:
-    evidence = pool.evidence(row, lost)
-    judgement = judge_cell(row, pool.facts, evidence)
+    tallies = _tallies(row, column, cases)
+    lost = "; ".join(column.incomplete)
+    evidence = CellEvidence(
+        cases=tallies,
+        checks=len(column.checks.get(row.id, ())),
+        ran=ran,
+        errors=errors,
+        changed=row.id in column.changed,
+        lost=f"lines are missing that may have said otherwise: {lost}" if lost else "",
+    )
+    judgement = judge_cell(row, column.facts, evidence)
     return Cell(
         requirement=row.id,
-        label=label,
+        kafka_version=column.kafka_version,
         verdict=judgement.verdict,
         reason=judgement.reason,
-        observations=sum(tally.observations for tally in evidence.cases.values()),
+        observations=sum(tally.observations for tally in tallies.values()),
+        violations=sum(tally.violated for tally in tallies.values()),
+        cases=tallies,
     )
+
+
+def _tallies(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally]) -> dict[str, CaseTally]:
+    """The row's applicable cases in the catalogue's order, observed or not; then any other. Only probes waver."""
+    applicable = {case.id: CaseTally() for case in row.applicable_cases(column.facts)}
+    observed = {
+        case: msgspec.structs.replace(tally, wavering=tally.wavering and row.kind == "probe")
+        for case, tally in sorted(cases.items())
+    }
+    return applicable | observed
+
+
+def verdict_lines(cells: Sequence[Cell]) -> list[str]:
+    """For a terminal: the number of cells of each verdict per column, then each cell that needs a look."""
+    lines = []
+    for label in sorted({cell.kafka_version for cell in cells}):
+        column = [cell for cell in cells if cell.kafka_version == label]
+        counts = Counter(cell.verdict for cell in column)
+        lines.append(
+            f"{label}: " + ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+        )
+        lines += [
+            f"  {cell.verdict:12} {cell.requirement}: {cell.reason}"
+            for cell in column
+            if cell.verdict in ("violated", "flaky", "error")
+        ]
+    return lines

@@ -41,10 +41,10 @@ FLOORS: dict[str, Floor] = {
     "property": Floor(observations=30, inputs=1, examples=5),
     "scenario": Floor(observations=2, inputs=1, examples=2),
 }
-"""By kind of row (DESIGN, floors). A probe's `inputs` is lowered by rows that have fewer inputs."""
+"""By kind of row. A probe's `inputs` is lowered by rows that have fewer inputs."""
 
 
-class CaseTally(msgspec.Struct, kw_only=True):
+class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     """Pooled observations of one case; `inputs` and `examples` count distinct ones.
 
     `wavering` tells that identical tries of a probe gave different legal answers.
@@ -76,6 +76,18 @@ class CellEvidence(msgspec.Struct, kw_only=True):
     errors: int = 0
     changed: bool = False
     lost: str = ""
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One row on one column. `cases` are the applicable ones, observed or not, and any other that was observed."""
+
+    requirement: str
+    kafka_version: str
+    verdict: Verdict
+    reason: str
+    observations: int
+    violations: int
+    cases: dict[str, CaseTally]
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):

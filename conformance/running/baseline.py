@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from conformance.judging.pooling import Matrix
+from conformance.judging.verdicts import Cell
 
 
 class BaselineCell(msgspec.Struct, frozen=True):
@@ -37,7 +38,7 @@ def read_baseline(path: Path) -> Baseline:
         raise ValueError(f"--baseline {path}: {error}. Give the matrix.json of an earlier run.") from error
 
 
-def new_violations(matrix: Matrix, baseline: Baseline) -> list[str]:
+def new_violations(cells: Iterable[Cell], baseline: Baseline) -> list[str]:
     """Rows that are violated and were not."""
-    red = [cell for cell in matrix.cells if cell.verdict == "violated"]
-    return [cell.requirement for cell in red if not baseline.knows(cell.requirement, cell.label)]
+    red = [cell for cell in cells if cell.verdict == "violated"]
+    return [cell.requirement for cell in red if not baseline.knows(cell.requirement, cell.kafka_version)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from conformance.catalogue import shipped
 from conformance.catalogue.former_ids import current_id
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile
-from conformance.judging.pooling import Matrix, judge_shards
+from conformance.judging.pooling import judge_shards, verdict_lines
+from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
@@ -43,7 +44,7 @@ class ConformanceSession:
         self._known = read_baseline(Path(settings.baseline)) if settings.baseline else Baseline()
         self._replay = read_schedule(Path(settings.replay)) if settings.replay else None
         self._lab: Lab | None = None
-        self._matrix: Matrix | None = None
+        self._cells: list[Cell] = []
         self._reached: list[str] = []
         self._expected: dict[str, int] = {}
 
@@ -138,14 +139,14 @@ class ConformanceSession:
         if not self.run.kept:
             self.run.end(ensure(install=False))
         shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
-        self._matrix = judge_shards(shards, run=self.run.id)
+        self._cells = judge_shards(shards, run=self.run.id)
         # One schedule, again and again, is not meant to reach anything else.
         self._reached = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
-        return exit_code(exitstatus, self._matrix, self._known)
+        return exit_code(exitstatus, self._cells, self._known)
 
     def summary(self) -> list[str]:
         """What the terminal shows last: what machines and schedules reached, the verdicts, and what was kept on the engine."""
-        return self._reached + (self._matrix.lines() if self._matrix else []) + kept_of(self.run.id)
+        return self._reached + verdict_lines(self._cells) + kept_of(self.run.id)
 
 
 class Listing:
@@ -164,15 +165,15 @@ class Listing:
         return _parts(self._settings, self._replay, check)
 
 
-def exit_code(exitstatus: int, matrix: Matrix, known: Baseline) -> int:
+def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
     """One code for what pytest says and what was judged: 130, 2, 1, 3 or 0 (DESIGN, command line)."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return EXIT_INTERRUPTED
     if exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
         return EXIT_WRONG_USE
-    if new_violations(matrix, known):
+    if new_violations(cells, known):
         return EXIT_VIOLATED
-    verdicts = {cell.verdict for cell in matrix.cells}
+    verdicts = {cell.verdict for cell in cells}
     trouble = exitstatus == pytest.ExitCode.INTERNAL_ERROR or "error" in verdicts or "satisfied" not in verdicts
     return EXIT_TROUBLE if trouble else EXIT_SATISFIED
 

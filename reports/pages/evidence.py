@@ -12,7 +12,7 @@ from conformance.catalogue import Requirement, shipped
 from history.events import Answer, Call, Fault, History
 from history.taken import Taken, in_words, places, taken
 from history.telling import Telling, Told
-from reports.matrix import Cell, Matrix
+from reports.matrix import Matrix, ReportedCell
 from reports.pages.around import Exchange, LogView, began_at, exchanges, log_view
 from reports.pages.folder import Folder, names_short, read_folder, readable, shown_events
 from reports.pages.render import RawLink, put, raw_link, render
@@ -76,7 +76,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """All that a page shows."""
 
-    cell: Cell
+    cell: ReportedCell
     row: Requirement
     folder: Folder
     found: list[Found]
@@ -111,12 +111,12 @@ def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str
     return pages
 
 
-def named(cell: Cell) -> list[str]:
+def named(cell: ReportedCell) -> list[str]:
     """The evidence folders that a cell names."""
     return list(dict.fromkeys([*cell.evidence, *(violation.evidence for violation in cell.shown)]))
 
 
-def view(cell: Cell, row: Requirement, folder: Folder) -> View:
+def view(cell: ReportedCell, row: Requirement, folder: Folder) -> View:
     history, said = folder.history, folder.said
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
     found = [Found(case=one.case, label=one.label, detail=one.detail) for one in matching]

@@ -11,7 +11,7 @@ from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import FLOORS, VERDICTS, Floor, Verdict
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
-from reports.matrix import Cell, Matrix, RowFacts
+from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.pages.words import anchor, since
 from reports.shown import by_kip, cell_reason, counts
 from reports.spans import spans
@@ -33,7 +33,7 @@ class RowView(msgspec.Struct, kw_only=True):
     row: Requirement
     facts: RowFacts
     floor: Floor
-    cells: list[Cell]
+    cells: list[ReportedCell]
     cases: list[str]
     firsts: Firsts | None = None
     wavering: list[Wavering] = []
@@ -79,7 +79,7 @@ class RowView(msgspec.Struct, kw_only=True):
     def faults(self) -> list[str]:
         return sorted({fault for cell in self.cells for fault in cell.faults})
 
-    def reason(self, cell: Cell) -> str:
+    def reason(self, cell: ReportedCell) -> str:
         return cell_reason(cell)
 
 
@@ -106,8 +106,8 @@ class Step(msgspec.Struct, kw_only=True):
     """A row in two columns."""
 
     view: RowView
-    before: Cell
-    after: Cell
+    before: ReportedCell
+    after: ReportedCell
 
 
 class Difference(msgspec.Struct, kw_only=True):
@@ -191,7 +191,7 @@ KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
 """In the order in which they are asked and shown."""
 
 
-def _row(row: Requirement, facts: RowFacts, cells: list[Cell]) -> RowView:
+def _row(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:
     observed = [case for cell in cells for case in cell.cases]
     floor = FLOORS[row.kind]
     return RowView(

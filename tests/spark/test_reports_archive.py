@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conformance.catalogue import shipped
+from conformance.judging.intake import Intake, ShardSummary
 from history.shards import FaultCount
 from reports import archive as archiving
 from reports import archived, read, validate
@@ -18,7 +19,7 @@ from reports.archive import Filed, archive
 from reports.errors import ReportError
 from reports.files import Folder
 from reports.insights import TrendPoint
-from reports.intake import Intake, ShardSummary, take_in
+from reports.intake import take_in
 from reports.matrix import Matrix, Pooled, build
 from reports.merge import merge
 from reports.normalise import LINES

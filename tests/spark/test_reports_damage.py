@@ -84,7 +84,7 @@ def _write(folder: str, variants: Sequence[Files]) -> Path:
 
 
 def _plain(folder: Path) -> Verdicts:
-    return {(cell.label, cell.requirement): cell.verdict for cell in judge_shards(read_shards(folder)).cells}
+    return {(cell.kafka_version, cell.requirement): cell.verdict for cell in judge_shards(read_shards(folder))}
 
 
 @cache

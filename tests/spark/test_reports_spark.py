@@ -23,7 +23,7 @@ from conformance.catalogue.deviations import load_deviations
 from history.shards import BOM, SCHEMA, AnyShardLine, FaultCount, read_shard
 from reports.errors import ReportError
 from reports.insights import TABLES
-from reports.matrix import Cell, Matrix, encode
+from reports.matrix import Matrix, ReportedCell, encode
 from reports.merge import merge
 from reports.read import parse, read_text
 from reports.session import session
@@ -78,7 +78,7 @@ def _merge(spark: SparkSession, folder: Path) -> Matrix:
     return merge(spark, str(folder), shipped(), load_deviations(shipped())).matrix
 
 
-def _cell(matrix: Matrix, row: str, version: str = "4.3.1") -> Cell:
+def _cell(matrix: Matrix, row: str, version: str = "4.3.1") -> ReportedCell:
     return next(cell for cell in matrix.cells if (cell.requirement, cell.kafka_version) == (row, version))
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
-from history.shards import encode_line
-from reports.intake import Intake, ShardSummary, take_in
-from reports.matrix import Cell, Matrix, Pooled, build
+from conformance.judging.intake import Intake, ShardSummary
+from reports.intake import take_in
+from reports.matrix import Matrix, Pooled, ReportedCell, build
 from tests.support.sample_shards import ShardBuilder, all_checks
 
 ROW = "KIP320-FETCH-02"
@@ -26,7 +26,7 @@ def intake(*versions: str, complete: bool = True, **header: Any) -> Intake:
             first=0,
             last=1,
             footer=1 if complete else None,
-            header=encode_line(ShardBuilder(f"s-{version}", version, **facts).lines[0]).decode(),
+            header=ShardBuilder(f"s-{version}", version, **facts).header,
         )
         for version in versions
     ]
@@ -59,5 +59,5 @@ def matrix(pooled: Pooled, *versions: str, deviations: list[Deviation] | None = 
     return build(shipped(), intake(*versions, **header), pooled, deviations or [])
 
 
-def cell(found: Matrix, version: str, row: str = ROW) -> Cell:
+def cell(found: Matrix, version: str, row: str = ROW) -> ReportedCell:
     return next(c for c in found.cells if (c.kafka_version, c.requirement) == (version, row))

@@ -42,6 +42,12 @@ class ShardBuilder:
         }  # fmt: skip
         self._add(Header, column=column, rows=rows, **(facts | header))
 
+    @property
+    def header(self) -> Header:
+        first = self.lines[0]
+        assert isinstance(first, Header)
+        return first
+
     def _add(self, kind: type[AnyShardLine], **fields: Any) -> None:
         self.lines.append(kind(shard=self.shard, n=len(self.lines), **fields))
 

@@ -10,8 +10,8 @@ import pytest
 
 from conformance.campaign.rejudged import rewritten
 from conformance.catalogue import shipped
-from conformance.judging.pooling import Cell, gather, judge_shards
-from conformance.judging.verdicts import CHANGED_SINCE
+from conformance.judging.pooling import gather, judge_shards
+from conformance.judging.verdicts import CHANGED_SINCE, Cell
 from history.observations import Observation
 from history.shards import CheckLine, ExampleLine, Footer, Header, ObservationLine, read_shard
 from tests.support.fake_lab import COLUMN
@@ -70,7 +70,7 @@ def again(folder: Path, content: bytes, today: dict[str, list[Observation]], *, 
 
 
 def cell(path: Path, row: str = ROW) -> Cell:
-    return next(cell for cell in judge_shards([read_shard(path)]).cells if cell.requirement == row)
+    return next(cell for cell in judge_shards([read_shard(path)]) if cell.requirement == row)
 
 
 FIVE = [(f"e-{n}", [observation(f"e-{n}")]) for n in range(5)]

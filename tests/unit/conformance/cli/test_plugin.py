@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,8 +17,7 @@ from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check
 from conformance.core.topologies import fitted
-from conformance.judging.pooling import Cell, Matrix
-from conformance.judging.verdicts import Verdict
+from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
 from conformance.running.evidence.folder import Schedule
 from conformance.running.machine.explorer import PARTS
@@ -214,14 +214,10 @@ def test_without_an_engine_it_ends_with_3_and_says_what_to_do() -> None:
 # --- the code at the end
 
 
-def matrix(*verdicts: Verdict) -> Matrix:
+def cells(*verdicts: Verdict) -> list[Cell]:
+    facts: dict[str, Any] = {"kafka_version": "4.3.1", "reason": "", "observations": 1, "violations": 0, "cases": {}}
     rows = [row.id for row in shipped()]
-    return Matrix(
-        cells=[
-            Cell(requirement=row, label="4.3.1", verdict=verdict, reason="", observations=1)
-            for row, verdict in zip(rows, verdicts, strict=False)
-        ]
-    )
+    return [Cell(requirement=row, verdict=verdict, **facts) for row, verdict in zip(rows, verdicts, strict=False)]
 
 
 @pytest.mark.parametrize(
@@ -241,13 +237,13 @@ def matrix(*verdicts: Verdict) -> Matrix:
     ],
 )
 def test_what_was_judged_sets_the_code(status: int, verdicts: list[Verdict], code: int) -> None:
-    assert exit_code(status, matrix(*verdicts), Baseline()) == code
+    assert exit_code(status, cells(*verdicts), Baseline()) == code
 
 
 def test_with_a_baseline_only_what_is_new_counts() -> None:
-    red = matrix("satisfied", "violated")
-    known = BaselineCell(requirement=red.cells[1].requirement, kafka_version="4.3.1", verdict="violated")
-    other = BaselineCell(requirement=red.cells[0].requirement, kafka_version="4.3.1", verdict="violated")
+    red = cells("satisfied", "violated")
+    known = BaselineCell(requirement=red[1].requirement, kafka_version="4.3.1", verdict="violated")
+    other = BaselineCell(requirement=red[0].requirement, kafka_version="4.3.1", verdict="violated")
     assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[known])) == 0
     assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[other])) == 1
     was_fine = BaselineCell(requirement=known.requirement, kafka_version="4.3.1", verdict="satisfied")

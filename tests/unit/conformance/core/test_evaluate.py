@@ -347,7 +347,7 @@ def test_rejudging_gives_the_same_bytes(play: Play, known: Check, capsys: pytest
 def test_whole_shards_are_written_for_the_merge(play: Play, known: Check) -> None:
     out, new = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 6)), play.out / "new"
     assert rejudge.main([str(out), "--shards", str(new)]) == 0
-    found = {cell.requirement: cell for cell in judge_shards(read_shards(new)).cells}
+    found = {cell.requirement: cell for cell in judge_shards(read_shards(new))}
     assert (found[ROW].verdict, found[ROW].observations) == ("violated", 2)
 
 

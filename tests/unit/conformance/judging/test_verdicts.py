@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from conformance.catalogue import Requirement, shipped
 from conformance.core.registry import checks_by_row
-from conformance.judging.pooling import Cell, judge_shards
+from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import (
     CHANGED_SINCE,
     FLOORS,
     CaseTally,
+    Cell,
     CellEvidence,
     Judgement,
     below_floor,
@@ -193,7 +194,7 @@ def read(folder: Path, *shards: ShardBuilder) -> list[Shard]:
 
 
 def cells(shards: list[Shard], run: str = "") -> dict[tuple[str, str], Cell]:
-    return {(cell.label, cell.requirement): cell for cell in judge_shards(shards, run).cells}
+    return {(cell.kafka_version, cell.requirement): cell for cell in judge_shards(shards, run)}
 
 
 def verdicts(shards: list[Shard], run: str = "") -> dict[str, str]:
@@ -202,8 +203,12 @@ def verdicts(shards: list[Shard], run: str = "") -> dict[str, str]:
 
 def test_every_row_has_one_cell_in_every_column(tmp_path: Path) -> None:
     older = ShardBuilder("s2", "3.9.2", ranges=facts_of("3.9.2").ranges).finish()
-    judged_cells = judge_shards(read(tmp_path, sample(), older)).cells
-    assert len(judged_cells) == 2 * len(shipped()) == len({(cell.label, cell.requirement) for cell in judged_cells})
+    judged_cells = judge_shards(read(tmp_path, sample(), older))
+    assert (
+        len(judged_cells)
+        == 2 * len(shipped())
+        == len({(cell.kafka_version, cell.requirement) for cell in judged_cells})
+    )
 
 
 def test_the_sample_is_judged_row_by_row(tmp_path: Path) -> None:
@@ -336,7 +341,7 @@ def test_rows_that_changed_since_are_not_run(tmp_path: Path) -> None:
 
 
 def test_the_summary_counts_verdicts_and_names_what_wants_a_look(tmp_path: Path) -> None:
-    counted, *named = judge_shards(read(tmp_path, sample())).lines()
+    counted, *named = verdict_lines(judge_shards(read(tmp_path, sample())))
     assert counted.startswith("4.3.1: 1 violated, 1 inconclusive, 1 satisfied, ")
     assert len(named) == 1
     assert SCENARIO.id in named[0]

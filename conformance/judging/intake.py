@@ -1,0 +1,225 @@
+"""Which shards count, what their columns are, and what is known to be missing, from one summary per shard."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Facts
+from conformance.catalogue.applicability import numbers
+from conformance.catalogue.former_hashes import unchanged
+from history.shards import SCHEMA, Header
+
+NAME_LENGTH = 200
+"""Characters that the name of a column or of a run may have."""
+
+
+class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What the lines under one shard id amount to ('' for lines from which no id can be read).
+
+    `lines` counts distinct whole lines, `bad` torn and foreign ones, `numbers` distinct line numbers, of which `first` and
+    `last` are the ends. `kinds` counts whole lines by type; `counted` is the footer's own count, `footer` its number.
+    `foreign` is the schema of a header that is not ours, `label` the column's label as far as any line gives it.
+    """
+
+    shard: str
+    lines: int
+    bad: int
+    numbers: int
+    first: int | None = None
+    last: int | None = None
+    footer: int | None = None
+    headers: int = 1
+    header: Header | None = None
+    foreign: int | None = None
+    label: str | None = None
+    kinds: dict[str, int] = {}
+    counted: dict[str, int | None] | None = None
+
+    @property
+    def missing(self) -> str:
+        """What this shard lacks, or an empty text when every line up to its footer is there."""
+        if self.footer is None:
+            return "has no footer: its worker was cut short"
+        gaps = self.footer + 1 - self.numbers
+        if self.last != self.footer or gaps < 0:
+            return "goes on after its footer"
+        return f"lacks {gaps} of its lines" if gaps else self._miscounted
+
+    @property
+    def _miscounted(self) -> str:
+        wrong = [
+            f"{counted} lines of type {kind} where {self.kinds.get(kind, 0)} are"
+            for kind, counted in sorted((self.counted or {}).items())
+            if counted != self.kinds.get(kind, 0)
+        ]
+        return f"has a footer that counts {', '.join(wrong)}" if wrong else ""
+
+    @property
+    def refusal(self) -> str:
+        """Why the shard does not count, or an empty text."""
+        if self.foreign is not None:
+            return f"it is of schema {self.foreign}, this kit reads {SCHEMA}: merge it with the kit that wrote it"
+        if self.header is None:
+            return "it has no readable header, so nobody knows what it judged"
+        if self.lines > self.numbers or self.headers > 1:
+            return "different lines carry one number: two workers wrote under one shard id, or the file was edited"
+        return _unnamed(self.header)
+
+
+class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """A shard that does not count; `kafka_version` is its column's label where one could be read."""
+
+    shard: str
+    kafka_version: str
+    reason: str
+
+
+class Quarantine(msgspec.Struct, kw_only=True):
+    """`unreadable` counts distinct lines that are torn or no line of a shard."""
+
+    unreadable: int = 0
+    empty_files: bool = False
+    shards: list[Quarantined] = []
+
+
+class ColumnFacts(msgspec.Struct, kw_only=True):
+    """A column as all of its shards declare it.
+
+    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `changed` are
+    the rows that no shard ran as they are today; `incomplete` describes what is known to be missing.
+    """
+
+    kafka_version: str
+    version: str
+    image: str
+    image_id: str
+    ranges: dict[str, int] = {}
+    differing: dict[str, list[int]] = {}
+    checks: dict[str, set[str]] = {}
+    changed: set[str] = set()
+    headers: list[Header] = []
+    incomplete: list[str] = []
+
+    @property
+    def label(self) -> str:
+        return self.headers[0].column.label
+
+    @property
+    def run(self) -> str:
+        """The first run of the column; its only one where columns were taken in by run."""
+        return self.headers[0].run
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(version=self.version, ranges=self.ranges)
+
+
+class Intake(msgspec.Struct, kw_only=True):
+    """`shards` maps each shard that counts to its column's label; `outdated` holds (shard, row) of changed rows."""
+
+    columns: list[ColumnFacts]
+    shards: dict[str, str]
+    outdated: list[tuple[str, str]]
+    quarantine: Quarantine
+
+
+def take_in(
+    summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
+) -> Intake:
+    """With `by_run`, what each run saw of a column is a column of its own, called after both."""
+    known = sorted(summaries, key=lambda summary: summary.shard)
+    headers = {each.shard: each.header for each in known if each.header is not None and not each.refusal}
+    quarantine = Quarantine(
+        unreadable=sum(each.bad for each in known),
+        empty_files=empty_files,
+        shards=[_quarantined(each) for each in known if each.shard and each.shard not in headers],
+    )
+    named = {shard: _name(header, by_run) for shard, header in headers.items()}
+    marks = _marks(known, named, quarantine)
+    columns = [_column(name, group, catalogue, marks) for name, group in _by_name(headers, named).items()]
+    return Intake(
+        columns=sorted(columns, key=lambda column: (numbers(column.version), column.kafka_version)),
+        shards=named,
+        outdated=[(shard, row) for shard, header in headers.items() for row in _changed_rows(header, catalogue)],
+        quarantine=quarantine,
+    )
+
+
+def _name(header: Header, by_run: bool) -> str:
+    return f"{header.column.label} in run {header.run}" if by_run else header.column.label
+
+
+def _unnamed(header: Header) -> str:
+    """Names that no column or run can go by: they become names of folders, and rows are looked up by the version."""
+    for what, name in (("column", header.column.label), ("run", header.run)):
+        if not 0 < len(name) <= NAME_LENGTH:
+            return f"its header names a {what} in {len(name)} characters; there must be 1 to {NAME_LENGTH}"
+    if not numbers(header.column.version):
+        return f"its header gives {header.column.version!r} as the version of its column; one begins with a number"
+    return ""
+
+
+def _quarantined(summary: ShardSummary) -> Quarantined:
+    label = summary.header.column.label if summary.header else summary.label or ""
+    return Quarantined(shard=summary.shard, kafka_version=label, reason=summary.refusal)
+
+
+def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
+    """What is missing, by a column's name or by its label; under '' what may be missing from any column."""
+    marks: dict[str, list[str]] = defaultdict(list)
+    for summary in known:
+        if summary.shard in named and summary.missing:
+            marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing}")
+        if not summary.shard and summary.bad:
+            marks[""].append(f"{summary.bad} unreadable lines tell no shard")
+    for entry in quarantine.shards:
+        marks[entry.kafka_version].append(f"shard {entry.shard} is quarantined: {entry.reason}")
+    if quarantine.empty_files:
+        marks[""].append("a shard file is empty")
+    return marks
+
+
+def _by_name(headers: dict[str, Header], named: dict[str, str]) -> dict[str, list[Header]]:
+    groups: dict[str, list[Header]] = defaultdict(list)
+    for shard, header in headers.items():
+        groups[named[shard]].append(header)
+    return groups
+
+
+def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dict[str, list[str]]) -> ColumnFacts:
+    first = headers[0].column
+    levels: dict[str, set[int]] = defaultdict(set)
+    checks: dict[str, set[str]] = defaultdict(set)
+    for header in headers:
+        for name, level in header.column.ranges.items():
+            levels[name].add(level)
+        for row, names in header.checks.items():
+            checks[row].update(names)
+    return ColumnFacts(
+        kafka_version=called,
+        version=first.version,
+        image=first.image,
+        image_id=first.image_id,
+        ranges={name: max(declared) for name, declared in sorted(levels.items())},
+        differing={name: sorted(declared) for name, declared in sorted(levels.items()) if len(declared) > 1},
+        checks=checks,
+        changed=_changed_everywhere(headers, catalogue),
+        headers=headers,
+        incomplete=[mark for key in dict.fromkeys((called, first.label, "")) for mark in marks.get(key, [])],
+    )
+
+
+def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
+    return sorted(row for row, hash in header.rows.items() if row in catalogue and not unchanged(catalogue[row], hash))
+
+
+def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
+    """Rows that some shard ran in an older form, and none in today's."""
+    changed = {row for header in headers for row in _changed_rows(header, catalogue)}
+    current = {
+        row for h in headers for row, hash in h.rows.items() if row in catalogue and unchanged(catalogue[row], hash)
+    }
+    return changed - current
