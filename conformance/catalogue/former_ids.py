@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 MODULES = {
+    "kip101.alternating": "kip101.alternating_leaders",
+    "kip101.controllers": "kip101.controller_failures",
+    "kip101.epoch_file": "kip101.leader_epoch_checkpoint",
+    "kip101.epochs": "kip101.leader_epochs",
+    "kip101.left_behind": "kip101.behind_the_log_start",
+    "kip101.lost_epoch_files": "kip101.lost_checkpoints",
+    "kip101.quiet_followers": "kip101.high_watermark_after_truncation",
+    "kip101.stamps": "kip101.batch_leader_epochs",
+    "kip101.too_few_in_sync": "kip101.min_insync_replicas",
     "kip595.announcements": "kip595.begin_and_end_epoch",
     "kip595.describing": "kip595.describe_quorum",
     "kip595.fetch_waits": "kip595.fetch_purgatory",
@@ -15,6 +24,45 @@ MODULES = {
 """Former module -> module. Entries are only ever added."""
 
 NAMES = {
+    "kip101.batch_leader_epochs": {
+        "coordinators_batches_are_stamped": "coordinators_batches_have_the_leader_epoch",
+        "leader_stamps_its_epoch": "leader_sets_its_epoch",
+        "plain_batch_is_stamped": "plain_batch_has_the_leader_epoch",
+        "recompressed_batch_is_stamped": "recompressed_batch_has_the_leader_epoch",
+        "transactions_and_their_markers_are_stamped": "transactions_and_markers_have_the_leader_epoch",
+    },
+    "kip101.behind_the_log_start": {
+        "follower_left_behind_the_trim": "follower_behind_the_log_start",
+    },
+    "kip101.compaction": {
+        "compaction_keeps_stamps_and_lookups": "compaction_keeps_epochs_and_lookups",
+    },
+    "kip101.crashes": {
+        "follower_with_a_log_shorter_than_its_map": "follower_with_a_log_shorter_than_its_cache",
+        "leader_with_a_log_shorter_than_its_map": "leader_with_a_log_shorter_than_its_cache",
+        "map_older_than_the_log_start": "cache_older_than_the_log_start",
+    },
+    "kip101.high_watermark_after_truncation": {
+        "cut_follower_hears_of_the_high_watermark": "truncated_follower_learns_the_high_watermark",
+    },
+    "kip101.leader_epoch_checkpoint": {
+        "file_has_the_documented_form": "checkpoint_has_the_documented_form",
+        "trimming_rewrites_the_first_entry": "delete_records_rewrites_the_first_entry",
+    },
+    "kip101.leader_epochs": {
+        "both_descriptions_name_one_epoch": "describe_topic_partitions_agrees_with_metadata",
+        "metadata_names_the_turn_of_the_fence": "metadata_epoch_is_where_the_fence_turns",
+    },
+    "kip101.lost_checkpoints": {
+        "tail_is_cut_at_the_high_watermark": "suffix_is_truncated_to_the_high_watermark",
+        "wiped_replica_learns_the_epochs": "wiped_replica_rebuilds_its_epochs",
+    },
+    "kip101.reassignment": {
+        "follower_is_built_anew": "removed_follower_is_added_again",
+    },
+    "kip101.truncation": {
+        "orphan_is_cut": "orphan_is_truncated",
+    },
     "kip595.apis_and_settings": {
         "quorum_state_has_its_form": "quorum_state_has_the_documented_form",
         "raft_is_spoken_to_controllers_only": "raft_apis_are_on_controller_listeners_only",

@@ -1,4 +1,4 @@
-"""Compaction leaves stamps and epoch lookups as they were (KIP-101 as released: the cleaner does not touch the map)."""
+"""Compaction keeps leader epochs and epoch lookups (KIP-101 as released: the cleaner leaves the leader epoch cache alone)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ KEYS = 3
 
 
 def to_be_compacted(bench: Bench) -> PartitionData:
-    """Four epochs that write the same keys, but for one key that each has to itself; the second has none of its own.
+    """Four epochs that write the same keys, except that each but the second also has a key of its own.
 
-    So all of the second epoch goes, and a part of the others. Nothing is cleaned before the lag is taken away.
+    So compaction removes the second epoch entirely and parts of the others. Nothing is cleaned before the compaction
+    lag is lifted.
     """
     partition = new_partition(
         bench,
@@ -51,7 +52,7 @@ def to_be_compacted(bench: Bench) -> PartitionData:
 
 
 def _written(partition: Partition, round: int, keys: list[bytes]) -> int:
-    """Several batches, each of a later time than the one before, so that each begins a segment."""
+    """Several batches, each with a later timestamp than the one before, so that each begins a segment."""
     now = partition.bench.now().unix_ms
     records = [NewBatch((NewRecord(b"round %d" % round, key),), timestamp=now + 10 * n) for n, key in enumerate(keys)]
     offsets = [partition.append(record).base_offset for record in records]
@@ -62,15 +63,15 @@ COMPACTED = Rig(QUICK_CLUSTER, to_be_compacted, Partition)
 
 
 def clean(partition: Partition) -> None:
-    """Let the cleaners work at once."""
+    """Let the cleaners start at once."""
     change = {LAG: "0", "max.compaction.lag.ms": "1"}
     answer = partition.leader().incremental_alter_configs(ResourceType.TOPIC, partition.name, change)
     if answer.error is not Error.NONE:
         raise KitError(f"the cluster refused {change} for {partition.name}: {answer}")
 
 
-def stamps(read: FetchedPartition) -> dict[int, int]:
-    """The epoch that each record is stamped with, by offset."""
+def epochs_by_offset(read: FetchedPartition) -> dict[int, int]:
+    """The leader epoch of each record, by offset."""
     return {record.offset: batch.leader_epoch for batch in read.batches for record in batch.records}
 
 
@@ -93,7 +94,7 @@ def vector(partition: Partition, version: int) -> list[EpochEnd]:
     ]
 
 
-def told(answer: EpochEnd) -> tuple[Error, int, int]:
+def end_offsets(answer: EpochEnd) -> tuple[Error, int, int]:
     return answer.error, answer.leader_epoch, answer.end_offset
 
 
@@ -103,16 +104,16 @@ def is_cleaned(read: FetchedPartition) -> bool:
 
 
 @probe("KIP101-STAMP-04", rig=COMPACTED, examples=2, smoke=False, back=BACK, newest=integers(0, 1))
-def compaction_keeps_stamps_and_lookups(partition: Partition, back: int, newest: int) -> Generator[Said, None, None]:
-    """Records that are left keep their stamps on every replica, and every epoch lookup is answered as before."""
+def compaction_keeps_epochs_and_lookups(partition: Partition, back: int, newest: int) -> Generator[Said, None, None]:
+    """The remaining records keep their leader epochs on every replica, and every epoch lookup is answered as before."""
     bench = partition.bench
-    if newest:  # an epoch without any record besides
+    if newest:  # a further epoch, without any record
         partition.move_leader()
     version = spoken(
         bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
     )
     before, written = vector(partition, version), reads(partition)
-    yield premise(not any(map(is_cleaned, written.values())), "nothing is cleaned before the lag is taken away")
+    yield premise(not any(map(is_cleaned, written.values())), "nothing is cleaned before the lag is lifted")
     clean(partition)
 
     def cleaned() -> dict[int, FetchedPartition] | None:
@@ -121,11 +122,13 @@ def compaction_keeps_stamps_and_lookups(partition: Partition, back: int, newest:
 
     left = bench.eventually(cleaned, "every replica cleaned", CLEANED_WITHIN, 0.5)
     after, emptied = vector(partition, version), partition.data.boundaries[1].epoch
-    yield premise(all(emptied not in stamps(read).values() for read in left.values()), f"epoch {emptied} has gone")
+    yield premise(
+        all(emptied not in epochs_by_offset(read).values() for read in left.values()), f"epoch {emptied} is gone"
+    )
     for id, read in left.items():
-        was, now = stamps(written[id]), stamps(read)
+        was, now = epochs_by_offset(written[id]), epochs_by_offset(read)
         kept = all(was[offset] == epoch for offset, epoch in now.items())
         rising = all(a <= b for a, b in pairwise(now.values()))
         yield held_if(kept and rising, written[id], read, case="stamps", detail=f"{id}: {was}, cleaned {now}")
     for one, other in zip(before, after, strict=True):
-        yield held_if(told(one) == told(other), one, other, case="lookups")
+        yield held_if(end_offsets(one) == end_offsets(other), one, other, case="lookups")

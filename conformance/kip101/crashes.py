@@ -1,4 +1,4 @@
-"""Crashes that leave a log shorter than its epoch map, or the map older than the log (SC-09)."""
+"""Crashes that leave the log shorter than its leader epoch cache, or the cache older than the log (SC-09)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from fixtures.wire import Error
 from fixtures.wire.log import EARLIEST, EpochEnd
 
 
-def ahead(partition: Crashing, id: int, cut: int) -> PremiseSaid:
-    """Premise: on the disk of a broker that is down the epoch file has an entry that the log does not reach."""
+def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseSaid:
+    """Premise: leader-epoch-checkpoint of a stopped broker has an entry beyond the end of its log."""
     held = partition.disk(id).holds()
     met = held.log_end == cut and held.epochs is not None and held.epochs[-1].start_offset >= cut
     return premise(met, f"the log of broker {id} ends at {held.log_end}, its entries are {held.epochs}")
 
 
 def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
-    """Records in two epochs, the second led by this broker, and where that began."""
+    """Records in two epochs, the second led by this broker, and the start of the second."""
     partition.acknowledged(*[b"of the first epoch"] * records)
     epoch = partition.move_leader(to=leader).leader_epoch
     return Boundary(epoch, records)
 
 
-def unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Said]:
-    """A replica that nobody leads: its file and its answers know nothing of the epoch that its log lost."""
-    end = partition.loaded(id)  # the file is as the crash left it until then
+def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Said]:
+    """On a replica without a leader, neither the checkpoint nor the answers name the epoch that its log lost."""
+    end = partition.loaded(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
     answer = partition.bench.node(id).fetch(partition.topic, 0, end, last_fetched_epoch=lost.epoch)
     cleared = bool(entries) and all(entry.start < end for entry in entries)
@@ -41,8 +41,8 @@ def unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Said]:
 
 
 @scenario("SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
-def follower_with_a_log_shorter_than_its_map(partition: Crashing, records: int) -> Generator[Said, None, None]:
-    """A follower loses all it had of the newest epoch, and is back while nobody leads; then it copies that epoch again."""
+def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Said, None, None]:
+    """A follower loses all its records of the newest epoch, restarts without a leader, then copies that epoch again."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
     lost = second_epoch(partition, leader, records)
@@ -51,11 +51,11 @@ def follower_with_a_log_shorter_than_its_map(partition: Crashing, records: int) 
     partition.kill(follower)
     partition.until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
     partition.disk(follower).cut(lost.start)
-    yield ahead(partition, follower, lost.start)
+    yield checkpoint_is_ahead(partition, follower, lost.start)
     partition.kill(leader)
     partition.until(lambda: partition.leaderless(bystander), "no leader")
     partition.start(follower)
-    yield from unknown(partition, follower, lost)
+    yield from epoch_is_unknown(partition, follower, lost)
     partition.start(leader)
     at_rest(partition)
     again = partition.entries(follower, lambda found: lost in found)
@@ -64,15 +64,15 @@ def follower_with_a_log_shorter_than_its_map(partition: Crashing, records: int) 
 
 
 @scenario("SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
-def leader_with_a_log_shorter_than_its_map(partition: Crashing, records: int) -> Generator[Said, None, None]:
-    """The only survivor loses all it had of the newest epoch, and leads on in another one that begins at its log end."""
+def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Said, None, None]:
+    """The only survivor loses all its records of the newest epoch, and leads on in an epoch that begins at its log end."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
     opened = second_epoch(partition, leader, records)
     partition.kill(follower)
     partition.led_by(leader, isr={leader})
     [written] = partition.acknowledged(b"first of its epoch", by=leader)
-    # Before metadata.version 12 the smaller ISR has begun yet another epoch (KIP101-EPOCH-03).
+    # Before metadata.version 12 the smaller ISR has started yet another epoch (KIP101-EPOCH-03).
     lost = Boundary(written.epoch, written.offset)
     yield premise(
         lost.start == opened.start and lost.epoch >= opened.epoch, f"{written} opens {opened}, or a later epoch"
@@ -80,15 +80,15 @@ def leader_with_a_log_shorter_than_its_map(partition: Crashing, records: int) ->
     partition.kill(leader)
     partition.until(lambda: partition.leaderless(bystander), "no leader")
     partition.disk(leader).cut(lost.start)
-    yield ahead(partition, leader, lost.start)
+    yield checkpoint_is_ahead(partition, leader, lost.start)
     partition.start(leader)
-    yield from forgotten(partition, leader, lost)
+    yield from epoch_is_forgotten(partition, leader, lost)
     partition.start(follower)
     at_rest(partition)
 
 
-def forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Said]:
-    """The leader's file and its answer end the epoch before the lost one where its log ended."""
+def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Said]:
+    """The leader's checkpoint and its answer end the epoch before the lost one where its log ended."""
     state = partition.led_by(leader)
     now = Boundary(state.leader_epoch, lost.start)
     entries = partition.entries(leader, lambda found: now in found)
@@ -99,19 +99,19 @@ def forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Said
 
 
 def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
-    """Is an earlier epoch named in place of the lost one, and the offset where that had begun?"""
+    """True if an earlier epoch is answered in place of the lost one, with the offset where the lost one had begun."""
     return answer.error is Error.NONE and 0 <= answer.leader_epoch < lost.epoch and answer.end_offset == lost.start
 
 
 @scenario("SC-09", "KIP101-CACHE-05", rig=LAGGING_PAIR, trimmed=integers(0, 2))
-def map_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generator[Said, None, None]:
-    """A crash brings back the epoch file from before a trim: what is below the log start is trimmed again."""
+def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generator[Said, None, None]:
+    """A crash brings back the checkpoint from before DeleteRecords: entries below the log start are removed again."""
     _, leader = partition.replicas
     second = second_epoch(partition, leader, 2)
     partition.acknowledged(*[b"of the second epoch"] * 3)
     start = second.start + trimmed
     older = read_epochs(partition, leader, lambda file: len(entries_of(file) or ()) == 2)
-    # Its follower hears of the trim when a record comes, which is not waited for here.
+    # The follower learns of the new log start with the next record, which is not waited for here.
     partition.bench.node(leader).delete_records(partition.name, 0, start, timeout_ms=100)
     partition.acknowledged(b"after the trim")
     disk = partition.disk(leader)
@@ -121,11 +121,11 @@ def map_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generator
     entries = entries_of(older) or ()
     yield premise(len(entries) == 2 and entries[1] == second, f"a file with an entry below {start}: {entries}")
     partition.start(leader)
-    yield from trimmed_again(partition, leader, Boundary(second.epoch, start))
+    yield from truncated_from_start_again(partition, leader, Boundary(second.epoch, start))
     at_rest(partition)
 
 
-def trimmed_again(partition: Crashing, id: int, first: Boundary) -> Iterator[Said]:
+def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) -> Iterator[Said]:
     partition.loaded(id)
     entries = partition.entries(id, lambda found: found[:1] == (first,))
     listed = partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=-2)

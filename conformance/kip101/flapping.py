@@ -1,6 +1,6 @@
-"""Leaders that change under load over a slow link: replicas that share a record share all that is below it (SC-14).
+"""Leaders that change under load over a slow link: replicas that share a record share all records below it (SC-14).
 
-A short form of a soak: what it hunts is a race, and not to have met it in a minute says little.
+This is a short soak test for a race; one quiet minute is weak evidence.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from fixtures.wire.configs import ResourceType
 from fixtures.wire.records import batch
 
 SEGMENT_SIZES = ("segment.bytes", "internal.segment.bytes")
-"""What the setting is called that may be small: newer releases refuse less than 1 MiB for the one of old."""
+"""The setting that may be small: newer releases refuse less than 1 MiB for the older name."""
 SEGMENT_BYTES = "16384"
-"""Far less than what a follower fetches at once, a mebibyte."""
+"""Far less than the mebibyte that a follower fetches at once."""
 KBIT = 128
 BURST = 8
-"""Batches that the leader takes right before it is moved: over the slow link they need some seconds."""
+"""Batches that the leader takes right before it is replaced: over the slow link they need some seconds."""
 PAYLOAD = b"." * 3_000
 OFTEN = 0.1
 MOVES = 20
@@ -50,7 +50,7 @@ def small_segments(bench: Bench) -> PartitionData:
 
 
 class Flapping:
-    """Who leads, as those see it that take part. Nobody is waited for longer than a move takes."""
+    """The leader as the nodes taking part see it. No node is waited for longer than an election takes."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -60,7 +60,7 @@ class Flapping:
         self.taken = 0
 
     def load(self, seconds: float, acks: int) -> None:
-        """Batches to the leader for a while, and a burst; those that are refused or left open are no matter."""
+        """Write to the leader for a while, and end with a burst; refused and unanswered batches are ignored."""
         began = self.bench.now().seconds
 
         def over() -> bool:
@@ -78,7 +78,7 @@ class Flapping:
         self.taken += answer.error is Error.NONE
 
     def move(self, pick: int) -> None:
-        """Elect one of the others that are in sync, however much it lacks of what the leader took with acks=1."""
+        """Elect another in-sync replica, however much it lacks of what the leader took with acks=1."""
         others = [id for id in self.state.replicas if id != self.state.leader]
         isr = self.partition.state(others[0]).isr
         able = [id for id in others if id in isr]
@@ -112,23 +112,25 @@ def held(partition: Partition) -> tuple[HeldReplica, ...]:
 
 
 def last_shared(one: HeldReplica, other: HeldReplica) -> int | None:
-    """The highest offset that both hold under one stamp."""
+    """The highest offset at which both have a record of the same leader epoch."""
     theirs = {(b.last_offset, b.leader_epoch) for b in other.batches}
     return max((b.last_offset for b in one.batches if (b.last_offset, b.leader_epoch) in theirs), default=None)
 
 
-def parted(one: HeldReplica, other: HeldReplica, upto: int) -> tuple[HeldBatch | None, HeldBatch | None] | None:
-    """The first batches up to this offset in which two replicas differ, None where they are the same."""
+def first_difference(
+    one: HeldReplica, other: HeldReplica, upto: int
+) -> tuple[HeldBatch | None, HeldBatch | None] | None:
+    """The first pair of batches up to this offset that differ between two replicas, None if all are the same."""
     mine, theirs = ([batch for batch in replica.batches if batch.last_offset <= upto] for replica in (one, other))
     return next((pair for pair in zip_longest(mine, theirs) if pair[0] != pair[1]), None)
 
 
-def no_two_part(partition: Partition) -> Iterator[Said]:
-    """No two replicas part below a batch that both hold under one stamp."""
+def shared_prefixes_are_identical(partition: Partition) -> Iterator[Said]:
+    """No two replicas differ below a record that both have with the same leader epoch."""
     for one, other in combinations(held(partition), 2):
         shared = last_shared(one, other)
         if shared is not None:
-            found = parted(one, other, shared)
+            found = first_difference(one, other, shared)
             detail = f"{one.node} and {other.node} share offset {shared}; below it they part at {found}"
             label = "divergent-prefix" if found else ""
             yield held_if(found is None, row="KIP101-TRUNC-05", case="race", detail=detail, label=label)
@@ -156,6 +158,6 @@ def leaders_flap_under_load(
                 flapping.move(pick)
     at_rest(partition)
     kept = max(len(replica.batches) for replica in held(partition))
-    detail = f"{len(flapping.epochs)} epochs, of {flapping.taken} batches that were taken {kept} are left"
+    detail = f"{len(flapping.epochs)} epochs; {kept} of {flapping.taken} batches that were taken are left"
     yield premise(len(flapping.epochs) >= MOVES // 2 and kept < flapping.taken, detail)
-    yield from no_two_part(partition)
+    yield from shared_prefixes_are_identical(partition)

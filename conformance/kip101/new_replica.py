@@ -1,4 +1,4 @@
-"""A new replica that fetches before its leader has heard of it: it tries again, and copies data and map (SC-12)."""
+"""A new replica that fetches before its leader knows of it: it retries, and copies log and leader epoch cache (SC-12)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fixtures.wire.log import FetchedPartition
 from fixtures.wire.records import batch
 
 SLOW_MS = 200
-"""How late every frame between leader and controller is: heartbeats come in time all the same, also over a new connection."""
+"""The delay of every frame between leader and controller: heartbeats still arrive in time, even over a new connection."""
 
 
 def on_two_of_three(bench: Bench) -> PartitionData:
@@ -39,8 +39,8 @@ def on_two_of_three(bench: Bench) -> PartitionData:
 TO_BE_COPIED = Rig(CLUSTER, on_two_of_three, Partition)
 
 
-def add(partition: Partition, state: PartitionMetadata, added: int) -> None:
-    """Ask the new replica's broker, which has a quick way to the controller, and wait until it has heard."""
+def assign_new_replica(partition: Partition, state: PartitionMetadata, added: int) -> None:
+    """Assign the new replica, whose link to the controller is fast, and wait until its broker knows."""
     assign(partition, (*state.replicas, added), asked=added)
     partition.bench.eventually(lambda: knows_itself(partition, added), f"{added} a replica of {partition.name}")
 
@@ -51,12 +51,12 @@ def knows_itself(partition: Partition, added: int) -> bool:
 
 
 def as_new_replica(partition: Partition, leader: NodeClient, added: int, epoch: int) -> FetchedPartition:
-    """What the leader says to the first fetch of the new replica."""
+    """The leader's answer to the first fetch of the new replica."""
     return leader.fetch(partition.topic, partition.index, 0, current_leader_epoch=epoch, replica_id=added)
 
 
 def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> bool:
-    """Does it join while one record after the other is written with acks=all?"""
+    """True if it joins the ISR while records are written with acks=all, one after the other."""
 
     def written_and_joined() -> bool:
         answer = leader.produce(partition.topic, partition.index, batch(b"meanwhile"))
@@ -72,16 +72,16 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
 
 
 def with_records(file: File, epochs: set[int]) -> tuple[Boundary, ...]:
-    """The entries of a file for epochs that have records."""
+    """The entries of a checkpoint for epochs that have records."""
     return tuple(entry for entry in entries_of(file) or () if entry.epoch in epochs)
 
 
-def equivalent_map(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Iterator[Said]:
+def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Iterator[Said]:
     """CACHE-07: the leader's entries of epochs that have records at or after the log start, and no others."""
     epochs = {batch.leader_epoch for batch in read_whole(partition, leader, epoch).batches}
     leading = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: bool(entries_of(file)))
     expected = with_records(leading, epochs)
-    yield premise(len(expected) == len(epochs) > 1, f"the leader's map holds the {len(epochs)} epochs with records")
+    yield premise(len(expected) == len(epochs) > 1, f"the leader's cache holds the {len(epochs)} epochs with records")
     file = read_epochs(partition, added, lambda file: entries_of(file) == expected)
     detail = f"{added} holds {entries_of(file)}, the leader {entries_of(leading)}, records are of {sorted(epochs)}"
     yield held_if(entries_of(file) == expected, file, leading, row="KIP101-CACHE-07", case="added", detail=detail)
@@ -89,14 +89,14 @@ def equivalent_map(partition: Partition, leader: NodeClient, added: int, epoch: 
 
 @scenario("SC-12", "KIP101-CACHE-07", "KIP320-REPL-09", rig=TO_BE_COPIED, trim=integers(0, 5))
 def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Generator[Said, None, None]:
-    """The leader hears late of its new follower and refuses it with 75 at first; under writes it comes in all the same."""
+    """The leader learns of its new follower late and refuses it with 75 at first; under writes it still joins the ISR."""
     bench, state = partition.bench, partition.whole()
     [added] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)
     leader = bench.node(state.leader)
     if trim:
         leader.delete_records(partition.name, partition.index, trim)
     with bench.faults(partition.topic).under(Delay(role="leader", peer="controllers", milliseconds=SLOW_MS)):
-        add(partition, state, added)
+        assign_new_replica(partition, state, added)
         refused = as_new_replica(partition, leader, added, state.leader_epoch)
         joined = joins_under_writes(partition, leader, added)
     yield premise(refused.error is Error.UNKNOWN_LEADER_EPOCH, f"{added} was refused at first: {refused.error.name}")
@@ -105,4 +105,4 @@ def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Gene
         joined, refused, row="KIP320-REPL-09", case="follower", detail=detail, label="" if joined else "stuck"
     )
     at_rest(partition)
-    yield from equivalent_map(partition, leader, added, state.leader_epoch)
+    yield from equivalent_cache(partition, leader, added, state.leader_epoch)

@@ -1,4 +1,4 @@
-"""Power loss: brokers, or all nodes, are killed at one moment and have lost what was not on disk (SC-15)."""
+"""Power loss: brokers, or all nodes, are killed at the same moment and lose the data that was not on disk (SC-15)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENOUGH = 10
 
 
 def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iterator[Said]:
-    """EPOCH-04: the only replica leads again; what it takes now has a higher stamp than what it took before."""
+    """EPOCH-04: the only replica leads again, and its new batches have a higher leader epoch than those before."""
     state = partition.led_by(before.leader)
     [after] = partition.acknowledged(b"after", by=before.leader)
     read = partition.read(before.leader)
@@ -28,7 +28,7 @@ def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iter
 
 
 def returned(partition: Crashing, before: PartitionMetadata) -> Iterator[Said]:
-    """EPOCH-05: a higher epoch, in Metadata and at the log end in the epoch file, before anything is written in it."""
+    """EPOCH-05: Metadata and the last entry of leader-epoch-checkpoint have a higher epoch before any write in it."""
     state = partition.led_by(before.leader)
     entry = Boundary(state.leader_epoch, partition.loaded(before.leader))
     detail = f"{before}, then {state}"
@@ -41,8 +41,8 @@ def returned(partition: Crashing, before: PartitionMetadata) -> Iterator[Said]:
 # --- the brokers alone
 
 
-def lose_tail(partition: Crashing, spared: tuple[int, ...], candidates: list[int], lost: int) -> int:
-    """The first of the candidates that cannot be elected has lost its last batches; who it was."""
+def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[int], lost: int) -> int:
+    """The first candidate that cannot be elected loses its last batches. Returns its id."""
     victim = next(id for id in candidates if id not in spared)
     disk = partition.disk(victim)
     disk.cut(disk.holds().batches[-lost].base_offset)
@@ -50,7 +50,7 @@ def lose_tail(partition: Crashing, spared: tuple[int, ...], candidates: list[int
 
 
 def electable(word: Word) -> tuple[int, ...]:
-    """Who may lead when nobody is in the ISR but those that are down: of an empty ISR the last known leader (KIP-966)."""
+    """Replicas that may lead when the ISR has none that is up; with an empty ISR the last known leader (KIP-966)."""
     return word.isr or word.last_known
 
 
@@ -63,7 +63,7 @@ def electable(word: Word) -> tuple[int, ...]:
     order=permutations([0, 1, 2]),
 )
 def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Said, None, None]:
-    """All brokers die amid writes with acks=all; one that cannot be elected has lost its tail; they return in any order."""
+    """All brokers die during writes with acks=all; one that cannot be elected has lost a suffix; they restart in any order."""
     bench, before = power.bench, power.alone.settled()
     power.alone.acknowledged(b"before")
     traffic = Traffic(power.trio, ENOUGH)
@@ -72,7 +72,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
     yield premise(len(written) >= ENOUGH, f"{len(written)} writes acknowledged before the crash")
     ids = [bench.id_of(bench.brokers[n]) for n in order]
     spared = electable(power.nobody_leads())
-    victim = lose_tail(power.trio, spared, ids, lost)
+    victim = lose_suffix(power.trio, spared, ids, lost)
     for id in ids:
         power.trio.start(id)
     state = power.trio.led_by(spared[0])
@@ -87,9 +87,9 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
 
 @scenario("SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["all-nodes"], records=integers(1, 3))
 def all_nodes_without_power(power: Power, records: int) -> Generator[Said, None, None]:
-    """Brokers and controller die, and a leader is back before anybody has fenced it; one record is lost.
+    """Brokers and controller die, and a leader is back before it was fenced; one record is lost.
 
-    Where the epoch stays the same, another record comes under the stamp of the lost one (KIP101-INV-01).
+    If the epoch stays the same, another record gets the same (offset, epoch) as the lost one (KIP101-INV-01).
     """
     bench, alone = power.bench, power.alone
     before = alone.settled()

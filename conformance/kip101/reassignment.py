@@ -1,4 +1,4 @@
-"""A follower that is taken away and built anew: the epoch meanwhile, and the bytes that it copies (KIP-101)."""
+"""A follower that is removed and added again: the epoch meanwhile, and the bytes that it copies (KIP-101)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def whole_batches(file: File) -> dict[int, bytes]:
 
 
 def segment(partition: Partition, broker: int) -> File:
-    """The first segment of a replica: logs here are small."""
+    """The first segment of a replica; logs here have only one."""
     name = partition.bench.name_of(broker)
     return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
 
 
 def compared(leader: File, follower: File) -> Iterator[Said]:
-    """Each batch of the leader with the follower's at its offset."""
+    """Each batch of the leader beside the follower's at the same offset."""
     copied = whole_batches(follower)
     for offset, original in whole_batches(leader).items():
         copy = copied.get(offset, b"")
@@ -46,8 +46,8 @@ def compared(leader: File, follower: File) -> Iterator[Said]:
     removed=integers(0, 1),
     codec=sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD]),
 )
-def follower_is_built_anew(partition: Partition, removed: int, codec: Codec) -> Generator[Said, None, None]:
-    """Its removal raises the epoch, its addition does not; it copies batches of all epochs byte for byte."""
+def removed_follower_is_added_again(partition: Partition, removed: int, codec: Codec) -> Generator[Said, None, None]:
+    """Removing it raises the epoch, adding it does not; it copies batches of all epochs byte for byte."""
     partition.append(batch(b"one", b"two", codec=codec, leader_epoch=999))
     before = partition.whole()
     followers = [id for id in before.replicas if id != before.leader]

@@ -1,4 +1,4 @@
-"""The two losses for which KIP-101 was written: a cut to the high watermark, and two histories after a hard crash."""
+"""The two data losses behind KIP-101: truncation to the high watermark, and diverging logs after a hard crash."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from conformance.rigs.log.quiescence import at_rest
 # --- SC-01: an acknowledged record and the cut to the high watermark
 
 ACKNOWLEDGED = 2
-"""Records before anything happens."""
+"""Records before anything else happens."""
 
 
 def survived(partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str) -> Iterator[Said]:
-    """Did the replica that now leads never give up a record, and does it have all that was acknowledged?"""
+    """True if the replica that now leads never truncated a record, and has all acknowledged ones."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
     detail = f"{written}; its log ended at {list(dict.fromkeys(ends))}; now it has {read}"
@@ -27,7 +27,7 @@ def survived(partition: Crashing, written: list[Written], ends: list[int], leade
 
 @scenario("SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
 def kept_over_an_epoch_change(partition: Crashing) -> Generator[Said, None, None]:
-    """A follower whose high watermark lags becomes a follower anew, and then its leader dies."""
+    """A follower whose high watermark lags restarts fetching at a new epoch, and then its leader dies."""
     leader, follower, third = partition.replicas
     written = partition.acknowledged(b"m1", b"m2")
     before = partition.state(leader)
@@ -47,14 +47,15 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Said, None, None
 
 @scenario("SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
 def kept_over_a_restart(partition: Crashing) -> Generator[Said, None, None]:
-    """A follower is killed and returns; as soon as it is in sync again, its high watermark behind, its leader dies."""
+    """A follower is killed and restarted; as soon as it is in sync again, its high watermark lagging, its leader dies."""
     leader, follower, third = partition.replicas
     written = partition.acknowledged(b"m1", b"m2")
     partition.kill(follower)
     partition.until(lambda: partition.in_sync(leader, leader, third), f"an ISR without {follower}")
     partition.start(follower)
     ends = partition.ends_until(follower, lambda: partition.listed(leader, follower), f"{follower} unfenced")
-    # A fetch waits that was sent when the follower was fenced: its answer, and the next fetch, take it into the ISR.
+    # A fetch is still delayed that was sent when the follower was fenced: its answer, and the next fetch, bring it into
+    # the ISR.
     written += partition.acknowledged(b"m3", by=leader)
     whole = partial(partition.in_sync, leader, leader, follower, third)
     ends += partition.ends_until(follower, whole, f"{follower} in the ISR again")
@@ -70,7 +71,7 @@ def kept_over_a_restart(partition: Crashing) -> Generator[Said, None, None]:
 
 
 def returned(partition: Crashing, id: int, before: int) -> Iterator[Said]:
-    """EPOCH-05: the former leader is the first to return, all others being down."""
+    """EPOCH-05: the former leader is the first to return while all other brokers are down."""
     state = partition.led_by(id, above=-1)
     end = partition.loaded(id)
     entry = Boundary(state.leader_epoch, end)
@@ -82,8 +83,8 @@ def returned(partition: Crashing, id: int, before: int) -> Iterator[Said]:
 
 
 @scenario("SC-02", "KIP101-TRUNC-02", "KIP101-EPOCH-05", rig=PAIR)
-def orphan_is_cut(partition: Crashing) -> Generator[Said, None, None]:
-    """Both replicas are killed; the first to return has lost a record and wrote another one, which the second has to take."""
+def orphan_is_truncated(partition: Crashing) -> Generator[Said, None, None]:
+    """Both replicas are killed; the first to return has lost a record and writes another, which the second must adopt."""
     first, second = partition.replicas
     bystander = partition.bystander()
     kept, orphan = partition.acknowledged(b"m1", b"m2")
@@ -107,7 +108,7 @@ def orphan_is_cut(partition: Crashing) -> Generator[Said, None, None]:
 def without_orphan(
     partition: Crashing, first: int, second: int, written: list[Written], orphan: Written
 ) -> Iterator[Said]:
-    """TRUNC-02: what the one that held the orphan has as soon as it is in sync."""
+    """TRUNC-02: the log of the replica with the orphan, as soon as it is in sync."""
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)
     entries = partition.entries(first, lambda found: entry in found)

@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from conformance.core.bench import File
-from conformance.kip101.alternating import is_gap, kept_entries
-from conformance.kip101.flapping import last_shared, parted
-from conformance.kip101.left_behind import nothing_below, trimmed_entries
+from conformance.kip101.alternating_leaders import is_gap, kept_entries
+from conformance.kip101.behind_the_log_start import entries_from, nothing_below
+from conformance.kip101.flapping import first_difference, last_shared
 from conformance.kip101.new_replica import with_records
 from conformance.kip320.coordinator_failover import Commit, key_of, stored
 from conformance.rigs.log.partition import Boundary
@@ -52,10 +52,10 @@ def test_an_entry_of_whoever_came_to_lead_since_is_no_ghost() -> None:
 
 
 def test_no_entry_may_begin_below_the_log_start() -> None:
-    assert trimmed_entries(epochs((2, 7), (3, 9)), 7)
-    assert trimmed_entries(epochs(), 7)
-    assert not trimmed_entries(epochs((1, 4), (2, 7)), 7)
-    assert not trimmed_entries(File(None), 7)
+    assert entries_from(epochs((2, 7), (3, 9)), 7)
+    assert entries_from(epochs(), 7)
+    assert not entries_from(epochs((1, 4), (2, 7)), 7)
+    assert not entries_from(File(None), 7)
 
 
 def test_entries_of_epochs_without_records_are_left_out() -> None:
@@ -88,15 +88,15 @@ def test_what_began_anew_has_nothing_from_before() -> None:
 def test_replicas_part_only_below_what_they_share() -> None:
     one = replica((0, 0, "a"), (1, 1, "b"), (2, 1, "c"))
     assert last_shared(one, replica((0, 0, "a"), (1, 2, "z"))) == 0
-    assert parted(one, replica((0, 0, "a"), (1, 2, "z")), 0) is None
-    assert parted(one, one, 2) is None
+    assert first_difference(one, replica((0, 0, "a"), (1, 2, "z")), 0) is None
+    assert first_difference(one, one, 2) is None
 
 
 def test_replicas_that_share_a_stamp_and_differ_below_have_parted() -> None:
     one = replica((0, 0, "a"), (1, 1, "b"), (2, 1, "c"))
-    assert parted(one, replica((0, 0, "a"), (1, 0, "z"), (2, 1, "c")), 2) is not None
-    assert parted(one, replica((0, 0, "a"), (1, 1, "b"), (2, 1, "z")), 2) is not None
-    assert parted(one, replica((0, 0, "a"), (2, 1, "c")), 2) is not None
+    assert first_difference(one, replica((0, 0, "a"), (1, 0, "z"), (2, 1, "c")), 2) is not None
+    assert first_difference(one, replica((0, 0, "a"), (1, 1, "b"), (2, 1, "z")), 2) is not None
+    assert first_difference(one, replica((0, 0, "a"), (2, 1, "c")), 2) is not None
     assert last_shared(one, replica((0, 4, "a"))) is None
 
 

@@ -1,4 +1,4 @@
-"""What a follower knows after it truncated, when nobody writes any more."""
+"""The high watermark on a follower that truncated, when no more records are written."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from conformance.rigs.log.quiescence import at_rest
 from fixtures.wire.log import FetchedPartition
 
 HEARS_WITHIN = 10.0
-"""Seconds: some twenty fetches of a follower, each of which waits for half a second."""
+"""Seconds: some twenty fetches of a follower, each of which is delayed by half a second."""
 
 
 @scenario("SC-02", "KIP101-INV-18b", rig=PAIR, cases=["quiet"], kept=integers(1, 4), orphans=integers(1, 3))
-def cut_follower_hears_of_the_high_watermark(
+def truncated_follower_learns_the_high_watermark(
     partition: Crashing, kept: int, orphans: int
 ) -> Generator[Said, None, None]:
-    """Both replicas are killed; one has lost its last records and leads, the other truncates and knows no high watermark.
+    """Both replicas are killed; one lost its last records and leads, the other truncates and has no high watermark.
 
     A write then shows that it can learn one.
     """
-    leader, second = yield from follower_cut_by_a_leader(partition, kept, orphans)
+    leader, second = yield from leader_without_and_follower_with_orphans(partition, kept, orphans)
     yield partition.joins(lambda: partition.in_sync(leader, leader, second), "both in sync")
     reads: list[FetchedPartition] = []
 
@@ -33,14 +33,16 @@ def cut_follower_hears_of_the_high_watermark(
 
     met = partition.bench.settles(equal, "one high watermark", HEARS_WITHIN)
     marks, ends = [read.high_watermark for read in reads], [partition.end(id) for id in (leader, second)]
-    yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were cut: {ends}, {marks}")
+    yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {ends}, {marks}")
     detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HEARS_WITHIN:g} s at most"
     yield held_if(met, *reads, detail=detail)
     partition.acknowledged(b"after", by=leader)
     at_rest(partition)
 
 
-def follower_cut_by_a_leader(partition: Crashing, kept: int, orphans: int) -> Generator[Said, None, tuple[int, int]]:
+def leader_without_and_follower_with_orphans(
+    partition: Crashing, kept: int, orphans: int
+) -> Generator[Said, None, tuple[int, int]]:
     """The ids of the leader, which lost the orphans, and of the follower, which is being started with them."""
     follower, leader = partition.replicas
     bystander = partition.bystander()

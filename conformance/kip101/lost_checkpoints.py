@@ -1,4 +1,4 @@
-"""A replica that lost its epoch file, or its whole directory, and has to learn its epochs anew (SC-08)."""
+"""A replica that lost leader-epoch-checkpoint, or its whole directory, and has to rebuild its leader epoch cache (SC-08)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fixtures.wire.records import Batch
 RECORDS = 3
 
 
-def beginnings(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ...]:
-    """Of each epoch with records at or after `start` the first such offset."""
+def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ...]:
+    """The first offset at or after `start` of each epoch with records."""
     first: dict[int, int] = {}
     for one in batches:
         if one.last_offset >= start:
@@ -36,14 +36,14 @@ def two_epochs(partition: Crashing) -> list[Written]:
 
 
 def on_disk(partition: Crashing, id: int, mark: int) -> None:
-    """Wait until a crash would leave this high watermark, so that nothing above it has to be copied again."""
+    """Wait until this high watermark is on disk, so that after a crash nothing above it has to be copied again."""
     disk = partition.disk(id)
     partition.until(lambda: disk.checkpoints().high_watermark == mark or None, f"the high watermark {mark} on disk")
 
 
 @scenario("SC-08", "KIP101-CACHE-06", rig=TRIO, role=sampled_from(["follower", "leader"]))
 def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Said, None, None]:
-    """After a kill and without its file a replica that has nothing to copy finds every epoch in its own segments."""
+    """Killed and restarted without its checkpoint, a replica with nothing to copy rebuilds every epoch from its segments."""
     written = two_epochs(partition)
     state = partition.whole()
     id = next(id for id in state.replicas if (id == state.leader) == (role == "leader"))
@@ -59,9 +59,9 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Sa
 
 
 def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Said]:
-    """Its file has the beginnings of both epochs, and it ends the first where the second begins."""
+    """Its checkpoint has the starts of both epochs, and its answer ends the first where the second begins."""
     read = partition.read(id)
-    expected = beginnings(read.batches)
+    expected = epoch_starts(read.batches)
     entries = partition.entries(id, lambda found: found == expected)
     answer = partition.bench.node(id).fetch(
         partition.topic, 0, len(written), last_fetched_epoch=written[0].epoch, current_leader_epoch=-1
@@ -76,15 +76,15 @@ def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Sa
 
 
 @scenario("SC-08", "KIP101-CACHE-06", rig=PAIR, tail=integers(1, 3), written_meanwhile=integers(1, 5))
-def tail_is_cut_at_the_high_watermark(
+def suffix_is_truncated_to_the_high_watermark(
     partition: Crashing, tail: int, written_meanwhile: int
 ) -> Generator[Said, None, None]:
-    """A former leader shuts down cleanly with a tail that nobody has; without its file it must give up all but the committed."""
+    """A former leader stops cleanly with an uncommitted suffix; without its checkpoint it must truncate to the high watermark."""
     former, successor = partition.replicas
     committed = partition.acknowledged(*[b"committed"] * RECORDS)
     bench, names = partition.bench, [partition.bench.name_of(id) for id in (former, successor)]
     bench.pause(names[1])
-    # The first of them answers a fetch that waits, so the frozen follower may still get it.
+    # The first of these records answers a delayed fetch, so the frozen follower may still get it.
     for n in range(tail + 1):
         partition.write(b"of the tail, %d" % n, acks=1, to=bench.node(former))
     bench.stop(names[0])
@@ -98,14 +98,14 @@ def tail_is_cut_at_the_high_watermark(
     new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
     bench.start(names[0], "stop")
     yield partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
-    yield from learned_anew(partition, former, successor, [*committed, *new])
+    yield from rebuilt_from_the_leader(partition, former, successor, [*committed, *new])
     at_rest(partition)
 
 
-def learned_anew(partition: Crashing, id: int, leader: int, written: list[Written]) -> Iterator[Said]:
-    """The replica holds what its leader holds, and has learned the epochs of what it copied from its high watermark on."""
+def rebuilt_from_the_leader(partition: Crashing, id: int, leader: int, written: list[Written]) -> Iterator[Said]:
+    """The replica has the same records as its leader, and the epochs of those it copied above its high watermark."""
     mine, theirs = partition.read(id), partition.read(leader)
-    expected = beginnings(mine.batches, RECORDS)
+    expected = epoch_starts(mine.batches, RECORDS)
     entries = partition.entries(id, lambda found: found == expected)
     same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
     detail = f"{id} holds {mine} with the entries {entries}, {leader} holds {theirs}"
@@ -116,8 +116,10 @@ def learned_anew(partition: Crashing, id: int, leader: int, written: list[Writte
 
 
 @scenario("SC-08", "KIP101-CACHE-07", rig=TRIO, trimmed=booleans(), unwritten=booleans(), cases=["wiped"])
-def wiped_replica_learns_the_epochs(partition: Crashing, trimmed: bool, unwritten: bool) -> Generator[Said, None, None]:
-    """A replica that was removed from disk ends with the leader's entries, but for those of epochs without records."""
+def wiped_replica_rebuilds_its_epochs(
+    partition: Crashing, trimmed: bool, unwritten: bool
+) -> Generator[Said, None, None]:
+    """A replica that was removed from disk ends with the leader's entries, except those of epochs without records."""
     written = two_epochs(partition)
     partition.move_leader()
     written += partition.acknowledged(b"of the third epoch")
@@ -139,7 +141,7 @@ def wiped_replica_learns_the_epochs(partition: Crashing, trimmed: bool, unwritte
 
 def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[Written]) -> Iterator[Said]:
     mine, theirs = partition.read(id), partition.read(leader)
-    expected = beginnings(theirs.batches, start)
+    expected = epoch_starts(theirs.batches, start)
     of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))
     entries = partition.entries(id, lambda found: found == expected)
     yield premise(set(expected) <= set(of_leader), f"a leader with the epochs of its records: {of_leader}")

@@ -1,4 +1,4 @@
-"""A follower that comes back when all it knew of is deleted: it begins anew at the leader's log start (SC-07)."""
+"""A follower that returns after everything it had was deleted: it starts over at the leader's log start (SC-07)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, DeletedRecords, EpochA
 OFTEN = 0.1
 
 
-class Trim(NamedTuple):
-    """What was deleted while the follower was down, and who led then."""
+class Deletion(NamedTuple):
+    """The result of DeleteRecords while the follower was down, and the leader at that time."""
 
     leader: NodeClient
     epoch: int
@@ -34,7 +34,7 @@ class Trim(NamedTuple):
 
 
 def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffset:
-    """Log end, or start, of one replica as it says itself."""
+    """Log end, or log start, of one replica in its own answer."""
     return partition.bench.node(id).list_offsets(partition.name, partition.index, timestamp, replica_id=DEBUGGER)
 
 
@@ -42,8 +42,8 @@ def down(bench: Bench, name: str, clean: bool) -> None:
     bench.stop(name, role="follower") if clean else bench.kill(name, role="follower")
 
 
-def trimmed(partition: Partition, others: list[int], sizes: tuple[int, int], keep: int) -> Trim:
-    """Write in two epochs without the follower, and delete up to `keep` records below the high watermark."""
+def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, int], keep: int) -> Deletion:
+    """Write in two epochs without the follower, then delete up to `keep` records below the high watermark."""
     leader, successor = others
     before = partition.state(leader)
     partition.write(*[b"unseen"] * sizes[0], to=partition.bench.node(leader))
@@ -52,20 +52,20 @@ def trimmed(partition: Partition, others: list[int], sizes: tuple[int, int], kee
     written = partition.write(*[b"of the next epoch, unseen"] * sizes[1], to=node)
     end = written.base_offset + sizes[1]
     answer = node.delete_records(partition.name, partition.index, -1 if keep == 0 else end - keep)
-    return Trim(node, led.leader_epoch, before.leader_epoch, end, end - keep, answer)
+    return Deletion(node, led.leader_epoch, before.leader_epoch, end, end - keep, answer)
 
 
 # --- what is seen
 
 
-def answered_for_live_ones(trim: Trim) -> Iterator[Said]:
-    """DR-02: who is down does not hold the low watermark back."""
+def low_watermark_without_the_stopped_broker(trim: Deletion) -> Iterator[Said]:
+    """DR-02: a broker that is down does not hold back the low watermark."""
     held = (trim.answer.error, trim.answer.low_watermark) == (Error.NONE, trim.start)
     yield held_if(held, trim.answer, row="KIP320-DR-02", case="low-watermark")
 
 
-def readers_are_told(partition: Partition, trim: Trim) -> Iterator[Said]:
-    """DR-01: a reader with an epoch that is gone is out of range below the start, and diverges at it above."""
+def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Iterator[Said]:
+    """DR-01: a reader in a deleted epoch is out of range below the log start, and diverges at or above it."""
 
     below, above = (
         trim.leader.fetch(
@@ -82,24 +82,24 @@ def readers_are_told(partition: Partition, trim: Trim) -> Iterator[Said]:
     yield held_if(at_start and not above.batches, above, row="KIP320-DR-01", case="purged-last")
 
 
-def trimmed_entries(file: File, start: int) -> bool:
+def entries_from(file: File, start: int) -> bool:
     entries = entries_of(file)
     return entries is not None and all(entry.start >= start for entry in entries)
 
 
-def adopted(partition: Partition, state: PartitionMetadata, start: int) -> Iterator[Said]:
-    """DR-02: log start and entries of every replica."""
+def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int) -> Iterator[Said]:
+    """DR-02: log start and leader epoch cache of every replica."""
     for id in state.replicas:
         first = end_of(partition, id, EARLIEST)
         detail = f"{id} starts at {first.offset}, trimmed to {start}"
         yield held_if(first.offset == start, first, row="KIP320-DR-02", case="log-start", detail=detail)
-        file = read_epochs(partition, id, lambda file: trimmed_entries(file, start))
+        file = read_epochs(partition, id, lambda file: entries_from(file, start))
         detail = f"{id} holds {entries_of(file)}, trimmed to {start}"
-        yield held_if(trimmed_entries(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
+        yield held_if(entries_from(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
 
 
-def begun_anew(partition: Partition, id: int, trim: Trim, *, joined: bool) -> Iterator[Said]:
-    """TRUNC-06: in the ISR, with the leader's log from its start on, nothing before it, and no entry of what is gone."""
+def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool) -> Iterator[Said]:
+    """TRUNC-06: in the ISR, with the leader's log from its start, no record before it, and no entry of a deleted epoch."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
     mine, leaders = (stamped(read_whole(partition, node, trim.epoch)) for node in (bench.node(id), trim.leader))
@@ -111,7 +111,7 @@ def begun_anew(partition: Partition, id: int, trim: Trim, *, joined: bool) -> It
 
 
 def nothing_below(disk: HeldReplica, start: int) -> bool:
-    """A follower that began anew has no batch that ends below the start, and no entry either."""
+    """True if the follower has no batch that ends below the log start, and no entry below it."""
     batches = all(batch.last_offset >= start for batch in disk.batches)
     return batches and disk.epochs is not None and all(entry.start_offset >= start for entry in disk.epochs)
 
@@ -128,22 +128,22 @@ def nothing_below(disk: HeldReplica, start: int) -> bool:
     after=integers(2, 4),
     keep=integers(0, 1),
 )
-def follower_left_behind_the_trim(
+def follower_behind_the_log_start(
     partition: Partition, which: int, clean: bool, before: int, after: int, keep: int
 ) -> Generator[Said, None, None]:
-    """While a follower is down two epochs are written, and all that it could go on from is deleted."""
+    """While a follower is down two epochs are written, and every offset from which it could continue is deleted."""
     bench, state = partition.bench, partition.whole()
     behind = [id for id in state.replicas if id != state.leader][which]
     others = [state.leader, *(id for id in state.replicas if id not in (behind, state.leader))]
     knew = end_of(partition, behind).offset
     down(bench, bench.name_of(behind), clean)
     bench.eventually(lambda: out_of_isr(partition, behind, *others), f"{behind} out of the ISR", every=OFTEN)
-    trim = trimmed(partition, others, (before, after), keep)
+    trim = write_and_delete(partition, others, (before, after), keep)
     yield premise(knew < trim.start, f"{behind} ends at {knew}, below the log start {trim.start}")
-    yield from answered_for_live_ones(trim)
-    yield from readers_are_told(partition, trim)
+    yield from low_watermark_without_the_stopped_broker(trim)
+    yield from readers_of_deleted_epochs(partition, trim)
     bench.start(bench.name_of(behind), fault="stop" if clean else "kill")
     joined = bench.settles(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
     at_rest(partition)
-    yield from begun_anew(partition, behind, trim, joined=joined)
-    yield from adopted(partition, state, trim.start)
+    yield from started_over(partition, behind, trim, joined=joined)
+    yield from log_starts_agree(partition, state, trim.start)

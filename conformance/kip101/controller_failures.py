@@ -1,4 +1,4 @@
-"""Controllers in trouble while a leader dies and returns: the leader epoch rises all the same (SC-10)."""
+"""Controllers fail while a leader dies and returns: the leader epoch still rises (SC-10)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ OFTEN = 0.1
 
 
 def session_of(topology: Topology) -> float:
-    """Seconds after which a silent broker is fenced."""
+    """Seconds without a heartbeat after which a broker is fenced."""
     return int({**SMALL, **topology.config}["broker.session.timeout.ms"]) / 1000
 
 
 def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
-    """A partition that nobody but one broker can lead, with records of its first epoch."""
+    """A partition that only one broker can lead, with records of its first epoch."""
 
     def prepare(bench: Bench) -> PartitionData:
         partition = new_partition(bench, (bench.id_of(bench.brokers[0]),))
@@ -41,7 +41,7 @@ def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
     return Rig(topology, prepare, Partition)
 
 
-class Back(NamedTuple):
+class RestartedLeader(NamedTuple):
     """The restarted leader at its first epoch."""
 
     state: PartitionMetadata
@@ -49,7 +49,7 @@ class Back(NamedTuple):
 
 
 def active_controller(bench: Bench, besides: str = "") -> str | None:
-    """The controller that leads the quorum, None while none says so."""
+    """The controller that leads the quorum, None while none claims to."""
     for name in bench.controllers:
         if name == besides:
             continue
@@ -62,27 +62,29 @@ def active_controller(bench: Bench, besides: str = "") -> str | None:
     return None
 
 
-def passes(bench: Bench, since: float, seconds: float) -> None:
-    """Wait for the end of a session: what is to be seen is that it ends while nobody is there to notice."""
+def wait_for_session_end(bench: Bench, since: float, seconds: float) -> None:
+    """Wait until a broker session would have expired while no controller was there to notice."""
     bench.eventually(lambda: bench.now().seconds - since > seconds, f"the end of {seconds} s", every=OFTEN)
 
 
-def leads_again(partition: Partition, broker: int) -> Back:
-    """Once the broker serves as the leader at whatever epoch: that, and the stamp of the first batch it then takes."""
+def leads_again(partition: Partition, broker: int) -> RestartedLeader:
+    """Wait until the broker leads again, at any epoch. Returns that state and the epoch of the first batch written then."""
     bench = partition.bench
     state = bench.eventually(lambda: acts_as_leader(partition, broker, -1), f"{broker} leading {partition.name}")
 
-    def stamped() -> int | None:
+    def write_accepted() -> int | None:
         written = bench.node(broker).produce(partition.topic, partition.index, FIRST)
         if written.error is not Error.NONE:
             return None
         read = read_whole(partition, bench.node(broker), partition.state(broker).leader_epoch)
         return next(batch.leader_epoch for batch in read.batches if batch.base_offset == written.base_offset)
 
-    return Back(state, bench.eventually(stamped, f"a write to {partition.name}"))
+    return RestartedLeader(state, bench.eventually(write_accepted, f"a write to {partition.name}"))
 
 
-def never_at_its_epoch_again(partition: Partition, before: PartitionMetadata, back: Back, case: str) -> Iterator[Said]:
+def never_at_its_epoch_again(
+    partition: Partition, before: PartitionMetadata, back: RestartedLeader, case: str
+) -> Iterator[Said]:
     detail = (
         f"led at {before.leader_epoch} before the crash, now at {back.state.leader_epoch}, first stamp {back.stamp}"
     )
@@ -100,14 +102,14 @@ def never_at_its_epoch_again(partition: Partition, before: PartitionMetadata, ba
     tenths=integers(1, 15),
 )
 def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Said, None, None]:
-    """The controller is frozen until after the session of a leader that was killed and started again meanwhile."""
+    """The only controller is frozen for longer than the session of a leader that is killed and restarted meanwhile."""
     bench, before, session = partition.bench, partition.whole(), session_of(QUICK_CLUSTER)
     [controller], leader = bench.controllers, bench.name_of(before.leader)
     began = bench.now().seconds
     bench.pause(controller, role="active controller")
     bench.kill(leader, role="leader")
     bench.start(leader)
-    passes(bench, bench.now().seconds, session + tenths / 10)
+    wait_for_session_end(bench, bench.now().seconds, session + tenths / 10)
     frozen_for = bench.now().seconds - began
     bench.resume(controller)
     back = leads_again(partition, before.leader)
@@ -124,7 +126,7 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Sa
     tenths=integers(1, 15),
 )
 def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Generator[Said, None, None]:
-    """The active one of three controllers is frozen or killed while a leader is killed and started again."""
+    """The active one of three controllers is frozen or killed while a leader is killed and restarted."""
     bench, before, session = partition.bench, partition.whole(), session_of(CONTROLLERS)
     leader = bench.name_of(before.leader)
     active = bench.eventually(lambda: active_controller(bench), "an active controller")
@@ -136,7 +138,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     bench.kill(leader, role="leader")
     bench.start(leader)
     successor = bench.eventually(lambda: active_controller(bench, besides=active), f"a successor of {active}")
-    passes(bench, began, session + tenths / 10)
+    wait_for_session_end(bench, began, session + tenths / 10)
     if case == "controller-paused":
         bench.resume(active)
     else:

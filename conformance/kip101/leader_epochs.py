@@ -1,4 +1,4 @@
-"""The leader epoch as the controller manages it and brokers tell it (KIP-101, Leader Epoch)."""
+"""The leader epoch as the controller assigns it and brokers return it (KIP-101, Leader Epoch)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fixtures.wire.calls import PartitionAnswer
 FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 
 
-def asking(node: NodeClient, partition: Partition, case: str) -> Callable[[int], PartitionAnswer]:
-    """The question of a case, with its current leader epoch left open."""
+def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[int], PartitionAnswer]:
+    """The request of a case, with its current leader epoch left open."""
     if case == "fetch":
         return lambda epoch: node.fetch(partition.topic, 0, 0, current_leader_epoch=epoch)
     if case == "list-offsets":
@@ -30,11 +30,13 @@ def asking(node: NodeClient, partition: Partition, case: str) -> Callable[[int],
     cases=["fetch", "list-offsets", "offset-for-leader-epoch"],
     around=integers(1, 3),
 )
-def metadata_names_the_turn_of_the_fence(partition: Partition, case: str, around: int) -> Generator[Said, None, None]:
-    """Below the epoch that a broker's Metadata names it answers 74, above it 75, and at it neither."""
+def metadata_epoch_is_where_the_fence_turns(
+    partition: Partition, case: str, around: int
+) -> Generator[Said, None, None]:
+    """Below the epoch in a broker's Metadata it answers 74, above it 75, and at it neither."""
     settled = partition.whole()
     for broker in settled.replicas:
-        ask = asking(partition.bench.node(broker), partition, case)
+        ask = request_of(partition.bench.node(broker), partition, case)
         told = partition.state(broker).leader_epoch
         below = [ask(told - n) for n in range(around, 0, -1)]
         at, above = ask(told), [ask(told + n) for n in range(1, around + 1)]
@@ -48,8 +50,8 @@ def metadata_names_the_turn_of_the_fence(partition: Partition, case: str, around
 
 
 @probe("KIP101-EPOCH-01", rig=partition_at_epoch(3), cases=["topic-partitions"])
-def both_descriptions_name_one_epoch(partition: Partition, case: str) -> Generator[Said, None, None]:
-    """DescribeTopicPartitions names the epoch that Metadata names."""
+def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: str) -> Generator[Said, None, None]:
+    """DescribeTopicPartitions returns the same epoch as Metadata."""
     settled = partition.whole()
     for broker in settled.replicas:
         node = partition.bench.node(broker)
@@ -62,7 +64,7 @@ def both_descriptions_name_one_epoch(partition: Partition, case: str) -> Generat
 
 @probe("KIP101-EPOCH-03", rig=PAIRS, examples=1)
 def isr_changes_and_the_epoch(pairs: Pairs, expected: str) -> Generator[Said, None, None]:
-    """Under one leader ISR growth leaves the epoch, and a shrink raises it by 1 only below metadata.version 12."""
+    """Without a change of leader, ISR growth keeps the epoch; a shrink raises it by 1 only below metadata.version 12."""
     before = pairs.states()
     with frozen(pairs.bench, pairs.follower):
         shrunk = pairs.states_with_isr(1)

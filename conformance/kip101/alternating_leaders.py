@@ -1,4 +1,4 @@
-"""Tails of several epochs that nobody shares, and epochs without any record: truncation comes to an end (SC-06)."""
+"""Uncommitted suffixes of several epochs, each on one replica only, and epochs without a record: truncation converges (SC-06)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OFTEN = 0.1
 
 
 def turns_taken(turns: Turns, records: list[int]) -> list[Turn]:
-    """Two replicas lead alternately, the third is frozen all the time."""
+    """Two replicas lead in turn while the third stays frozen."""
     two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
     taken = [turns.take(records[0])]
     for number, values in enumerate(records[1:], 1):
@@ -44,20 +44,22 @@ def turns_taken(turns: Turns, records: list[int]) -> list[Turn]:
 
 
 def holding(partition: Partition) -> dict[int, Stamped]:
-    """What every replica holds, by id."""
+    """The records that every replica has, by broker id."""
     state = partition.settled()
     reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
     return {id: stamped(read) for id, read in reads.items()}
 
 
 def kept_entries(file: File, leader: File, epoch: int) -> bool:
-    """Are all its entries the leader's too? Those after `epoch` are of whoever came to lead since, and say nothing."""
+    """True if all its entries up to `epoch` are the leader's too. Later entries come from later leaders and do not
+    matter here.
+    """
     mine, theirs = entries_of(file), entries_of(leader)
     return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
 
 def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Iterator[Said]:
-    """CACHE-04: what is left in the files of those who cut their tails when `leader` was elected at `epoch`."""
+    """CACHE-04: the entries left on the replicas that truncated when `leader` was elected at `epoch`."""
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
         file = read_epochs(partition, id, lambda file: kept_entries(file, leading, epoch))
@@ -71,7 +73,7 @@ def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
 
 
 def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Iterator[Said]:
-    """OFLE-03: epochs that others led, asked of a leader that has nothing of them."""
+    """OFLE-03: epochs that other brokers led, looked up at a leader that has no record of them."""
     for epoch in epochs:
         answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
         yield held_if(is_gap(answer, floor.epoch, start), answer, row="KIP320-OFLE-03", case="gap")
@@ -91,7 +93,7 @@ def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Bou
 def alternating_tails(
     partition: Partition, first: int, second: int, more: list[int], last: int
 ) -> Generator[Said, None, None]:
-    """Two replicas grow tails of their own in turn, the third, which has none of them, leads in the end: all agree."""
+    """Two replicas grow uncommitted suffixes in turn; the third, which has none of them, leads in the end: all logs agree."""
     turns = Turns(partition)
     taken = turns_taken(turns, [first, second, *more])
     [third] = set(turns.replicas) - {turn.id for turn in taken}
@@ -126,7 +128,7 @@ def alternating_tails(
     records=integers(0, 2),
 )
 def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: int) -> Generator[Said, None, None]:
-    """A replica is elected and at once another one, without a write: the former drops its empty epoch and is back soon."""
+    """A broker is elected and replaced before any write: the former leader drops its empty epoch and soon rejoins the ISR."""
     end = RECORDS
     for _ in range(rounds):
         yield from empty_epoch(partition, end)
@@ -141,7 +143,7 @@ def empty_epoch(partition: Partition, end: int) -> Generator[Said, None, None]:
     former, successor = (id for id in before.replicas if id != before.leader)
     epoch = partition.move_leader(to=former).leader_epoch
     file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is not None)
-    yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} notes the empty epoch {epoch} at {end}")
+    yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} enters the empty epoch {epoch} at {end}")
     with frozen(bench, bench.name_of(former)):
         led = prefer(partition, successor)
         bench.eventually(lambda: out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)

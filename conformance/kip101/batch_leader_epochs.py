@@ -21,13 +21,13 @@ from fixtures.wire.log import FetchedPartition
 from fixtures.wire.records import Batch, Codec, NewBatch, batch, batches
 
 WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
-"""What a producer may have written; the partitions here are in a later epoch than 1, and far from 999."""
+"""Leader epochs that a producer may write; the partitions here are in a later epoch than 1, and far from 999."""
 
 CODECS = sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD])
 
 
 def appended(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
-    """Write a batch, and read it back from the leader: the answer, and the batch in it."""
+    """Write a batch and read it back from the leader. Returns the answer, and the batch."""
     offset = partition.append(records).base_offset
     answer = partition.leader().fetch(partition.topic, partition.index, offset)
     return answer, answer.batches[0]
@@ -41,10 +41,10 @@ def values(count: int) -> tuple[bytes, ...]:
 
 
 @probe("KIP101-STAMP-01", rig=TRIO, written=WRONG_STAMPS, codec=CODECS, records=integers(1, 4))
-def leader_stamps_its_epoch(
+def leader_sets_its_epoch(
     partition: Partition, written: int, codec: Codec, records: int
 ) -> Generator[Said, None, None]:
-    """The stamp of a batch is the epoch of the leader that took it, whatever the producer wrote; its CRC stays as it was."""
+    """A batch gets the epoch of the leader that appended it, whatever the producer wrote; its CRC stays the same."""
     now = partition.bench.now().unix_ms
     sent = batch(*values(records), leader_epoch=written, codec=codec, timestamp=now)
     epoch = partition.epoch()
@@ -59,8 +59,10 @@ def leader_stamps_its_epoch(
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["produced", "idempotent"], codec=CODECS, written=WRONG_STAMPS)
-def plain_batch_is_stamped(partition: Partition, case: str, codec: Codec, written: int) -> Generator[Said, None, None]:
-    """Batches of each codec, with a producer id or without one, carry the leader's epoch."""
+def plain_batch_has_the_leader_epoch(
+    partition: Partition, case: str, codec: Codec, written: int
+) -> Generator[Said, None, None]:
+    """Batches of each codec, with a producer id or without, have the leader's epoch."""
     sent = batch(*values(2), leader_epoch=written, codec=codec)
     if case == "idempotent":
         bench = partition.bench
@@ -75,16 +77,18 @@ def plain_batch_is_stamped(partition: Partition, case: str, codec: Codec, writte
 
 
 @probe("KIP101-STAMP-02", rig=RECOMPRESSING, cases=["recompressed"], codec=sampled_from([Codec.NONE, Codec.ZSTD]))
-def recompressed_batch_is_stamped(partition: Partition, case: str, codec: Codec) -> Generator[Said, None, None]:
-    """A batch that the broker compresses anew carries the leader's epoch."""
+def recompressed_batch_has_the_leader_epoch(
+    partition: Partition, case: str, codec: Codec
+) -> Generator[Said, None, None]:
+    """A batch that the broker recompresses has the leader's epoch."""
     epoch = partition.epoch()
     answer, stored = appended(partition, batch(*values(2), codec=codec))
-    yield premise(partition.epoch() == epoch and stored.codec is Codec.GZIP, f"compressed anew in epoch {epoch}")
+    yield premise(partition.epoch() == epoch and stored.codec is Codec.GZIP, f"recompressed in epoch {epoch}")
     yield held_if(stored.leader_epoch == epoch and stored.crc_valid, answer)
 
 
-class Begun(NamedTuple):
-    """A transaction with a batch at `offset`, written in `epoch`, and the fetch that shows it."""
+class OpenTransaction(NamedTuple):
+    """A transaction with a batch at `offset`, written in `epoch`, and the fetch that returned it."""
 
     transaction: Transaction
     epoch: int
@@ -92,17 +96,19 @@ class Begun(NamedTuple):
     answer: FetchedPartition
 
 
-def begin(partition: Partition, written: int) -> Begun:
+def begin(partition: Partition, written: int) -> OpenTransaction:
     transaction = Transaction(partition.bench)
     transaction.enter(partition)
     epoch = partition.epoch()
     offset = transaction.write(partition, *values(2), leader_epoch=written).base_offset
-    return Begun(transaction, epoch, offset, partition.leader().fetch(partition.topic, partition.index, offset))
+    return OpenTransaction(
+        transaction, epoch, offset, partition.leader().fetch(partition.topic, partition.index, offset)
+    )
 
 
 @probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
-def transactions_and_their_markers_are_stamped(several: Several, written: int) -> Generator[Said, None, None]:
-    """The data of a transaction carries the epoch of the leader that took it, its marker that of the later leader."""
+def transactions_and_markers_have_the_leader_epoch(several: Several, written: int) -> Generator[Said, None, None]:
+    """The data of a transaction has the epoch of the leader that appended it, its marker that of the later leader."""
     began = [begin(partition, written) for partition in several.partitions]
     led = several.move_leaders()
     for number, (partition, begun, later) in enumerate(zip(several.partitions, began, led, strict=True)):
@@ -125,7 +131,7 @@ def internal(bench: Bench, name: str) -> Partition:
 
 
 def commit(partition: Partition, offset: int) -> None:
-    """Commit an offset for a group that nobody used before."""
+    """Commit an offset for a new group."""
     bench = partition.bench
     group, offsets = bench.fresh("group"), [NewOffset(partition.topic, partition.index, offset)]
     coordinator = coordinator_of(bench, group, CoordinatorType.GROUP)
@@ -133,8 +139,10 @@ def commit(partition: Partition, offset: int) -> None:
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["internal"], offset=integers(1, 1000))
-def coordinators_batches_are_stamped(partition: Partition, case: str, offset: int) -> Generator[Said, None, None]:
-    """What coordinators append to their topics carries the epoch of the leader of that topic."""
+def coordinators_batches_have_the_leader_epoch(
+    partition: Partition, case: str, offset: int
+) -> Generator[Said, None, None]:
+    """Batches that coordinators append to their topics have the epoch of that topic's leader."""
     bench = partition.bench
     appends: dict[str, Callable[[], object]] = {
         "__consumer_offsets": lambda: commit(partition, offset),

@@ -1,4 +1,4 @@
-"""The epoch map of a replica, leader-epoch-checkpoint (KIP-101)."""
+"""The leader epoch cache of a replica on disk: leader-epoch-checkpoint (KIP-101)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fixtures.wire.log import DEBUGGER, EARLIEST
 
 
 def documented(file: File) -> bool:
-    """Is there at least one entry, in the documented form?"""
+    """True if there is at least one entry, in the documented form."""
     return bool(entries_of(file))
 
 
@@ -27,8 +27,8 @@ def has_entry(expected: Boundary, file: File) -> bool:
 
 
 @probe("KIP101-CACHE-01", rig=partition_at_epoch(3))
-def file_has_the_documented_form(partition: Partition) -> Generator[Said, None, None]:
-    """Each replica of a log with records has the file: version 0, the count, and as many lines of epoch and offset."""
+def checkpoint_has_the_documented_form(partition: Partition) -> Generator[Said, None, None]:
+    """Each replica with records has the file: version 0, the number of entries, and that many lines of epoch and offset."""
     state = partition.whole()
     for broker in state.replicas:
         file = read_epochs(partition, broker, documented)
@@ -55,19 +55,19 @@ def epoch_is_entered_at_election_and_first_batch(several: Several, records: int)
             yield held_if(entered(file), file, case="follower-after")
 
 
-def trimmed(entries: tuple[Boundary, ...], start: int) -> tuple[Boundary, ...]:
-    """What is left of the entries when the log starts at `start`."""
+def remaining_entries(entries: tuple[Boundary, ...], start: int) -> tuple[Boundary, ...]:
+    """The entries that remain when the log starts at `start`."""
     at_start = max(entry.epoch for entry in entries if entry.start <= start)
     return (Boundary(at_start, start), *(entry for entry in entries if entry.start > start))
 
 
 @probe("KIP101-CACHE-03", rig=TRIMMABLE, cases=["delete-records"], start=integers(1, 9))
-def trimming_rewrites_the_first_entry(several: Several, case: str, start: int) -> Generator[Said, None, None]:
-    """Entries below a log start that was moved are gone, but for the last of them, which starts there."""
+def delete_records_rewrites_the_first_entry(several: Several, case: str, start: int) -> Generator[Said, None, None]:
+    """Entries below a raised log start are removed, except that the last of them now begins there."""
     partition = several.untrimmed()
     leader = partition.leader()
     before = entries_of(read_epochs(partition, partition.settled().leader, documented)) or ()
-    yield premise(len(before) >= 2 and before[0].start == 0, f"a map of several epochs: {before}")
+    yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
     deleted = leader.delete_records(partition.name, 0, start)
     yield premise(deleted.error is Error.NONE, f"deleted below {start}")
     yield from starts_with_its_epoch(partition, leader, before, start)
@@ -75,11 +75,11 @@ def trimming_rewrites_the_first_entry(several: Several, case: str, start: int) -
 
 @probe("KIP101-CACHE-03", rig=RETAINED, cases=["retention"], segments=integers(1, SEGMENTS - 2))
 def retention_rewrites_the_first_entry(several: Several, segments: int) -> Generator[Said, None, None]:
-    """The same where the oldest segments went by themselves, until so many are left, or one more."""
+    """The same when retention deletes the oldest segments until this number is left, or one more."""
     partition = several.untrimmed()
     leader = partition.leader()
     before = entries_of(read_epochs(partition, partition.settled().leader, documented)) or ()
-    yield premise(len(before) >= 2 and before[0].start == 0, f"a map of several epochs: {before}")
+    yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
     limit = {"retention.bytes": str(segments * (SEGMENT_BYTES + BATCH_HEAD))}
     changed = leader.incremental_alter_configs(ResourceType.TOPIC, partition.name, limit)
     yield premise(changed.error is Error.NONE, f"{limit} accepted")
@@ -88,11 +88,11 @@ def retention_rewrites_the_first_entry(several: Several, segments: int) -> Gener
 
 
 BATCH_HEAD = 100
-"""More than a batch of one record has beside its value, and less than a tenth of a batch."""
+"""More bytes than a batch of one record has besides its value, and less than a tenth of a batch."""
 
 
 def settled_start(partition: Partition, leader: NodeClient) -> int | None:
-    """The log start after it moved, once all replicas have the same."""
+    """The log start after the deletion, once all replicas have the same."""
     starts = {
         partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=DEBUGGER).offset
         for id in partition.settled().replicas
@@ -103,8 +103,8 @@ def settled_start(partition: Partition, leader: NodeClient) -> int | None:
 def starts_with_its_epoch(
     partition: Partition, leader: NodeClient, before: tuple[Boundary, ...], start: int
 ) -> Generator[Said, None, None]:
-    """Is the map trimmed to the start, in the leader's file and in what it says of its earliest offset?"""
-    expected = trimmed(before, start)
+    """True if the cache begins at the log start, on the leader's disk and in its answer for the earliest offset."""
+    expected = remaining_entries(before, start)
     file = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: entries_of(file) == expected)
     earliest = leader.list_offsets(partition.name, 0, EARLIEST)
     yield premise(earliest.offset == start, f"a log that starts at {start}")

@@ -20,20 +20,20 @@ from fixtures.wire.records import batch
 ROW = "KIP101-INV-17"
 STRICT_PAIR = on_brokers("strict_pair", QUICK_CLUSTER, 2, min_insync_replicas="2")
 MORE = 6
-"""Writes of either kind in one example, beside those that are drawn."""
+"""Further writes of either kind in one example, besides the drawn ones."""
 
 
 def watermark_waits(bench: Bench) -> bool:
-    """Does the high watermark wait for enough replicas in sync in this version?"""
+    """True if in this version the high watermark waits for enough in-sync replicas."""
     facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
     return "watermark" in {case.id for case in shipped()[ROW].applicable_cases(facts)}
 
 
 @probe(ROW, rig=STRICT_PAIR, smoke=False, refused=integers(0, 3), alone=integers(0, 3))
 def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Generator[Said, None, None]:
-    """With one replica in sync of two that are wanted, acks=all is refused before the append, and acks=1 commits nothing.
+    """With one of two required replicas in sync, acks=all is refused before the append, and acks=1 commits nothing.
 
-    The first write may be taken: Metadata tells of an ISR a moment before the leader acts on it.
+    The first write may succeed: Metadata shows the ISR a moment before the leader acts on it.
     """
     bench, state = partition.bench, partition.whole()
     leader, node = state.leader, bench.node(state.leader)
