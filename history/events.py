@@ -16,7 +16,14 @@ from history.effects import Effects
 Outcome = Literal["ok", "fail", "info"]
 """ok: it happened; fail: it certainly did not; info: it may or may not have happened."""
 
-Phase = Literal["inject", "witness", "heal"]
+Phase = Literal["inject", "witness", "consequence", "heal"]
+"""Of a fault.
+
+- inject: it begins;
+- witness: its own sign was seen, which alone makes it count;
+- consequence: what the cluster made of it; `detail` has `met`, whether that came within a bound, `seconds`, and what was seen;
+- heal: it is gone, and the cluster is whole again.
+"""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

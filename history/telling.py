@@ -136,7 +136,7 @@ def _is_metadata(value: Any) -> bool:
 
 
 def _fault(event: Fault) -> str:
-    phases = {"inject": "FAULT", "witness": "FAULT SHOWN", "heal": "FAULT HEALED"}
+    phases = {"inject": "FAULT", "witness": "FAULT SHOWN", "consequence": "FAULT FOLLOWED", "heal": "FAULT HEALED"}
     detail = {name: value for name, value in event.detail.items() if name not in ("fault", "role", "partition")}
     told = f": {_words(detail)}" if detail else ""
     whose = event.node if event.role == event.node else f"the {event.role}, {event.node}"

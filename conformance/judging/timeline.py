@@ -165,6 +165,8 @@ class Cluster:
                 span.ended = fault.event
 
     def note_fault(self, fault: Broken) -> None:
+        if fault.phase == "consequence":  # what the cluster made of it is no act of the fault
+            return
         self.faults.append(fault)
         self._note_span(fault)
         if fault.fault not in RUNS_ON:

@@ -140,7 +140,7 @@ def faults_of(history: History) -> dict[str, FaultCount]:
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"injected": 0, "witnessed": 0, "healed": 0})
     names = {"inject": "injected", "witness": "witnessed", "heal": "healed"}
     for event in history.events:
-        if isinstance(event, Fault):
+        if isinstance(event, Fault) and event.phase in names:
             counts[event.fault][names[event.phase]] += 1
     return {fault: FaultCount(**count) for fault, count in sorted(counts.items())}
 

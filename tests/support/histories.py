@@ -293,6 +293,10 @@ class LogHistory:
         """A fault that stands from now on; `detail` is what it was injected with."""
         return self._fault(fault, "inject", *brokers, **detail)._fault(fault, "witness", *brokers)
 
+    def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:
+        """What the cluster made of a fault that stands."""
+        return self._fault(fault, "consequence", *brokers, met=met)
+
     def heal(self, fault: str, *brokers: int) -> Self:
         """It is taken back, which is asked for first."""
         self.events.append(Call(**self._now(), op="heal", node="cluster", request={"fault": fault}))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.judging.judge import judge_all
 from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.log.reading import stories
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 
@@ -54,3 +57,14 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     everything = judge_all(LOG_JUDGES, told.history)
     assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
     assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES}
+
+
+@pytest.mark.parametrize("met", [True, False])
+def test_what_the_cluster_makes_of_a_fault_neither_ends_it_nor_counts_as_a_fault(met: bool) -> None:
+    told = LogHistory().created().hit("pause-past-fencing", 1)
+    witnessed = len(told.events) - 1
+    told.followed("pause-past-fencing", 1, met=met).metadata(2, 2, 1).heal("pause-past-fencing", 1)
+    [story] = stories(told.history)
+    [span] = story.cluster.spans
+    assert not story.cluster.fault_between(witnessed, len(told.events) - 2)
+    assert (span.witnessed, span.ended) == (witnessed, len(told.events) - 1)
