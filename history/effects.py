@@ -10,7 +10,7 @@ Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
 """What becomes of a process.
 
 - runs: it goes on;
-- frozen: it is suspended, and goes on when the fault is healed;
+- frozen: it is suspended, and goes on when the fault is healed, not before;
 - may-restart: it is not known whether it ended;
 - restarts: it ended, and a new one runs before the fault is healed;
 - down: it ended, and stays down until the fault is healed.
@@ -22,6 +22,9 @@ Loss = Literal[
 """What a disk has lost: the end of the log, bytes inside of it, leader-epoch-checkpoint, replication-offset-checkpoint, the index
 files, the directory of a replica, a log directory, quorum-state."""
 
+LOG_LOSSES: frozenset[Loss] = frozenset(("log-tail", "log-bytes", "replica", "log-dir"))
+"""Losses of records."""
+
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a fault may do, from its injection until it is healed.
@@ -31,6 +34,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `disk`: what the nodes lose, of the partition that the event names; with `every_partition`, of all that they hold.
     - `election`: of a leader of that partition.
     - `moves_log_start`: records are deleted without a DeleteRecords request in the history.
+    - `start_inside_segment`: it may come to lie inside a segment, as DeleteRecords moves it, so that a crash sets it back.
     - `moves_replicas`: the partition gets other replicas.
     - `stands`: false for a fault that is over once it was injected.
     """
@@ -42,5 +46,40 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     every_partition: bool = False
     election: Literal["none", "clean", "unclean"] = "none"
     moves_log_start: bool = False
+    start_inside_segment: bool = False
     moves_replicas: bool = False
     stands: bool = True
+
+    @property
+    def begins_incarnation(self) -> bool:
+        """Whether a process may be another one afterwards."""
+        return self.process not in ("runs", "frozen")
+
+    @property
+    def idles(self) -> bool:
+        """Whether the processes do nothing at all, from the witness until they are let go or started again."""
+        return self.process in ("frozen", "down")
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the processes certainly ended, to be started again."""
+        return self.process in ("restarts", "down")
+
+    @property
+    def crashes(self) -> bool:
+        """Whether they certainly ended without a controlled shutdown."""
+        return self.restarts and self.abrupt
+
+    @property
+    def elects_uncleanly(self) -> bool:
+        return self.election == "unclean"
+
+    @property
+    def damages_log(self) -> bool:
+        """Whether a replica loses what it once had."""
+        return not LOG_LOSSES.isdisjoint(self.disk)
+
+    @property
+    def loses_epochs(self) -> bool:
+        """Whether leader-epoch-checkpoint no longer tells what it did, though the log is there."""
+        return "epoch-checkpoint" in self.disk

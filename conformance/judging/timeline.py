@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left
-from typing import Any
 
 import msgspec
 
-from history.events import Call, History
+from history.effects import Effects
+from history.events import Call, Fault, History
+from history.legacy import legacy_effects
 
 HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
@@ -17,62 +18,13 @@ AT_REST = "at rest"
 """The premise that all replicas agree; what is read after it is judged as read at rest."""
 CONVERGES_WITHIN = 33.0
 """Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
-UNCLEAN = ("unclean-election", "unclean-election-by-config")
-DISK_LOSSES = ("cut-tail-above", "cut-tail-below", "flip-bytes", "wipe-disk")
-"""Faults after which a replica has lost what it once had."""
-EPOCH_FILE_LOSSES = ("remove-epoch-checkpoint", "cut-epoch-checkpoint", "old-epoch-checkpoint")
-CRASHES = ("kill", "cut-tail-above")
-"""Faults that certainly end a process without a word to the controller."""
-RESTARTS = (*CRASHES, *EPOCH_FILE_LOSSES, "stop", "rolling-restart", "cut-tail-below", "remove-index-files", "upgrade")
-"""Faults after which a process certainly began anew."""
-QUORUM_STATE_LOST = "lose-quorum-state"
-RUNS_ON = frozenset(
-    (
-        "bridge",
-        "compaction",
-        "cut-at-request",
-        "cut-off-from-controllers",
-        "delay",
-        "delete-records",
-        "drop",
-        "drop-answer",
-        "fenced-producer",
-        "halves",
-        "hold",
-        "isolate",
-        "isolated-controller-leader",
-        "late-consumer",
-        "late-member",
-        "leader-move",
-        "loss",
-        "move-coordinator",
-        "move-leader",
-        "one-link",
-        "pause",
-        "pause-past-fencing",
-        "paused-zombie",
-        "preferred-election",
-        "rate-limit",
-        "reassignment",
-        "recreate-topic",
-        "reject",
-        "retention-by-size",
-        "retention-by-time",
-        "ring",
-        "roll-by-size",
-        "roll-by-time",
-    )
-)
-"""Faults during which the processes they hit go on, or are only frozen. All others begin a new incarnation of a node."""
-DOWN = frozenset(("kill", "stop", "pause-past-fencing", "remove-index-files", *DISK_LOSSES, *EPOCH_FILE_LOSSES))
-"""Faults whose nodes do nothing at all, from the witness until they are taken back."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
 NEVER = sys.maxsize
 
 
 class Broken(msgspec.Struct, frozen=True, kw_only=True):
-    """One phase of a fault; `partition` is what it was aimed around, empty where that was not told."""
+    """One phase of a fault, with the effects of its injection; `partition` is the one that it names, or empty."""
 
     event: int
     fault: str
@@ -80,24 +32,24 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     nodes: tuple[str, ...]
     partition: str
-    detail: dict[str, Any]
+    effects: Effects
 
 
 class Span(msgspec.Struct):
-    """How long a fault stood, by events: injected, witnessed, about to be taken back, and healed; NEVER for what did not come."""
+    """How long a fault stood, by events: injected, witnessed, about to be taken back, and healed; NEVER for what did not come.
+
+    `phases` are all events of it, also those that tell what the cluster made of it.
+    """
 
     fault: str
     nodes: tuple[str, ...]
     partition: str
-    detail: dict[str, Any]
+    effects: Effects
     began: int
+    phases: list[int]
     witnessed: int = NEVER
     taken_back: int = NEVER
     ended: int = NEVER
-
-    @property
-    def phases(self) -> list[int]:
-        return [event for event in (self.began, self.witnessed, self.ended) if event != NEVER]
 
 
 class Cluster:
@@ -118,6 +70,7 @@ class Cluster:
         self.disagreed = -1
         """The event of AT_REST where it was not met in time."""
         self._starts: dict[str, list[int]] = {}
+        self._effects: dict[str | tuple[str, str], Effects] = {}
         self._events = history.events
 
     def time(self, event: int) -> float:
@@ -142,8 +95,8 @@ class Cluster:
 
     def down(self, node: str, first: int, second: int) -> bool:
         """Did the node certainly do nothing from one event to the other?"""
-        downs = (span for span in self.spans if span.fault in DOWN and node in span.nodes)
-        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in downs)
+        idle = (span for span in self.spans if span.effects.idles and node in span.nodes)
+        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in idle)
 
     def note_return(self, call: Call) -> None:
         for span in self.spans:
@@ -151,25 +104,49 @@ class Cluster:
             if mine and span.taken_back == NEVER:
                 span.taken_back = call.n
 
-    def _note_span(self, fault: Broken) -> None:
-        if fault.fault == "leader-move":  # nothing stands
-            return
-        if fault.phase == "inject":
-            self.spans.append(Span(fault.fault, fault.nodes, fault.partition, fault.detail, fault.event))
-            return
-        mine = (s for s in self.spans if (s.fault, s.nodes) == (fault.fault, fault.nodes) and s.ended == NEVER)
-        if (span := next(mine, None)) is not None:
-            if fault.phase == "witness":
-                span.witnessed = fault.event
-            else:
-                span.ended = fault.event
-
-    def note_fault(self, fault: Broken) -> None:
-        if fault.phase == "consequence":  # what the cluster made of it is no act of the fault
+    def note_fault(self, event: Fault) -> None:
+        fault = self._phase_of(event)
+        if fault.effects.stands:
+            self._note_span(fault)
+        if fault.phase == "consequence":  # what the cluster makes of it is no act of the fault
             return
         self.faults.append(fault)
-        self._note_span(fault)
-        if fault.fault not in RUNS_ON:
-            # For an unclean election the others are killed or frozen too, and come back.
-            for node in self.broker_names if fault.fault in UNCLEAN else fault.nodes:
+        if fault.effects.begins_incarnation:
+            for node in self.broker_names if fault.effects.every_broker else fault.nodes:
                 self._starts.setdefault(node, []).append(fault.event)
+
+    def effects_of(self, event: Fault) -> Effects:
+        """Those that the injection carries; in histories that were written before it did, by the legacy table.
+
+        A witness may name another node than its injection: a leader that was moved.
+        """
+        if event.phase == "inject":
+            found = event.effects or legacy_effects(event.fault, event.detail)
+            self._effects[event.fault] = self._effects[event.fault, event.node] = found
+            return found
+        injected = self._effects.get((event.fault, event.node)) or self._effects.get(event.fault)
+        return injected or legacy_effects(event.fault, event.detail)
+
+    def _phase_of(self, event: Fault) -> Broken:
+        return Broken(
+            event=event.n,
+            fault=event.fault,
+            phase=event.phase,
+            role=event.role,
+            nodes=tuple(name for name in event.node.split(",") if name),
+            partition=str(event.detail.get("partition", "")),
+            effects=self.effects_of(event),
+        )
+
+    def _note_span(self, fault: Broken) -> None:
+        if fault.phase == "inject":
+            span = Span(fault.fault, fault.nodes, fault.partition, fault.effects, fault.event, [fault.event])
+            self.spans.append(span)
+            return
+        mine = (s for s in self.spans if (s.fault, s.nodes) == (fault.fault, fault.nodes) and s.ended == NEVER)
+        if (found := next(mine, None)) is not None:
+            found.phases.append(fault.event)
+            if fault.phase == "witness":
+                found.witnessed = fault.event
+            elif fault.phase == "heal":
+                found.ended = fault.event

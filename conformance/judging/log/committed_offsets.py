@@ -12,7 +12,7 @@ from typing import NamedTuple
 from conformance.judging.facts.log import NONE, Commit, Committed
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import DISK_LOSSES, DOWN, EPOCH_FILE_LOSSES, UNCLEAN
+from history.effects import Effects
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN = -1
@@ -102,10 +102,13 @@ def _take(known: list[Commit], commit: Commit) -> None:
 
 def _is_current(story: PartitionStory, fetch: Committed) -> bool:
     spans = story.cluster.standing(fetch.asked, fetch.event)
-    return all(span.fault in DOWN and fetch.node not in span.nodes for span in spans)
+    return all(span.effects.idles and fetch.node not in span.nodes for span in spans)
 
 
 def _is_clean(story: PartitionStory, commit: Commit, fetch: Committed) -> bool:
-    kinds = (*UNCLEAN, *DISK_LOSSES, *EPOCH_FILE_LOSSES)
-    lost = (s for s in story.cluster.spans if s.fault in kinds and commit.asked < s.ended and s.began < fetch.event)
-    return not any(span.fault == "wipe-disk" or span.partition.startswith(OFFSETS_TOPIC) for span in lost)
+    lost = [s for s in story.cluster.spans if _loses(s.effects) and commit.asked < s.ended and s.began < fetch.event]
+    return not any(span.effects.every_partition or span.partition.startswith(OFFSETS_TOPIC) for span in lost)
+
+
+def _loses(effects: Effects) -> bool:
+    return effects.elects_uncleanly or effects.damages_log or effects.loses_epochs

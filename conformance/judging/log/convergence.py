@@ -146,7 +146,7 @@ def _stored(story: PartitionStory, end: End) -> Iterator[Finding]:
 
 def _map_starts(story: PartitionStory, *replicas: OnDisk) -> list[int]:
     """Where maps were trimmed: a crash may set the log start back behind that."""
-    trimmed = bool(story.trims) or any(span.fault == "delete-records" for span in story.cluster.spans)
+    trimmed = bool(story.trims) or any(span.effects.start_inside_segment for span in story.cluster.spans)
     return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
 
 

@@ -9,7 +9,6 @@ from conformance.judging.facts.log import NONE, REQUEST_TIMED_OUT, LogRead, Seen
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.convergence import End, end_of
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import DOWN
 
 WRITTEN_WITHIN = 1.0
 """Seconds until an epoch file that is written behind the log (3.8 and later) is written for certain."""
@@ -78,7 +77,7 @@ def _reached(story: PartitionStory, trim: Trim) -> Iterator[str]:
         return
     spans = story.cluster.standing(before.asked, after.event)
     for id, node in story.cluster.names.items():
-        spared = all(span.fault in DOWN and node not in span.nodes for span in spans)
+        spared = all(span.effects.idles and node not in span.nodes for span in spans)
         if node != trim.node and spared and _live(before, id) and _live(after, id) and story.stays(node):
             yield node
 
@@ -117,7 +116,7 @@ def _maps(story: PartitionStory, end: End) -> Iterator[Finding]:
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
     done = [told[-1].event for told in (story.trims, story.cluster.faults) if told]
-    trimmed = bool(story.trims) or any(span.fault == "delete-records" for span in story.cluster.spans)
+    trimmed = bool(story.trims) or any(span.effects.start_inside_segment for span in story.cluster.spans)
     for held in end.disk if trimmed else ():
         start, entries = starts.get(held.node, 0), held.epochs or ()
         if start <= 0 or not entries:

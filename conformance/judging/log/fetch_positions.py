@@ -139,7 +139,7 @@ def _must_diverge(story: PartitionStory, own: OwnLog, read: LogRead) -> str:
 
 def _is_trimmed(story: PartitionStory) -> bool:
     """A crash may then have set the log start back behind an epoch map that was trimmed: stamps below it have no entry."""
-    return bool(story.trims) or any(span.fault == "delete-records" for span in story.cluster.spans)
+    return bool(story.trims) or any(span.effects.start_inside_segment for span in story.cluster.spans)
 
 
 @log_judge("KIP320-CONS-02")

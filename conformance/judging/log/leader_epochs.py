@@ -20,7 +20,7 @@ from conformance.judging.facts.log import (
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.known_epochs import Knowledge, Served
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import CRASHES, NEVER, Span
+from conformance.judging.timeline import NEVER, Span
 
 COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT))
 
@@ -166,7 +166,7 @@ def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Find
     disturbed = [span for span in story.cluster.spans if set(span.nodes) - story.cluster.broker_names]
     for crash in story.cluster.spans:
         led = story.newest_epoch_before(crash.began)
-        if crash.fault not in CRASHES or (story.leaders.get(led),) != crash.nodes:
+        if not crash.effects.crashes or (story.leaders.get(led),) != crash.nodes:
             continue
         back = next((read for read in story.reads if read.asked > crash.witnessed and _leads(story, read, crash)), None)
         if back is not None and not any(crash.began < one.ended and one.began < back.event for one in disturbed):

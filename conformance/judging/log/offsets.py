@@ -177,7 +177,7 @@ def _map_begins(story: PartitionStory, leader: LogRead, ends: list[End], restart
     The answer to -2, an epoch before all, tells which it is.
     """
     told = [end.end for end in ends if end.asked_epoch == -2]
-    trimmed = bool(story.trims) or any(fault.fault == "delete-records" for fault in story.cluster.faults)
+    trimmed = bool(story.trims) or any(fault.effects.start_inside_segment for fault in story.cluster.faults)
     set_back = restarted and trimmed and bool(told) and told[-1] > leader.log_start
     return told[-1] if set_back else leader.log_start
 

@@ -10,7 +10,6 @@ from conformance.judging.facts.log import End, LogRead, Step
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.responding_replica import OwnLog, OwnLogs
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import UNCLEAN
 
 T = TypeVar("T", LogRead, End)
 
@@ -94,8 +93,8 @@ def _lacks(own: OwnLog, offset: int, epoch: int, current: int) -> bool:
 
 def _single(story: PartitionStory) -> bool:
     """Was nothing lost by permission but in one unclean election?"""
-    spans = [s for s in story.cluster.spans if s.fault in UNCLEAN and s.partition == story.name]
-    events = {event for span in spans for event in (span.began, span.witnessed, span.ended)}
+    spans = [s for s in story.cluster.spans if s.effects.elects_uncleanly and s.partition == story.name]
+    events = {event for span in spans for event in span.phases}
     others = set(story.losses) - events - set(story.elections)
     return len(spans) + len(story.elections) == 1 and not others
 

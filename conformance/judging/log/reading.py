@@ -27,7 +27,7 @@ from conformance.judging.facts.log import (
     Write,
 )
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import AT_REST, HEALED, QUORUM_STATE_LOST, RETURNS, Broken, Cluster
+from conformance.judging.timeline import AT_REST, HEALED, RETURNS, Cluster
 from history.events import Answer, AnyEvent, Call, Fault, History, Premise
 from history.since import since
 
@@ -84,7 +84,7 @@ class _Reader:
                 call = calls.pop(event.call)
                 if (op := self._ops.get(call.op)) is not None:
                     op(call, event)
-            elif isinstance(event, Fault) and event.fault == QUORUM_STATE_LOST:
+            elif isinstance(event, Fault) and "quorum-state" in self.cluster.effects_of(event).disk:
                 break
             else:
                 self._surroundings(event)
@@ -92,7 +92,7 @@ class _Reader:
 
     def _surroundings(self, event: AnyEvent) -> None:
         if isinstance(event, Fault):
-            self.cluster.note_fault(_broken(event))
+            self.cluster.note_fault(event)
         elif isinstance(event, Premise) and event.what == HEALED and event.met:
             self.cluster.healed = event.n
         elif isinstance(event, Premise) and event.what == AT_REST:
@@ -385,18 +385,6 @@ def _refusal(call: Call, answer: Answer, position: int) -> Refusal:
         position=position,
         error=answer.value["error_code"],
         hint=(hint["leader_epoch"], hint["leader_id"]) if hint is not None and hint["leader_id"] >= 0 else None,
-    )
-
-
-def _broken(event: Fault) -> Broken:
-    return Broken(
-        event=event.n,
-        fault=event.fault,
-        phase=event.phase,
-        role=event.role,
-        nodes=tuple(name for name in event.node.split(",") if name),
-        partition=str(event.detail.get("partition", "")),
-        detail=event.detail,
     )
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from conformance.judging.facts.log import Held, LogRead, OnDisk, Write
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import RESTARTS
 
 FOLLOWERS_SERVE_NO_DOOMED_TAIL = (3, 4, 1)
 """Before this release a follower may show a consumer what it is about to truncate (KIP101-TRUNC-04, KAFKA-14704)."""
@@ -333,7 +332,7 @@ def _became_follower(story: PartitionStory, before: LogRead, read: LogRead) -> s
     if not intact or before.cur < 0 or read.cur < before.cur or story.leaders.get(read.cur) in (None, read.node):
         return None
     restarted = any(
-        fault.phase == "inject" and read.node in fault.nodes and fault.fault in RESTARTS
+        fault.phase == "inject" and read.node in fault.nodes and fault.effects.restarts
         for fault in story.cluster.faults_between(before.event, read.asked)
     )
     return "restart" if restarted else "epoch-change" if read.cur > before.cur else None

@@ -8,7 +8,7 @@ lost its quorum-state: from then on two leaders of one epoch are legal.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import inf
 
@@ -28,7 +28,8 @@ from conformance.judging.facts.log import (
     Trim,
     Write,
 )
-from conformance.judging.timeline import DISK_LOSSES, EPOCH_FILE_LOSSES, UNCLEAN, Cluster, Span
+from conformance.judging.timeline import Cluster, Span
+from history.effects import Effects
 
 
 class PartitionStory:
@@ -74,9 +75,9 @@ class PartitionStory:
         all the same; a lost epoch file, without which a replica may keep what the leader has not; a leader that was in nobody's
         ISR when the partition had none (a last-known-leader election of KIP-966).
         """
-        files = [event for span in self._hits(EPOCH_FILE_LOSSES) for event in span.phases]
-        own = [span for span in self._hits(UNCLEAN) if span.partition and not span.detail.get("own_topic", True)]
-        unclean = [event for span in own for event in span.phases]
+        files = [event for span in self._hits(_loses_epochs) for event in span.phases]
+        # One that names no partition is asked for by an ElectLeaders in the history.
+        unclean = [event for span in self._hits(_elects_uncleanly) if span.partition for event in span.phases]
         return sorted([*self.elections, *unclean, *self._lost_disks(), *files, *self._last_known_leaders()])
 
     def clean_since(self, event: int) -> bool:
@@ -87,13 +88,14 @@ class PartitionStory:
         """Was nothing lost by permission between two events?"""
         return bisect_left(self.losses, first) == bisect_left(self.losses, second)
 
-    def _hits(self, kinds: tuple[str, ...]) -> list[Span]:
-        """Faults of these kinds that were aimed at a replica of this partition, or at all that a broker holds."""
+    def _hits(self, does: Callable[[Effects], bool]) -> list[Span]:
+        """Faults with these effects that were aimed at a replica of this partition, or at all that a broker holds."""
         mine = ("", self.name)
-        return [s for s in self.cluster.spans if s.fault in kinds and (s.partition in mine or s.fault == "wipe-disk")]
+        hits = (span for span in self.cluster.spans if span.partition in mine or span.effects.every_partition)
+        return [span for span in hits if does(span.effects)]
 
     def _lost_disks(self) -> Iterator[int]:
-        hits = self._hits(DISK_LOSSES)
+        hits = self._hits(_damages_log)
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
             damaged = {node: one.began for one in standing for node in one.nodes}
@@ -123,7 +125,7 @@ class PartitionStory:
     @cached_property
     def files_lost(self) -> dict[str, int]:
         """Nodes whose epoch file or log was damaged, with the event of the first time."""
-        return self._first_hits((*EPOCH_FILE_LOSSES, *DISK_LOSSES))
+        return self._first_hits(lambda effects: effects.loses_epochs or effects.damages_log)
 
     def file_intact(self, node: str, event: int) -> bool:
         return self.files_lost.get(node, event + 1) > event
@@ -131,15 +133,15 @@ class PartitionStory:
     @cached_property
     def maps_lost(self) -> dict[str, int]:
         """Nodes whose epoch file alone was damaged, with the event of the first time."""
-        return self._first_hits(EPOCH_FILE_LOSSES)
+        return self._first_hits(_loses_epochs)
 
     def maps_intact(self, event: int) -> bool:
         """Had every replica its epochs until then? One that had not may have kept a tail of its own, and handed it on."""
         return all(first > event for first in self.maps_lost.values())
 
-    def _first_hits(self, kinds: tuple[str, ...]) -> dict[str, int]:
+    def _first_hits(self, does: Callable[[Effects], bool]) -> dict[str, int]:
         found: dict[str, int] = {}
-        for span in self._hits(kinds):
+        for span in self._hits(does):
             for node in span.nodes:
                 found.setdefault(node, span.began)
         return found
@@ -147,7 +149,7 @@ class PartitionStory:
     @cached_property
     def rotten(self) -> bool:
         """Were bytes of it flipped? A batch with a wrong CRC is then none of Kafka's."""
-        return bool(self._first_hits(("flip-bytes",)))
+        return bool(self._first_hits(lambda effects: "log-bytes" in effects.disk))
 
     def stays(self, node: str) -> bool:
         """Was it always a replica? One that is taken away and given back begins anew."""
@@ -156,7 +158,7 @@ class PartitionStory:
     @cached_property
     def _always(self) -> set[str]:
         names = self.cluster.names
-        moved = {node for span in self._hits(("reassignment",)) for node in span.nodes}
+        moved = {node for span in self._hits(lambda effects: effects.moves_replicas) for node in span.nodes}
         always = set(names.values()) - moved
         for seen in self.seen:
             if seen.replicas:
@@ -223,7 +225,7 @@ class PartitionStory:
     @cached_property
     def highest_log_start(self) -> float:
         """How far the log start may have been anywhere; faults that move it do not tell."""
-        if self._hits(("delete-records", "retention-by-size", "retention-by-time", "clock-shift")):
+        if self._hits(lambda effects: effects.moves_log_start):
             return inf
         trims = (max(trim.offset, trim.low_watermark) if trim.offset >= 0 else inf for trim in self.trims)
         return max([0.0, *trims, *(read.log_start for read in self.reads)])
@@ -231,3 +233,15 @@ class PartitionStory:
     @cached_property
     def whole_reads(self) -> list[LogRead]:
         return [read for read in self.reads if read.whole]
+
+
+def _loses_epochs(effects: Effects) -> bool:
+    return effects.loses_epochs
+
+
+def _damages_log(effects: Effects) -> bool:
+    return effects.damages_log
+
+
+def _elects_uncleanly(effects: Effects) -> bool:
+    return effects.elects_uncleanly
