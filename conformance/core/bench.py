@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
 from fixtures.tape import Tape
+from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import Overdue, eventually
 from fixtures.wire import NodeClient
 from fixtures.wire.calls import Topic
@@ -127,6 +128,18 @@ class Bench:
             held[key] = self._client(name, controller)
         held[key].tap = self.tape
         return held[key]
+
+    def reachable(self, names: Iterable[str]) -> list[str]:
+        """All of them: whether a node answers is for the check to find out, and for its history to hold."""
+        return list(names)
+
+    def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
+        """What `ask` returns for each name, in turn; names for which it raises WireError are left out."""
+        return answers_in_turn(names, ask)
+
+    def at_most(self, client: NodeClient, api: str, version: int) -> int:
+        """`version` of an API of brokers, or the highest that the column offers where that is lower."""
+        return min(version, self.column.ranges[api])
 
     def _client(self, name: str, controller: bool) -> NodeClient:
         # Both listeners of a combined node answer to one name, so the tape tells them apart by the client's.

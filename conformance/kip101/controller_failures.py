@@ -12,7 +12,6 @@ from conformance.core.checks import Rig, Said, held_if, premise, scenario
 from conformance.core.topologies import CONTROLLERS, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.rotation import acts_as_leader
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.wire import Error, WireError
@@ -70,7 +69,7 @@ def wait_for_session_end(bench: Bench, since: float, seconds: float) -> None:
 def leads_again(partition: Partition, broker: int) -> RestartedLeader:
     """Wait until the broker leads again, at any epoch. Returns that state and the epoch of the first batch written then."""
     bench = partition.bench
-    state = bench.eventually(lambda: acts_as_leader(partition, broker, -1), f"{broker} leading {partition.name}")
+    state = bench.eventually(lambda: partition.acting(broker, leading=True), f"{broker} leading {partition.name}")
 
     def write_accepted() -> int | None:
         written = bench.node(broker).produce(partition.topic, partition.index, FIRST)

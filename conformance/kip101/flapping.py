@@ -16,7 +16,7 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.replicas import frozen
-from conformance.rigs.log.rotation import acts_as_leader, elect_preferred, put_first
+from conformance.rigs.log.rotation import elect_preferred, put_first
 from fixtures.disk.held import HeldBatch, HeldReplica
 from fixtures.errors import KitError
 from fixtures.faults.kinds.network import RateLimit
@@ -93,7 +93,12 @@ class Flapping:
 
         def led() -> PartitionMetadata | None:
             return next(
-                (led for id in others if (led := acts_as_leader(self.partition, id, self.state.leader_epoch))), None
+                (
+                    led
+                    for id in others
+                    if (led := self.partition.acting(id, above=self.state.leader_epoch, leading=True))
+                ),
+                None,
             )
 
         with frozen(self.bench, self.bench.name_of(self.state.leader)):

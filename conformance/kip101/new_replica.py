@@ -13,7 +13,7 @@ from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.rotation import RECORDS, assign, seen_by
+from conformance.rigs.log.rotation import RECORDS, assign
 from fixtures.errors import KitError
 from fixtures.faults.kinds.frames import Delay
 from fixtures.wire import Error, NodeClient
@@ -46,7 +46,7 @@ def assign_new_replica(partition: Partition, state: PartitionMetadata, added: in
 
 
 def knows_itself(partition: Partition, added: int) -> bool:
-    state = seen_by(partition, added)
+    state = partition.known_to(added)
     return state is not None and added in state.replicas
 
 
@@ -62,7 +62,7 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
         answer = leader.produce(partition.topic, partition.index, batch(b"meanwhile"))
         if answer.error is not Error.NONE:
             raise KitError(f"a write to {partition.name} was refused: {answer}")
-        state = seen_by(partition, partition.bench.id_of(leader.node))
+        state = partition.known_to(leader.node)
         return state is not None and added in state.isr
 
     return partition.bench.settles(written_and_joined, f"{added} in the ISR", CONVERGES_WITHIN)

@@ -33,7 +33,9 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Said, None, None
     before = partition.state(leader)
     yield partition.lags(follower, ACKNOWLEDGED)
     partition.assign(leader, follower)
-    ends = partition.ends_until(follower, partial(partition.acts, follower, before.leader_epoch), "a higher epoch")
+    ends = partition.ends_until(
+        follower, partial(partition.acting, follower, above=before.leader_epoch), "a higher epoch"
+    )
     after, lagging = partition.state(follower), partition.lags(follower, ACKNOWLEDGED)
     partition.kill(leader)
     ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader")

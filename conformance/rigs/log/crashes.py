@@ -13,7 +13,7 @@ from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.lagging_watermark import watermark_and_end
-from conformance.rigs.log.partition import NOT_YET, Boundary, Partition, PartitionData, new_partition
+from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
@@ -98,28 +98,17 @@ class Crashing(Partition):
 
     def led(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
         """By its own word this broker leads, with such an ISR, at an epoch above this one; and it acts on that."""
-        state = self._known(self.bench.name_of(id))
+        state = self.known_to(id)
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
-        return state if right and self.acts(id, above) else None
-
-    def acts(self, id: int, above: int) -> PartitionMetadata | None:
-        """The broker holds the epoch that it names, and that is above this one.
-
-        It tells of a change in Metadata a moment before it acts on it.
-        """
-        state = self._known(self.bench.name_of(id))
-        if state is None or state.leader_epoch <= above:
-            return None
-        answer = self.bench.node(id).fetch(self.topic, self.index, 0, current_leader_epoch=state.leader_epoch)
-        return None if answer.error in NOT_YET else state
+        return state if right and self.acting(id, above=above) else None
 
     def leaderless(self, asked: int) -> PartitionMetadata | None:
-        state = self._known(self.bench.name_of(asked))
+        state = self.known_to(asked)
         return state if state is not None and state.leader == -1 else None
 
     def in_sync(self, asked: int, *ids: int) -> PartitionMetadata | None:
         """Just these are in the ISR."""
-        state = self._known(self.bench.name_of(asked))
+        state = self.known_to(asked)
         return state if state is not None and set(state.isr) == set(ids) else None
 
     def listed(self, asked: int, id: int) -> bool:

@@ -10,22 +10,13 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CLUSTER
 from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient, WireError
+from fixtures.views.partition import PartitionView
+from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import NewBatch, batch
 from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
-
-NOT_YET = frozenset(
-    {
-        Error.UNKNOWN_LEADER_EPOCH,
-        Error.NOT_LEADER_OR_FOLLOWER,
-        Error.UNKNOWN_TOPIC_OR_PARTITION,
-        Error.UNKNOWN_TOPIC_ID,
-    }
-)
-"""What a broker answers to a fetch with the epoch of Metadata until it acts on that epoch."""
 
 
 class Boundary(msgspec.Struct, frozen=True):
@@ -43,73 +34,17 @@ class PartitionData(msgspec.Struct, frozen=True):
     boundaries: tuple[Boundary, ...] = ()
 
 
-class Partition:
-    """A partition as a check sees it: by role. Roles are asked for anew each time, since leaders move."""
+class Partition(PartitionView):
+    """A partition as a check sees it: by role, with what a check does to it."""
 
     def __init__(self, bench: Bench, data: PartitionData) -> None:
+        super().__init__(bench, data.topic, data.partition)
         self.bench = bench
         self.data = data
-        self.topic = data.topic
-        self.name = data.topic.name
-        self.index = data.partition
-
-    def state(self, asked: str | int | None = None) -> PartitionMetadata:
-        """Leader, epoch, replicas and ISR as one broker (by default the first that answers) sees them."""
-        node = self.bench.node(asked if asked is not None else self.bench.brokers[0])
-        return node.metadata([self.name]).topic(self.name).partition(self.index)
-
-    def _known(self, asked: str) -> PartitionMetadata | None:
-        """As `state`, or None while the broker does not answer or has not heard of the topic."""
-        try:
-            [topic] = self.bench.node(asked).metadata([self.name]).topics
-        except WireError:
-            return None
-        return next((p for p in topic.partitions if p.partition == self.index), None)
-
-    def newest(self) -> PartitionMetadata | None:
-        """The state at its latest epoch, as told by those brokers that answer. One that is frozen takes its time to be
-        left out.
-        """
-        told = [state for name in self.bench.brokers if (state := self._known(name)) is not None]
-        return max(told, key=lambda state: state.leader_epoch, default=None)
 
     def leader(self) -> NodeClient:
         """The broker that leads, once all brokers name it; so a request does not race with a change of leader."""
         return self.bench.node(self.settled().leader)
-
-    def followers(self) -> list[NodeClient]:
-        state = self.settled()
-        return [self.bench.node(id) for id in state.replicas if id != state.leader]
-
-    def epoch(self) -> int:
-        return self.settled().leader_epoch
-
-    def settled(self, brokers: list[str] | None = None) -> PartitionMetadata:
-        """The state on which all brokers (or those named) agree, with a leader."""
-        asked = brokers or self.bench.brokers
-
-        def agreed() -> PartitionMetadata | None:
-            states = [self._known(name) for name in asked]
-            first = states[0]
-            same = len({(s.leader, s.leader_epoch, s.isr) if s else None for s in states}) == 1
-            return first if first and same and first.leader >= 0 and first.error is Error.NONE else None
-
-        return self.bench.eventually(agreed, f"all brokers naming one leader of {self.name}-{self.index}")
-
-    def whole(self) -> PartitionMetadata:
-        """The state once every replica is in the ISR and acts on it."""
-
-        def is_whole() -> PartitionMetadata | None:
-            state = self.settled()
-            return state if set(state.isr) == set(state.replicas) and self._acted_on(state) else None
-
-        return self.bench.eventually(is_whole, f"the full ISR of {self.name}-{self.index}")
-
-    def _acted_on(self, state: PartitionMetadata) -> bool:
-        """Does the ISR work at this epoch? A broker tells of a change in Metadata a moment before it acts on it."""
-        asked = (self.bench.node(id) for id in state.isr)
-        answers = [node.fetch(self.topic, self.index, 0, current_leader_epoch=state.leader_epoch) for node in asked]
-        return not any(answer.error in NOT_YET for answer in answers)
 
     # --- writing, moving
 
@@ -120,7 +55,7 @@ class Partition:
     def append(self, records: NewBatch, *, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
         answer = (to or self.leader()).produce(self.topic, self.index, records, acks=acks)
         if answer.error is not Error.NONE:
-            raise KitError(f"a write to {self.name}-{self.index} was refused: {answer}")
+            raise KitError(f"a write to {self} was refused: {answer}")
         return answer
 
     def move_leader(self, to: int | None = None) -> PartitionMetadata:
@@ -132,18 +67,18 @@ class Partition:
         broker = self.bench.node(before.leader)
         self._accepted(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
         broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
-        after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self.name}-{self.index}")
+        after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self}")
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
         self.bench.tape.fault("leader-move", "witness", role="leader", node=self.bench.name_of(new), detail=detail)
         return after
 
     def _led_by(self, id: int) -> PartitionMetadata | None:
         state = self.settled()
-        return state if state.leader == id and self._acted_on(state) else None
+        return state if state.leader == id and self.served_by_isr(state) else None
 
     def _accepted(self, error: Error) -> None:
         if error is not Error.NONE:
-            raise KitError(f"the cluster refused to reassign {self.name}-{self.index}: {error.name}")
+            raise KitError(f"the cluster refused to reassign {self}: {error.name}")
 
 
 def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) -> Partition:

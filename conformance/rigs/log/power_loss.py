@@ -13,6 +13,7 @@ from conformance.rigs.log.crashes import Crashing, Written
 from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.disk.words import Word
 from fixtures.faults.lab import QUICK
+from fixtures.views.quorum import QuorumView
 from fixtures.wire import Error, WireError
 from fixtures.wire.records import batch
 
@@ -75,16 +76,9 @@ class Power:
         """
         for name in self.bench.controllers:
             self.bench.start(name)
-        self.bench.eventually(self._active, "an active controller")
+        QuorumView(self.bench, via=self.bench.controllers[0]).leader()
         began = self.bench.now().seconds
         self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)
-
-    def _active(self) -> bool:
-        try:
-            quorum = self.bench.node(self.bench.controllers[0]).describe_quorum()
-        except WireError:
-            return False
-        return quorum.error is Error.NONE and quorum.leader_id >= 0
 
     def nobody_leads(self) -> Word:
         """The controller's word on the partition of all brokers once neither has a leader."""

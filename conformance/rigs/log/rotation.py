@@ -8,10 +8,10 @@ from conformance.core.bench import Bench, File
 from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.epoch_checkpoint import entry_of, read_epochs
-from conformance.rigs.log.partition import NOT_YET, Partition, PartitionData, with_epochs
+from conformance.rigs.log.partition import Partition, PartitionData, with_epochs
 from conformance.rigs.log.quiescence import read_whole
 from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import FetchedPartition
 from fixtures.wire.topics import ElectionType, Reassignment
@@ -38,35 +38,16 @@ def stamped(read: FetchedPartition) -> Stamped:
     return tuple((batch.base_offset, batch.leader_epoch, batch.crc) for batch in read.batches)
 
 
-def seen_by(partition: Partition, broker: int) -> PartitionMetadata | None:
-    """The partition as one broker has it, None while it does not answer."""
-    try:
-        return partition.state(broker)
-    except WireError:
-        return None
-
-
 def in_every_isr(partition: Partition, id: int) -> bool:
-    """Is the replica in the ISR, by the word of every broker?"""
-    states = [seen_by(partition, partition.bench.id_of(name)) for name in partition.bench.brokers]
+    """Does every broker show the replica in the ISR?"""
+    states = [partition.known_to(name) for name in partition.bench.brokers]
     return all(state is not None and id in state.isr for state in states)
 
 
 def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
     """Do all the others see an ISR without the replica? Its broker is fenced then, or in controlled shutdown."""
-    states = [seen_by(partition, other) for other in others]
+    states = [partition.known_to(other) for other in others]
     return all(state is not None and id not in state.isr for state in states)
-
-
-def acts_as_leader(partition: Partition, id: int, after: int) -> PartitionMetadata | None:
-    """The state once the broker leads at an epoch above `after` and serves at it."""
-    state = seen_by(partition, id)
-    if state is None or state.leader != id or state.leader_epoch <= after:
-        return None
-    answer = partition.bench.node(id).fetch(
-        partition.topic, partition.index, 0, current_leader_epoch=state.leader_epoch
-    )
-    return None if answer.error in NOT_YET else state
 
 
 def assign(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
@@ -86,7 +67,9 @@ def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetad
     """Elect the replica that was put first, asked for at itself; the state once it leads at an epoch above `after`."""
     node = partition.bench.node(to)
     node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
-    led = partition.bench.eventually(lambda: acts_as_leader(partition, to, after), f"{to} leading {partition.name}")
+    led = partition.bench.eventually(
+        lambda: partition.acting(to, above=after, leading=True), f"{to} leading {partition.name}"
+    )
     detail = {"epoch": [after, led.leader_epoch], "leader": to}
     partition.bench.tape.fault("leader-move", "witness", role="leader", node=node.node, detail=detail)
     return led
@@ -154,8 +137,8 @@ class Turns:
         return self.bench.node(to)
 
     def _elected(self, to: int) -> PartitionMetadata | None:
-        found = acts_as_leader(self.partition, to, self.epoch)
-        state = None if found else seen_by(self.partition, to)
+        found = self.partition.acting(to, above=self.epoch, leading=True)
+        state = None if found else self.partition.known_to(to)
         if state is not None and state.leader == -1:
             self._elect_uncleanly(to)
         return found

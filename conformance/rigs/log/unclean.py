@@ -12,12 +12,13 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.rigs.log.partition import NOT_YET, Partition, PartitionData, new_partition
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.retriable import NOT_SERVED_YET, ask_again
 from fixtures.wire.topics import ElectionType
 
 SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
@@ -132,7 +133,7 @@ class Couple(Partition):
             end = self.bench.node(id).list_offsets(self.name, self.index, replica_id=-2).offset
         except WireError:
             return None
-        return None if answer.error in NOT_YET or answer.high_watermark != end else state
+        return None if ask_again(answer, NOT_SERVED_YET) or answer.high_watermark != end else state
 
 
 def couple_led_by(bench: Bench, first: str) -> CoupleData:

@@ -1,4 +1,4 @@
-"""What the active controller knows of brokers and partitions, and what leaders ask of it."""
+"""What the active controller knows about brokers and partitions, and what leaders ask of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from conformance.core.bench import Bench
 from fixtures.errors import KitError
-from fixtures.wire import Error, NodeClient
+from fixtures.views.quorum import QuorumView
+from fixtures.wire import Error
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.controller import IsrChange
@@ -14,24 +15,19 @@ from fixtures.wire.controller import IsrChange
 MANY_CHANGES = 1000
 
 
-class Controller:
-    """The active controller, asked for anew each time. `broker` is one that is up for the whole example."""
+class Controller(QuorumView):
+    """The active controller, looked up at each call. `broker` is one that is up for the whole example."""
 
     def __init__(self, bench: Bench, broker: str) -> None:
+        super().__init__(bench, via=broker)
         self.bench = bench
-        self.broker = broker
-
-    def client(self) -> NodeClient:
-        return self.bench.node(self.bench.eventually(self._leader, "an active controller"), controller=True)
-
-    def _leader(self) -> int | None:
-        quorum = self.bench.node(self.broker).describe_quorum()
-        return quorum.leader_id if quorum.error is Error.NONE and quorum.leader_id >= 0 else None
 
     def broker_epochs(self) -> dict[int, int]:
         """By broker id the epoch of its last registration."""
-        quorum = self.bench.node(self.broker).describe_quorum()
-        epochs = self.bench.node(quorum.leader_id, controller=True).broker_registrations(quorum.leader_epoch).epochs
+        active = self.active()
+        if active is None:
+            raise KitError("no controller is active")
+        epochs = self.bench.node(active.id, controller=True).broker_registrations(active.epoch).epochs
         if missing := [name for name in self.bench.brokers if self.bench.id_of(name) not in epochs]:
             raise KitError(f"__cluster_metadata holds no registration of {missing}; it names {epochs}")
         return epochs
@@ -39,7 +35,7 @@ class Controller:
     def isr_as_it_is(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
         """The request of the partition's leader that changes nothing: all its epochs are the controller's.
 
-        A leader learns the partition epoch from the metadata log. Here the controller tells it: it accepts no other.
+        A leader learns the partition epoch from the metadata log. Here it is found by trying: the controller accepts no other.
         """
         change = IsrChange(
             topic=topic,
@@ -50,7 +46,7 @@ class Controller:
             partition_epoch=0,
             isr=state.isr,
         )
-        controller = self.client()
+        controller = self.leader()
         for guess in range(MANY_CHANGES):
             answer = controller.alter_partition(replace(change, partition_epoch=guess))
             if answer.error is Error.NONE:

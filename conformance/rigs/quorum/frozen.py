@@ -14,6 +14,7 @@ from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, clust
 from fixtures.cluster import Peers, Received
 from fixtures.cluster.config import peer_host, peer_port
 from fixtures.errors import KitError
+from fixtures.views.quorum import leader_known_to
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import METADATA_TOPIC, Listener
 from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
@@ -79,16 +80,13 @@ class Frozen:
     @property
     def pre_votes(self) -> bool:
         """Whether an election starts with a pre-vote (KIP-996)."""
-        return self.version("Vote") >= 2
+        return self.version("Vote") >= since("VoteRequest", "PreVote")
 
     # --- what it says and holds
 
     def says(self) -> LeaderAndEpoch:
-        """Leader and epoch, asked by a Vote with LastOffset -1, which is refused before any state is touched."""
-        answer = self.client.vote(
-            PEERS[0], 0, last_offset=-1, last_offset_epoch=0, cluster_id=self.cluster_id, version=0
-        )
-        return of(answer)
+        """Leader and epoch as the voter has them; -1 for a leader that it does not know."""
+        return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
     def stored(self) -> Stored:
         return msgspec.json.decode(self.bench.read_file(self.name, QUORUM_STATE).text, type=Stored)

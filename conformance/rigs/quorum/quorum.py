@@ -13,6 +13,7 @@ from conformance.core.cluster import Moment
 from conformance.core.topologies import CONTROLLERS
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.errors import KitError
+from fixtures.views.quorum import leader_known_to
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import Listener, QuorumAnswer
 from fixtures.wire.log import LeaderAndEpoch
@@ -100,14 +101,8 @@ class Quorum:
     # --- what it says
 
     def says(self, name: str) -> LeaderAndEpoch:
-        """Leader and epoch as the controller has them; -1 for a leader that it does not know.
-
-        A Vote with LastOffset -1 is refused before any state is touched, and its answer carries both.
-        """
-        answer = self.client(name).vote(
-            self.peer_of(name), 0, last_offset=-1, last_offset_epoch=0, cluster_id=self.cluster_id, version=0
-        )
-        return of(answer)
+        """Leader and epoch as the controller has them; -1 for a leader that it does not know."""
+        return leader_known_to(self.client(name), self.peer_of(name), self.cluster_id)
 
     def settled(self) -> LeaderAndEpoch:
         """The leader and epoch on which all controllers agree."""

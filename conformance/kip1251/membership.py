@@ -1,0 +1,107 @@
+"""Heartbeats: what a member may miss, how it rejoins, and what describes as its own (KIP-848 under KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.groups.group import Group, HandOver, fresh_group
+from fixtures.wire import Error
+from fixtures.wire.groups import JOIN, HeartbeatAnswer
+
+BUMPS = integers(0, 3)
+
+
+@probe("KIP1251-BASE-04", rig=fresh_group(), cases=["previous-epoch"], bumps=BUMPS, unnamed=integers(0, 2))
+def previous_epoch_is_forgiven(group: Group, case: str, bumps: int, unnamed: int) -> Generator[Said, None, None]:
+    """A member that missed the answer with its new epoch is told it again, and not moved on."""
+    hand = group.hand_over(bumps)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    answer = hand.old.heartbeat(owned=sorted(hand.old.assigned)[unnamed:], received=False)
+    described = group.describe()
+    [still] = [found for found in described.members if found.member_id == hand.old.id]
+    forgiven = answer.error is Error.NONE and answer.member_epoch == hand.now == still.member_epoch
+    yield held_if(forgiven and described.error is Error.NONE, answer, described)
+
+
+@probe(
+    "KIP1251-BASE-04",
+    rig=fresh_group(),
+    cases=["owned-unknown", "owned-larger", "older-epoch", "greater-epoch"],
+    bumps=BUMPS,
+    distance=integers(1, 3),
+)
+def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) -> Generator[Said, None, None]:
+    """Any other heartbeat that is not at the member epoch is fenced."""
+    hand = group.hand_over(bumps)
+    epoch = hand.now
+    if case == "older-epoch":
+        hand.old.receive(hand.missed)
+        epoch = hand.old.bump(distance)
+    yield group.holding(hand.old, epoch, hand.kept)
+    answer = fenced_heartbeat(hand, case, distance)
+    yield held_if(answer.error is Error.FENCED_MEMBER_EPOCH, answer)
+
+
+def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswer:
+    old = hand.old
+    if case == "owned-unknown":
+        return old.heartbeat(epoch=hand.before, received=False)
+    if case == "owned-larger":
+        return old.heartbeat(epoch=hand.before, owned=old.assigned | {hand.lost}, received=False)
+    epoch = hand.before if case == "older-epoch" else hand.now + distance
+    return old.heartbeat(epoch=epoch, owned=old.assigned, received=False)
+
+
+@probe("KIP1251-BASE-06", rig=fresh_group(), cases=["answer"], bumps=integers(1, 4))
+def rejoin(group: Group, case: str, expected: str, bumps: int) -> Generator[Said, None, None]:
+    """A known member that starts again with epoch 0 is fenced, or told its place again, as the release has it."""
+    member = group.alone(bumps)
+    yield group.holding(member, member.epoch, *range(group.partitions))
+    answer = member.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
+    described = group.describe()
+    if expected == "FENCED_MEMBER_EPOCH":
+        yield held_if(answer.error is Error.FENCED_MEMBER_EPOCH, answer)
+        return
+    [only] = described.members
+    kept = answer.error is Error.NONE and answer.member_epoch == only.member_epoch >= member.epoch
+    yield held_if(kept and group.told(answer) == group.of(only) == member.assigned, answer, described)
+
+
+@probe("KIP1251-BASE-06", rig=fresh_group(), cases=["kept-epochs"], bumps=integers(1, 4), partition=integers(0, 3))
+def commit_of_before_the_rejoin(group: Group, case: str, bumps: int, partition: int) -> Generator[Said, None, None]:
+    """What was committed before a rejoin still passes after it: the partitions keep their assignment epochs."""
+    member = group.alone(bumps)
+    answer = member.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
+    late = group.commit(member, {partition: 100 + bumps}, member.since[partition])
+    after = group.stored(partition)
+    accepted = late.all_answered(Error.NONE) and after.shows(100 + bumps)
+    yield held_if(answer.error is Error.NONE and accepted, answer, late, after)
+
+
+@probe("KIP1251-BASE-06", rig=fresh_group(), cases=["pending-revocation"], bumps=BUMPS)
+def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Said, None, None]:
+    """A rejoin with nothing owned ends a pending revocation: the next owner gets the partition."""
+    old, new = group.alone(bumps), group.member()
+    new.join()
+    lost = group.told_to_revoke(old)
+    waiting = new.keep_up()
+    yield premise(not group.told(waiting) & lost, f"{sorted(lost)} is still held back: {waiting}")
+    back = old.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
+    given = new.keep_up()
+    done = back.error is Error.NONE and not group.told(back) & lost and lost <= group.told(given)
+    yield held_if(done, back, given)
+
+
+@probe("KIP1251-BASE-07", rig=fresh_group(), bumps=integers(0, 4))
+def describe_while_revoking(group: Group, bumps: int) -> Generator[Said, None, None]:
+    """A partition that a member was told to give up is described as its own until it acknowledges."""
+    old, new = group.alone(bumps), group.member()
+    new.join()
+    lost = group.told_to_revoke(old)
+    described = group.describe()
+    held = {found.member_id: group.of(found) for found in described.members}
+    shown = described.error is Error.NONE and lost <= held[old.id] and not lost & held[new.id]
+    yield held_if(shown, described, case="pending")

@@ -1,0 +1,52 @@
+"""Assignment epochs in the group's records (KIP-1251, ConsumerGroupCurrentMemberAssignmentValue)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import Group, fresh_group
+from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
+from fixtures.wire.groups import LEAVE_TO_RETURN
+
+BUMPS = integers(0, 3)
+
+
+def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> bool:
+    """Whether these are exactly the partitions of `since`, each with its epoch."""
+    named = sorted(partition for topic in listed for partition in topic.partitions)
+    return named == sorted(since) and all(topic.pairs(since) for topic in listed)
+
+
+@probe("KIP1251-AE-04", rig=fresh_group(), bumps=BUMPS, later=BUMPS)
+def record_form(group: Group, bumps: int, later: int) -> Generator[Said, None, None]:
+    """Each partition of a member's record has its own epoch beside it, whether it is assigned or to be revoked."""
+    log = GroupLog(group)
+    heir, partition, epoch = group.inherit(bumps, later=later)
+    yield group.holding(heir, heir.epoch, *range(group.partitions))
+    since = dict(heir.since)
+    record = log.current_assignment(heir)
+    assigned = carries(record.assigned_partitions, since) and since[partition] == epoch
+    nothing_else = not record.partitions_pending_revocation and record.member_epoch == heir.epoch
+    yield held_if(assigned and nothing_else, record, case="assigned")
+    group.member().join()
+    lost = group.told_to_revoke(heir)
+    record = log.current_assignment(heir)
+    kept = {p: since[p] for p in since if p not in lost}
+    pending = {p: since[p] for p in lost}
+    both = carries(record.assigned_partitions, kept) and carries(record.partitions_pending_revocation, pending)
+    yield held_if(both, record, case="pending-revocation")
+
+
+@probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["record"], bumps=integers(0, 4))
+def record_of_a_static_member_that_left(group: Group, bumps: int) -> Generator[Said, None, None]:
+    """A static member that left with -2 is kept at epoch -2, with all its partitions from epoch 0 on."""
+    log = GroupLog(group)
+    member = group.alone(bumps, instance_id=group.bench.fresh("instance"))
+    yield group.holding(member, member.epoch, *range(group.partitions))
+    member.leave_to_return()
+    record = log.current_assignment(member)
+    reset = carries(record.assigned_partitions, dict.fromkeys(member.assigned, 0))
+    yield held_if(record.member_epoch == LEAVE_TO_RETURN and reset, record, case="record")

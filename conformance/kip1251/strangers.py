@@ -1,0 +1,79 @@
+"""OffsetCommit by those whom the group does not know, or who speak a version that it does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.groups.group import Group, fresh_group
+from fixtures.wire import Error
+
+OFFSETS = integers(1, 2**40)
+OLD_VERSIONS = integers(2, 8)
+"""Versions of OffsetCommit from before KIP-848 that every release offers."""
+
+ERRORS = {
+    "unknown-member": Error.UNKNOWN_MEMBER_ID,
+    "no-member": Error.UNKNOWN_MEMBER_ID,
+    "member-without-epoch": Error.STALE_MEMBER_EPOCH,
+    "old-version": Error.UNSUPPORTED_VERSION,
+}
+
+
+@probe(
+    "KIP1251-COMMIT-11",
+    rig=fresh_group(),
+    cases=list(ERRORS),
+    epoch=integers(-1, 6),
+    offset=OFFSETS,
+    version=OLD_VERSIONS,
+)
+def stranger_to_a_group_with_members(
+    group: Group, case: str, epoch: int, offset: int, version: int
+) -> Generator[Said, None, None]:
+    """Who is not a member by id, epoch and version is told so, and stores nothing."""
+    member = group.alone(2)
+    group.store(member, 0, offset)
+    yield group.holding(member, member.epoch, 0)
+    known = case in {"member-without-epoch", "old-version"}
+    commits_as = None if case == "no-member" else member if known else group.member()
+    at = {"no-member": -1, "member-without-epoch": -1, "old-version": member.epoch}.get(case, epoch)
+    answer = group.commit(commits_as, {0: offset + 1}, at, version=version if case == "old-version" else None)
+    after = group.stored(0)
+    yield held_if(answer.all_answered(ERRORS[case]) and after.shows(offset), answer, after)
+
+
+@probe("KIP1251-COMMIT-11", rig=fresh_group(), cases=["simple-group"], emptied=booleans(), offset=OFFSETS)
+def nobody_in_a_group_without_members(
+    group: Group, case: str, emptied: bool, offset: int
+) -> Generator[Said, None, None]:
+    """Without member id and epoch a commit is accepted by a group that has no members."""
+    if emptied:
+        group.alone().leave()
+        described = group.describe()
+        yield premise(not described.members, f"{group.name} was left by all: {described}")
+    answer = group.commit(None, {0: offset}, -1)
+    after = group.stored(0)
+    yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
+
+
+@probe(
+    "KIP1251-COMMIT-11",
+    rig=fresh_group(),
+    cases=["unknown-group-v9", "unknown-group-v8"],
+    epoch=integers(0, 9),
+    newest=booleans(),
+    version=OLD_VERSIONS,
+)
+def member_of_an_unknown_group(
+    group: Group, case: str, epoch: int, newest: bool, version: int
+) -> Generator[Said, None, None]:
+    """With an epoch a commit to a group that nobody knows is refused by the error of the version that asked."""
+    old = case.endswith("-v8")
+    spoken = version if old else None if newest else 9
+    answer = group.commit(group.member(), {0: 5}, epoch, version=spoken)
+    after = group.stored(0)
+    error = Error.ILLEGAL_GENERATION if old else Error.GROUP_ID_NOT_FOUND
+    yield held_if(answer.all_answered(error) and after.shows(-1), answer, after)

@@ -1,0 +1,42 @@
+"""Commits before KIP-1251: the member epoch and no other (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Said, held_if, probe
+from conformance.rigs.groups.group import Group, fresh_group
+from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
+from fixtures.wire import Error
+
+
+@probe(
+    "KIP1251-GATE-02", rig=fresh_group(), cases=["older-owned", "newer"], bumps=integers(1, 4), ahead=integers(1, 100)
+)
+def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generator[Said, None, None]:
+    """Any epoch but the member's own is refused, also for a partition that it has had since."""
+    member = group.alone()
+    older = member.epoch
+    member.bump(bumps)
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    answer = group.commit(member, {0: 11}, older if case == "older-owned" else member.epoch + ahead)
+    after = group.stored(0)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(10), answer, after)
+
+
+@probe("KIP1251-GATE-02", rig=fresh_txn_group(), cases=["transactional"], bumps=integers(1, 4), pick=integers(0, 1))
+def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Said, None, None]:
+    """A transaction is refused an older epoch, too, and has to be aborted for it."""
+    member = group.alone()
+    older = member.epoch
+    member.bump(bumps)
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, member, {0: 11}, older)
+    producer.end(committed=True)
+    after = group.decided(0)
+    yield held_if(all_answered(answer, refusal(answer)) and after.shows(10), answer, after)

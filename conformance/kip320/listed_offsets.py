@@ -1,0 +1,211 @@
+"""ListOffsets: which epoch comes with an offset, and the fence of the request (KIP-320, ListOffsets)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers, sampled_from
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, premise, probe
+from conformance.core.topologies import CLUSTER
+from conformance.kip320.fencing import asking, unmoved
+from conformance.kip320.refusals import FENCED_APIS_FROM, refused
+from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
+from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.producers.transactions import Transaction
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error
+from fixtures.wire.log import (
+    CONSUMER,
+    DEBUGGER,
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    ListedOffset,
+)
+from fixtures.wire.records import NewBatch, NewRecord
+from history.since import since
+
+API = "ListOffsets"
+EPOCH_FROM = FENCED_APIS_FROM["list-offsets"]
+MAX_TIMESTAMP_FROM = since("ListOffsets", "MAX_TIMESTAMP")
+STEP_MS = 1000
+A_MINUTE_MS = 60_000
+"""Timestamps are of the recent past: retention removes records of 1970."""
+
+
+def listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
+    return (answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, offset, epoch)
+
+
+def timed_batch(first: int, *steps: int) -> NewBatch:
+    """A record for each step, of which each is that many times STEP_MS after `first`."""
+    return NewBatch(tuple(NewRecord(f"{n}".encode(), timestamp=first + n * STEP_MS) for n in steps))
+
+
+# --- latest
+
+
+@probe("KIP320-LO-01", rig=fresh_partition(), cases=["high-watermark"], records=integers(1, 4), back=BACK)
+def latest_offset_carries_the_current_epoch(
+    partition: Partition, records: int, back: int
+) -> Generator[Said, None, None]:
+    """The latest offset comes with the leader's epoch before that has a record, up to the watermark or stable offset."""
+    transaction = Transaction(partition.bench)
+    transaction.enter(partition)
+    stable = transaction.write(partition, *(b"pending" for _ in range(records))).base_offset
+    state = partition.move_leader()
+    node = partition.bench.node(state.leader)
+    log = replica_log(partition, node)
+    version = spoken(partition.bench, API, back, low=EPOCH_FROM)
+    limits = [
+        node.list_offsets(partition.name, 0, LATEST, isolation_level=level, version=version)
+        for level in (READ_UNCOMMITTED, READ_COMMITTED)
+    ]
+    still_open = node.fetch(partition.topic, 0, 0)
+    transaction.end(committed=False)
+    yield unmoved(partition, state)
+    yield premise(state.leader_epoch not in log.stamps, f"epoch {state.leader_epoch} had no record: {log.stamps}")
+    yield premise(still_open.last_stable_offset == stable < log.end, f"open from {stable}: {still_open}")
+    yield held_if(listed(limits[0], log.end, state.leader_epoch), limits[0])
+    yield held_if(listed(limits[1], stable, state.leader_epoch), limits[1], case="last-stable-offset")
+
+
+# --- earliest
+
+
+@probe("KIP320-LO-02", rig=partition_at_epoch(3), cases=["untrimmed"], with_epoch=booleans(), back=BACK)
+def earliest_offset_carries_its_own_epoch(
+    partition: Partition, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """After leader moves the earliest offset comes with the epoch of the record there, not with the current one."""
+    node, _, state = asking(partition, "consumer")
+    log = replica_log(partition, node)
+    answer = node.list_offsets(
+        partition.name,
+        0,
+        EARLIEST,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        version=spoken(partition.bench, API, back, low=EPOCH_FROM),
+    )
+    yield unmoved(partition, state)
+    yield held_if(listed(answer, log.start, min(log.stamps)), answer)
+
+
+# --- by timestamp
+
+
+def _timed(bench: Bench) -> PartitionData:
+    partition = new_partition(bench)
+    first = bench.now().unix_ms - A_MINUTE_MS
+    for steps in ((0, 1, 2), (3, 4, 5), (6, 7, 8)):
+        partition.append(timed_batch(first, *steps))
+        partition.move_leader()
+    return PartitionData(partition.topic, 0)
+
+
+TIMED = Rig(CLUSTER, _timed, Partition, shared=True)
+"""Three epochs of three records, STEP_MS apart, and a current epoch without any."""
+
+
+@probe(
+    "KIP320-LO-03", rig=TIMED, which=integers(0, 8), off=integers(0, STEP_MS - 1), later=integers(1, 10**6), back=BACK
+)
+def timestamp_lookup_carries_the_records_epoch(
+    partition: Partition, case: str, which: int, off: int, later: int, back: int
+) -> Generator[Said, None, None]:
+    """A timestamp leads to the first record that reaches it, with its epoch; past the last one to nothing."""
+    node, _, state = asking(partition, "consumer")
+    log = replica_log(partition, node)
+    stamped = [(record, batch.leader_epoch) for batch in log.batches for record in batch.records]
+    record, epoch = stamped[which]
+    asked = record.timestamp - off if case == "hit" else stamped[-1][0].timestamp + later
+    version = spoken(partition.bench, API, back, low=EPOCH_FROM)
+    answer = node.list_offsets(partition.name, 0, asked, version=version)
+    yield unmoved(partition, state)
+    found = listed(answer, record.offset, epoch) and answer.timestamp == record.timestamp
+    yield held_if(found if case == "hit" else listed(answer, -1, -1), answer)
+
+
+@probe(
+    "KIP320-LO-04",
+    rig=fresh_partition(records=1),
+    cases=["empty-epoch"],
+    order=sampled_from([(0, 1, 2), (0, 2, 1), (2, 0, 1)]),
+    ahead=integers(1, 50),
+    back=BACK,
+)
+def largest_timestamp_carries_the_records_epoch(
+    partition: Partition, order: tuple[int, ...], ahead: int, back: int
+) -> Generator[Said, None, None]:
+    """The record with the largest timestamp comes with the epoch of its batch, whatever was written since."""
+    before, first = partition.epoch(), partition.bench.now().unix_ms + A_MINUTE_MS
+    written = partition.append(timed_batch(first, *(ahead + n for n in order)))
+    state = partition.move_leader()
+    node = partition.bench.node(state.leader)
+    version = spoken(partition.bench, API, back, low=MAX_TIMESTAMP_FROM)
+    stamps_then = set(replica_log(partition, node).stamps)
+    empty = node.list_offsets(partition.name, 0, MAX_TIMESTAMP, version=version)
+    partition.append(timed_batch(first, 0, 0), to=node)
+    stamps = set(replica_log(partition, node).stamps)
+    later = node.list_offsets(partition.name, 0, MAX_TIMESTAMP, version=version)
+    yield unmoved(partition, state)
+    as_written = stamps_then == {before} and stamps == {before, state.leader_epoch}
+    yield premise(as_written, f"epoch {state.leader_epoch} without and then with records: {stamps_then}, {stamps}")
+    for answer, where in ((empty, "empty-epoch"), (later, "written-epoch")):
+        found = listed(answer, written.base_offset + order.index(2), before)
+        yield held_if(found and answer.timestamp == first + (ahead + 2) * STEP_MS, answer, case=where)
+
+
+# --- the fence
+
+
+@probe(
+    "KIP320-LO-05",
+    rig=partition_at_epoch(3),
+    cases=["older", "newer", "served"],
+    timestamp=sampled_from([LATEST, EARLIEST, 0]),
+    epochs_back=integers(1, 3),
+    ahead=integers(1, 1000),
+    back=BACK,
+)
+def current_epoch_fences_the_listing(
+    partition: Partition, case: str, timestamp: int, epochs_back: int, ahead: int, back: int
+) -> Generator[Said, None, None]:
+    """The leader refuses an older and a newer epoch, -2 included, and answers its own and an absent one."""
+    node, _, state = asking(partition, "consumer")
+    log = replica_log(partition, node)
+    own = state.leader_epoch
+    sent = {"older": [own - epochs_back, -2], "newer": [own + ahead], "served": [own, -1]}[case]
+    version = spoken(partition.bench, API, back, low=EPOCH_FROM)
+    answers = [
+        node.list_offsets(partition.name, 0, timestamp, current_leader_epoch=epoch, version=version) for epoch in sent
+    ]
+    yield unmoved(partition, state)
+    error = Error.FENCED_LEADER_EPOCH if case == "older" else Error.UNKNOWN_LEADER_EPOCH
+    expected = (log.end, own) if timestamp == LATEST else (log.start, min(log.stamps))
+    for answer in answers:
+        yield held_if(listed(answer, *expected) if case == "served" else refused(answer, error), answer)
+
+
+@probe("KIP320-LO-05", rig=partition_at_epoch(3), cases=["follower", "debug-replica"], with_epoch=booleans(), back=BACK)
+def follower_lists_for_debugging_only(
+    partition: Partition, case: str, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """A follower does not answer a consumer, but tells replica id -2 its own log end."""
+    node, _, state = asking(partition, "follower")
+    log = replica_log(partition, partition.bench.node(state.leader))
+    answer = node.list_offsets(
+        partition.name,
+        0,
+        LATEST,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        replica_id=DEBUGGER if case == "debug-replica" else CONSUMER,
+        version=spoken(partition.bench, API, back, low=EPOCH_FROM),
+    )
+    yield unmoved(partition, state)
+    told = answer.error is Error.NONE and answer.offset == log.end
+    yield held_if(told if case == "debug-replica" else refused(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)

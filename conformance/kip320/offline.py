@@ -1,0 +1,43 @@
+"""Partitions whose log directory failed while the broker has others (KIP-101 as released, KIP-112)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, permutations
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.kip320.refusals import refused
+from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoDisks
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error
+from fixtures.wire.log import EpochQuery
+from history.since import since
+
+
+@probe(
+    "KIP320-OFLE-07",
+    rig=HALF_LOST,
+    cases=["offline"],
+    order=permutations(["sound", "offline"]),
+    epoch=integers(0, 3),
+    which=integers(0, 3),
+    back=BACK,
+)
+def offline_partition_is_told(
+    disks: TwoDisks, order: list[str], epoch: int, which: int, back: int
+) -> Generator[Said, None, None]:
+    """Of two partitions in one request that of the failed directory is answered KAFKA_STORAGE_ERROR, the other one as ever."""
+    named = {"sound": disks.sound, "offline": disks.offline}
+    chosen = {kind: of[which % len(of)].name for kind, of in named.items()}
+    version = spoken(
+        disks.bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
+    )
+    queries = [EpochQuery(chosen[kind], 0, leader_epoch=epoch) for kind in order]
+    answer = disks.node.offset_for_leader_epoch_many(queries, version=version)
+    lost = disks.lost()
+    yield premise(lost is not None, f"the broker without one of its log directories: {lost}")
+    found = {end.topic: end for end in answer.partitions}
+    sound, offline = (found.get(chosen[kind]) for kind in ("sound", "offline"))
+    told = offline is not None and refused(offline, Error.KAFKA_STORAGE_ERROR)
+    yield held_if(told and sound is not None and sound.error is Error.NONE, answer)

@@ -1,0 +1,143 @@
+"""Fetches that wait for data: what releases them before their MaxWait (KIP-320 as released, delayed fetch)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.core.bench import Bench
+from conformance.core.checks import PremiseSaid, Said, held_if, premise, probe
+from conformance.kip320.divergence import DIVERGES_FROM, diverges
+from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.log.replicas import frozen, reassign
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Parked
+from fixtures.wire.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
+from fixtures.wire.topics import ElectionType, Reassignment
+
+MAX_WAIT = 12.0
+"""Seconds that the broker is asked to wait for data that does not come."""
+SOON, EARLY = MAX_WAIT / 3, MAX_WAIT * 2 / 3
+"""What releases the fetch has happened by the first, so an answer before the second is no expiry and well before it."""
+FUTURE_REPLICA = -3
+"""Reads up to the log end, beyond the high watermark, and from any replica."""
+FETCH_WAIT = 0.6
+"""Seconds after which a follower's own fetch has ended: replica.fetch.wait.max.ms is 0.5 s."""
+
+
+class Waiting(NamedTuple):
+    """A fetch that is being waited for, and the second in which it was sent."""
+
+    bench: Bench
+    client: NodeClient
+    parked: Parked
+    since: float
+
+    def still_early(self) -> PremiseSaid:
+        """Premise: it was not yet about to expire when the cause of its release was there."""
+        age = self.bench.now().seconds - self.since
+        return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
+
+    def released(self) -> tuple[FetchedPartition, bool]:
+        """The answer, and whether it came well before MaxWait."""
+        answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
+        took = self.bench.now().seconds - self.since
+        return answer.partitions[0], took < EARLY
+
+
+def park(partition: Partition, node: NodeClient, wanted: FetchPartition, version: int, id: int = CONSUMER) -> Waiting:
+    """Send a fetch for which there is no data yet."""
+    client = partition.bench.node(node.node, purpose="parked")
+    options = FetchOptions(replica_id=id, max_wait_ms=int(MAX_WAIT * 1000), min_bytes=1)
+    since = partition.bench.now().seconds
+    return Waiting(partition.bench, client, client.park_fetch([wanted], options, version=version), since)
+
+
+@probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["superseded"], at_leader=booleans(), back=BACK)
+def superseded_fetch_is_released(partition: Partition, at_leader: bool, back: int) -> Generator[Said, None, None]:
+    """A fetch that waits with the epoch of the moment is fenced as soon as another broker leads."""
+    waiting = park_at_end(partition, at_leader, back)
+    # A follower that becomes the leader itself releases nothing in any release, and the row does not ask for it.
+    asked = partition.bench.id_of(waiting.client.node)
+    state = partition.settled()
+    partition.move_leader(to=next(id for id in state.replicas if id not in (state.leader, asked)))
+    yield waiting.still_early()
+    answer, early = waiting.released()
+    yield held_if(early and answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches, answer)
+
+
+@probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
+def fetch_from_a_removed_replica_is_released(
+    partition: Partition, at_leader: bool, back: int
+) -> Generator[Said, None, None]:
+    """A fetch that waits at a broker from which the replica is taken away is told that nothing is there."""
+    waiting = park_at_end(partition, at_leader, back)
+    asked = partition.bench.id_of(waiting.client.node)
+    reassign(partition, tuple(id for id in partition.settled().replicas if id != asked))
+    yield waiting.still_early()
+    answer, early = waiting.released()
+    yield held_if(early and answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches, answer)
+
+
+def park_at_end(partition: Partition, at_leader: bool, back: int) -> Waiting:
+    """A consumer at the leader or a follower that waits behind the last record, with the current epoch."""
+    state = partition.settled()
+    follower = next(id for id in state.replicas if id != state.leader)
+    node = partition.bench.node(state.leader if at_leader else follower)
+    low = FENCED_FROM if at_leader else FOLLOWERS_SERVE_FROM
+    wanted = FetchPartition(
+        topic=partition.topic,
+        partition=0,
+        fetch_offset=replica_log(partition, node).end,
+        current_leader_epoch=state.leader_epoch,
+    )
+    return park(partition, node, wanted, spoken(partition.bench, "Fetch", back, low=low))
+
+
+# --- truncated
+
+
+@probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=integers(1, 4), back=BACK)
+def truncated_fetch_is_released(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
+    """A fetch that waits behind records which a new leader does not have learns where its epoch ended."""
+    bench, version = partition.bench, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    heir = prefer_follower(partition)
+    state = partition.whole()
+    old = bench.node(state.leader)
+    with frozen(bench, bench.name_of(heir)) as since:
+        # An answer on its way to the heir would give it the records that it must not have.
+        bench.eventually(
+            lambda: bench.now().seconds - since > FETCH_WAIT, "the end of the heir's last fetch", every=0.1
+        )
+        tail = partition.write(*[b"nobody else's"] * records, acks=1, to=old).base_offset
+        waiting = park(partition, old, behind(partition, tail + records, state.leader_epoch), version, FUTURE_REPLICA)
+        old.elect_leaders([(partition.name, 0)], ElectionType.PREFERRED)
+        bench.eventually(lambda: partition.state(old.node).leader == heir, f"{heir} leading {partition.name}")
+    partition.whole()
+    partition.write(b"of the next epoch")
+    log = replica_log(partition, old)
+    yield premise(
+        log.end == tail + 1, f"{records} records from {tail} on truncated, one written: {log.stamps}, {log.end}"
+    )
+    yield waiting.still_early()
+    answer, early = waiting.released()
+    yield held_if(early and diverges(answer, state.leader_epoch, tail), answer)
+
+
+def behind(partition: Partition, offset: int, last: int) -> FetchPartition:
+    return FetchPartition(topic=partition.topic, partition=0, fetch_offset=offset, last_fetched_epoch=last)
+
+
+def prefer_follower(partition: Partition) -> int:
+    """Make a follower the preferred leader, and leave the lead where it is; the follower's id."""
+    state = partition.whole()
+    order = (state.replicas[1], state.replicas[0], *state.replicas[2:])
+    broker = partition.bench.node(state.leader)
+    broker.alter_partition_reassignments([Reassignment(partition.name, 0, order)])
+    partition.bench.eventually(lambda: partition.settled().replicas == order, f"replicas {order} of {partition.name}")
+    return order[0]

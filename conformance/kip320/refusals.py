@@ -1,0 +1,195 @@
+"""In which order a broker finds reasons to refuse: the epoch, then leadership, then membership (KIP-320)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers, permutations, sampled_from
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, unmoved
+from conformance.rigs.log.histories import LED_APART, ON_TWO_BROKERS, LedApart
+from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.replica_log import reads_nothing
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.log import FETCH_BY_ID_FROM, EpochEnd, EpochQuery, FetchedPartition, ListedOffset
+from history.since import since
+
+APIS = {"fetch": "Fetch", "list-offsets": "ListOffsets", "offset-for-leader-epoch": "OffsetForLeaderEpoch"}
+FENCED_APIS_FROM = {case: since(f"{api}Request", "CurrentLeaderEpoch") for case, api in APIS.items()}
+
+AnyAnswer = FetchedPartition | ListedOffset | EpochEnd
+
+
+def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:
+    """One of the three requests that carry a current leader epoch, at offset or epoch 0."""
+    if api == "fetch":
+        return node.fetch(topic, 0, 0, current_leader_epoch=current_leader_epoch, version=version)
+    if api == "list-offsets":
+        return node.list_offsets(topic.name, 0, current_leader_epoch=current_leader_epoch, version=version)
+    return node.offset_for_leader_epoch(topic.name, 0, 0, current_leader_epoch=current_leader_epoch, version=version)
+
+
+def refused(answer: AnyAnswer, error: Error) -> bool:
+    """Is this the error, and nothing of the log is told?"""
+    if isinstance(answer, FetchedPartition):
+        return answer.error is error and reads_nothing(answer)
+    offset = answer.offset if isinstance(answer, ListedOffset) else answer.end_offset
+    return (answer.error, answer.leader_epoch, offset) == (error, -1, -1)
+
+
+@probe(
+    "KIP320-FETCH-05",
+    rig=partition_at_epoch(3),
+    cases=list(APIS),
+    epochs_back=integers(1, 3),
+    epochs_ahead=integers(1, 1000),
+    back=BACK,
+)
+def epoch_is_judged_before_leadership(
+    partition: Partition, case: str, epochs_back: int, epochs_ahead: int, back: int
+) -> Generator[Said, None, None]:
+    """A follower tells a stale epoch and an unknown one apart; only with its own epoch it says that it does not lead."""
+    state = partition.settled()
+    follower = partition.followers()[0]
+    high = FOLLOWERS_SERVE_FROM - 1 if case == "fetch" else None
+    version = spoken(partition.bench, APIS[case], back, low=FENCED_APIS_FROM[case], high=high)
+    own = state.leader_epoch
+    older = ask(follower, case, partition.topic, own - epochs_back, version)
+    equal = ask(follower, case, partition.topic, own, version)
+    newer = ask(follower, case, partition.topic, own + epochs_ahead, version)
+    yield unmoved(partition, state)
+    yield held_if(refused(older, Error.FENCED_LEADER_EPOCH), older)
+    yield held_if(refused(equal, Error.NOT_LEADER_OR_FOLLOWER), equal)
+    yield held_if(refused(newer, Error.UNKNOWN_LEADER_EPOCH), newer)
+
+
+@probe(
+    "KIP320-FETCH-05",
+    rig=ON_TWO_BROKERS,
+    cases=["not-hosted", "unknown-name", "unknown-id"],
+    api=sampled_from(list(APIS)),
+    distance=integers(-2, 1000),
+    back=BACK,
+)
+def epoch_does_not_matter_where_nothing_is_hosted(
+    partition: Partition, case: str, api: str, distance: int, back: int
+) -> Generator[Said, None, None]:
+    """A broker that does not host the partition, or does not know the topic, says so whatever the epoch."""
+    state, bench = partition.settled(), partition.bench
+    outside = next(name for name in bench.brokers if bench.id_of(name) not in state.replicas)
+    api = "fetch" if case == "unknown-id" else api
+    low = FETCH_BY_ID_FROM if case == "unknown-id" else FENCED_APIS_FROM[api]
+    high = FETCH_BY_ID_FROM - 1 if case == "unknown-name" and api == "fetch" else None
+    topic = partition.topic if case == "not-hosted" else stranger(bench, partition.topic)
+    epoch = max(-1, state.leader_epoch + distance)
+    answer = ask(bench.node(outside), api, topic, epoch, spoken(bench, APIS[api], back, low=low, high=high))
+    expected = {
+        "not-hosted": Error.NOT_LEADER_OR_FOLLOWER,
+        "unknown-name": Error.UNKNOWN_TOPIC_OR_PARTITION,
+        "unknown-id": Error.UNKNOWN_TOPIC_ID,
+    }
+    yield unmoved(partition, state)
+    yield held_if(refused(answer, expected[case]), answer)
+
+
+def stranger(bench: Bench, topic: Topic) -> Topic:
+    """A topic that nobody made: a fresh name, and an id next to one that is taken."""
+    assert topic.id is not None
+    return Topic(bench.fresh("nowhere"), type(topic.id)(int=topic.id.int ^ 1))
+
+
+@probe(
+    "KIP320-FETCH-13",
+    rig=ON_TWO_BROKERS,
+    cases=["stranger-with-epoch", "stranger-without-epoch"],
+    real=booleans(),
+    id=integers(1000, 2**31 - 1),
+    back=BACK,
+)
+def stranger_is_not_served(
+    partition: Partition, case: str, real: bool, id: int, back: int
+) -> Generator[Said, None, None]:
+    """A replica id outside the assignment, of a real broker or of none, is refused by the leader."""
+    state, bench = partition.settled(), partition.bench
+    outside = next(bench.id_of(name) for name in bench.brokers if bench.id_of(name) not in state.replicas)
+    known = case == "stranger-with-epoch"
+    answer = partition.leader().fetch(
+        partition.topic,
+        0,
+        0,
+        current_leader_epoch=state.leader_epoch if known else -1,
+        replica_id=outside if real else id,
+        version=spoken(bench, "Fetch", back, low=FENCED_FROM),
+    )
+    yield unmoved(partition, state)
+    expected = Error.UNKNOWN_LEADER_EPOCH if known else Error.NOT_LEADER_OR_FOLLOWER
+    yield held_if(refused(answer, expected), answer)
+
+
+@probe("KIP320-FETCH-13", rig=partition_at_epoch(3), cases=["non-leader"], with_epoch=booleans(), back=BACK)
+def follower_does_not_serve_a_follower(
+    partition: Partition, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """An assigned follower's id is not served by another follower, with the right epoch or without."""
+    state = partition.settled()
+    asked, other = partition.followers()
+    answer = asked.fetch(
+        partition.topic,
+        0,
+        0,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        replica_id=partition.bench.id_of(other.node),
+        version=spoken(partition.bench, "Fetch", back, low=FENCED_FROM),
+    )
+    yield unmoved(partition, state)
+    yield held_if(refused(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)
+
+
+@probe(
+    "KIP320-OFLE-07",
+    rig=LED_APART,
+    cases=["follower", "unknown", "mixed"],
+    order=permutations(["led", "followed", "no topic", "no partition"]),
+    epoch=integers(0, 3),
+    back=BACK,
+)
+def each_partition_is_judged_on_its_own(
+    apart: LedApart, case: str, order: list[str], epoch: int, back: int
+) -> Generator[Said, None, None]:
+    """Of the partitions in one request only the one that the broker leads is answered, the others are refused."""
+    one, other = apart.one.settled(), apart.other.settled()
+    yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")
+    version = spoken(
+        apart.bench, APIS["offset-for-leader-epoch"], back, low=FENCED_APIS_FROM["offset-for-leader-epoch"]
+    )
+    wanted = {"follower": ["followed"], "unknown": ["no topic", "no partition"], "mixed": order}[case]
+    asked = [query(apart, kind, epoch) for kind in order if kind in wanted]
+    answer = apart.bench.node(one.leader).offset_for_leader_epoch_many(asked, version=version)
+    found = {(end.topic, end.partition): end for end in answer.partitions}
+    yield unmoved(apart.one, one)
+    yield unmoved(apart.other, other)
+    yield held_if(len(found) == len(wanted) and all(as_expected(apart, kind, found, epoch) for kind in wanted), answer)
+
+
+def query(apart: LedApart, kind: str, epoch: int) -> EpochQuery:
+    where = {
+        "led": (apart.one.name, 0),
+        "followed": (apart.other.name, 0),
+        "no topic": (f"{apart.one.name}-nowhere", 0),
+        "no partition": (apart.one.name, 7),
+    }
+    return EpochQuery(*where[kind], leader_epoch=epoch)
+
+
+def as_expected(apart: LedApart, kind: str, found: dict[tuple[str | None, int], EpochEnd], epoch: int) -> bool:
+    asked = query(apart, kind, epoch)
+    end = found.get((asked.topic, asked.partition))
+    if end is None:
+        return False
+    if kind == "led":
+        return end.error is Error.NONE
+    return refused(end, Error.NOT_LEADER_OR_FOLLOWER if kind == "followed" else Error.UNKNOWN_TOPIC_OR_PARTITION)

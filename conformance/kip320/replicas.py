@@ -1,0 +1,245 @@
+"""Replicas that are fenced, stale or of another incarnation: what their fetches must not do (KIP-320, Replica Handling)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+from hypothesis.strategies import integers, sampled_from
+from msgspec.structs import replace
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.replicas import DUO, PAIRS, PATIENCE, Cast, Duo, Pairs, Tempted, frozen, leaving
+from conformance.rigs.quorum.controller import Controller
+from fixtures.wire import Error
+from fixtures.wire.controller import AlteredPartition, IsrChange
+from fixtures.wire.log import FetchedPartition
+
+AT_ONCE_MS = 1_500
+"""Far below replica.lag.time.max.ms, far above what one broker takes to append."""
+
+SERVED = 5
+"""So many matching fetches of all partitions are enough for a leader to let their sender into the ISR."""
+
+TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
+
+
+# --- KIP320-FETCH-10
+
+HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
+
+
+def hopeless(duo: Duo, cast: Cast, case: str, end: int, distance: int) -> FetchedPartition:
+    """A fetch at the log end in the follower's name that deserves an error or a diverging epoch."""
+    if case == "diverging":
+        return duo.fetch_as_follower(cast, end, last=cast.state.leader_epoch - distance)
+    if case == "not-leader":
+        return duo.fetch_as_follower(cast, end, at="outsider")
+    return duo.fetch_as_follower(cast, end, epoch_ahead=-distance if case == "fenced" else distance)
+
+
+class Moved(NamedTuple):
+    """The leader as a consumer saw it around a hopeless fetch at `end`, and after a matching one."""
+
+    end: int
+    before: FetchedPartition
+    answer: FetchedPartition
+    after: FetchedPartition
+    isr: set[int]
+    lifted: FetchedPartition
+
+
+def moved_by(duo: Duo, cast: Cast, case: str, distance: int, records: int) -> Moved:
+    """Try a hopeless fetch over records that the frozen follower lacks, and then a matching one."""
+    end = duo.grow(cast, records)
+    before = duo.look(cast, end)
+    answer = hopeless(duo, cast, case, end, distance)
+    after, isr = duo.look(cast, end), duo.isr(cast)
+    duo.fetch_as_follower(cast, end)
+    return Moved(end, before, answer, after, isr, duo.look(cast, end))
+
+
+@probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=integers(1, 4))
+def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Generator[Said, None, None]:
+    """A follower's fetch that is refused or told to truncate moves neither high watermark nor ISR."""
+    cast = duo.cast()
+    with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
+        cases = {case: moved_by(duo, cast, case, distance, records) for case in HOPELESS}
+        took = duo.bench.now().seconds - began
+    duo.whole()
+    yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
+    for case, moved in cases.items():
+        yield premise(moved.before.high_watermark < moved.end, "a high watermark that waits for the follower")
+        yield premise(moved.lifted.high_watermark == moved.end, "a matching fetch lifts the high watermark")
+        stayed = moved.after.high_watermark == moved.before.high_watermark and moved.isr == set(cast.state.isr)
+        yield held_if(stayed, moved.before, moved.answer, moved.after, case=case)
+
+
+# --- KIP320-REPL-02, -03 and the fenced member of -04
+
+
+def kept_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Said]:
+    """None of the tries has got the follower into an ISR. At a change of epoch some may be refused, but most are not."""
+    served = [all(one.error is Error.NONE for one in try_.fetched.partitions) for try_ in tries]
+    yield premise(sum(served) >= SERVED, f"{sum(served)} of {len(tries)} fetches answered 0 throughout")
+    for number, topic in enumerate(pairs.topics):
+        entered = [try_.seen for try_ in tries if pairs.follower_id in pairs.states(try_.seen)[number].isr]
+        shown = entered[:1] or [tries[-1].seen]
+        detail = f"{topic.name} after {len(tries)} fetches: {pairs.states(shown[0])[number]}"
+        yield held_if(not entered, tries[-1].fetched, *shown, case=case, detail=detail)
+
+
+def neither_counts_nor_blocks(pairs: Pairs, end: int) -> Iterator[Said]:
+    """Writes with acks=all just after the fenced follower fetched at the log end."""
+    tempted = pairs.fetch_as_follower(end)
+    free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
+    strict = pairs.produce(pairs.data.strict, b"needs two", timeout_ms=AT_ONCE_MS)
+    yield premise(all(one.error is Error.NONE for one in tempted.fetched.partitions), "a fetch answered 0")
+    for written in free.partitions:
+        yield held_if(
+            written.error is Error.NONE, free, row="KIP320-REPL-03", case="not-blocking", detail=repr(written)
+        )
+    for written in strict.partitions:
+        yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=repr(written))
+
+
+def ineligible(pairs: Pairs, controller: Controller) -> Iterator[Said]:
+    """The leader asks for an ISR with the fenced follower."""
+    epochs = controller.broker_epochs()
+    for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
+        right = controller.isr_as_it_is(topic, state, epochs[state.leader])
+        answer = controller.leader().alter_partition(replace(right, isr=(state.leader, pairs.follower_id)))
+        after = controller.leader().alter_partition(right)
+        held = answer.error is Error.INELIGIBLE_REPLICA and unchanged(right, after)
+        yield held_if(held, answer, after, row="KIP320-REPL-04", case="ineligible")
+
+
+@probe("KIP320-REPL-02", "KIP320-REPL-03", "KIP320-REPL-04", rig=PAIRS, examples=1, records=integers(1, 4))
+def fenced_replica_stays_out(pairs: Pairs, records: int) -> Generator[Said, None, None]:
+    """A broker that shuts down or is fenced is let into no ISR, does not count for acks=all and does not hold it up."""
+    bench = pairs.bench
+    filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
+    yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
+    with leaving(bench, pairs.follower) as see_out:
+        # While a broker is silent, its place in the metadata log holds up the end of every controlled shutdown.
+        with frozen(bench, pairs.data.bystander):
+            pairs.states_with_isr(1)
+            shutting_down = pairs.tempted(records)
+        see_out()
+        bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
+        fenced = pairs.tempted(records)
+        said = [*neither_counts_nor_blocks(pairs, records), *ineligible(pairs, Controller(bench, pairs.data.leader))]
+    pairs.states_with_isr(2)
+    yield premise(
+        all(pairs.is_listed(one.seen) for one in shutting_down), "a broker in controlled shutdown, not fenced"
+    )
+    yield from kept_out(pairs, shutting_down, "shutting-down")
+    yield from kept_out(pairs, fenced, "fenced")
+    yield from said
+
+
+# --- KIP320-REPL-04
+
+CAUSES = {
+    "older-leader-epoch": Error.FENCED_LEADER_EPOCH,
+    "newer-epoch": Error.NOT_CONTROLLER,
+    "older-partition-epoch": Error.INVALID_UPDATE_VERSION,
+    "not-leader": Error.INVALID_REQUEST,
+    "stale-broker-epoch": Error.STALE_BROKER_EPOCH,
+}
+
+
+def unchanged(right: IsrChange, after: AlteredPartition) -> bool:
+    """Is the partition as it was when this request was right?"""
+    epochs = (after.leader_epoch, after.partition_epoch) == (right.leader_epoch, right.partition_epoch)
+    return (
+        after.error is Error.NONE and epochs and after.leader_id == right.broker_id and set(after.isr) == set(right.isr)
+    )
+
+
+@probe("KIP320-REPL-04", rig=DUO, distance=integers(1, 3), newer=sampled_from(["leader_epoch", "partition_epoch"]))
+def stale_isr_change_is_refused(duo: Duo, distance: int, newer: str) -> Generator[Said, None, None]:
+    """A shrink of the ISR that rests on old or unknown epochs, or comes from a follower, is refused and changes nothing."""
+    cast = duo.cast()
+    controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
+    epochs = controller.broker_epochs()
+    right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
+    shrink = replace(right, isr=(cast.state.leader,))
+    wrong = {
+        "older-leader-epoch": replace(shrink, leader_epoch=right.leader_epoch - distance),
+        "newer-epoch": replace(shrink, **{newer: getattr(right, newer) + distance}),
+        "older-partition-epoch": replace(shrink, partition_epoch=right.partition_epoch - distance),
+        "not-leader": replace(
+            shrink, broker_id=cast.follower, broker_epoch=epochs[cast.follower], isr=(cast.follower,)
+        ),
+        "stale-broker-epoch": replace(shrink, broker_epoch=right.broker_epoch - distance),
+    }
+    for case, change in wrong.items():
+        answer = controller.leader().alter_partition(change)
+        after = controller.leader().alter_partition(right)
+        yield held_if(answer.error is CAUSES[case] and unchanged(right, after), answer, after, case=case)
+
+
+# --- KIP320-REPL-05
+
+
+class Incarnations(NamedTuple):
+    """Fetches in the name of an in-sync follower that lacks records: with an older broker epoch, without one, with a newer."""
+
+    end: int
+    before: FetchedPartition
+    older: FetchedPartition
+    after: FetchedPartition
+    sentinel: FetchedPartition
+    lifted: FetchedPartition
+    newer: FetchedPartition
+
+    def older_is(self, expected: str) -> bool:
+        """Is the fetch of the older incarnation answered as this release should?"""
+        if expected == "ISR_INELIGIBLE":
+            return self.older.error is Error.NONE
+        stayed = self.after.high_watermark == self.before.high_watermark
+        return self.older.error is Error.NOT_LEADER_OR_FOLLOWER and stayed
+
+
+def incarnations(duo: Duo, cast: Cast, registered: int, distance: int) -> Incarnations:
+    end = duo.grow(cast, 1)
+    before = duo.look(cast, end)
+    older = duo.fetch_as_follower(cast, end, broker_epoch=registered - distance)
+    after = duo.look(cast, end)
+    sentinel = duo.fetch_as_follower(cast, end)
+    lifted = duo.look(cast, end)
+    newer = duo.fetch_as_follower(cast, end, broker_epoch=registered + distance)
+    return Incarnations(end, before, older, after, sentinel, lifted, newer)
+
+
+def expel(duo: Duo, cast: Cast, controller: Controller, epochs: dict[int, int]) -> Cast:
+    """Take the follower out of the ISR, as its leader may; it can come back at once. A shrink may raise the epoch."""
+    right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
+    controller.leader().alter_partition(replace(right, isr=(cast.state.leader,)))
+    duo.bench.eventually(lambda: duo.isr(cast) == {cast.state.leader}, "an ISR without the follower")
+    return cast._replace(state=duo.state(cast.state.leader))
+
+
+@probe("KIP320-REPL-05", rig=DUO, distance=integers(1, 3))
+def other_incarnation_is_refused(duo: Duo, expected: str, distance: int) -> Generator[Said, None, None]:
+    """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that test."""
+    cast = duo.cast()
+    controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
+    epochs = controller.broker_epochs()
+    registered = epochs[cast.follower]
+    with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
+        seen = incarnations(duo, cast, registered, distance)
+        took = duo.bench.now().seconds - began
+        expelled = expel(duo, cast, controller, epochs)
+        by_older = duo.let_in(expelled, seen.end, registered - distance, within=0.3)
+        by_sentinel = duo.let_in(expelled, seen.end, -1, within=PATIENCE)
+    duo.whole()
+    yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
+    yield premise(seen.before.high_watermark < seen.end, "a high watermark that waits for the follower")
+    yield premise(by_sentinel.inside, "a fetch without a broker epoch that leads into the ISR")
+    held = seen.older_is(expected) and not by_older.inside
+    yield held_if(held, seen.older, seen.after, by_older.last, case="older")
+    lifted = seen.sentinel.error is Error.NONE and seen.lifted.high_watermark == seen.end
+    yield held_if(lifted, seen.sentinel, seen.lifted, case="sentinel")
+    yield held_if(seen.newer.error is Error.NONE, seen.newer, case="newer")

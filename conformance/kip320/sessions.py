@@ -1,0 +1,101 @@
+"""Fetch sessions: what an incremental answer leaves out, and what it must not (KIP-227 with KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.kip320.divergence import DIVERGES_FROM, diverges
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replica_log import ReplicaLog, replica_log, serves
+from conformance.rigs.versions import BACK, spoken
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition
+
+
+class Session:
+    """A consumer's fetch session at one broker, on one partition (KIP-227)."""
+
+    def __init__(self, partition: Partition, node: NodeClient, version: int) -> None:
+        self._partition = partition
+        self._node = node
+        self._version = version
+        self._id = 0
+        self._epoch = 0
+
+    def ask(self, offset: int | None = None, current: int = -1, last: int = -1) -> FetchAnswer:
+        """The next fetch of the session, without the partition when no offset is given; KitError if it breaks."""
+        wanted = FetchPartition(
+            topic=self._partition.topic,
+            partition=0,
+            fetch_offset=offset or 0,
+            current_leader_epoch=current,
+            last_fetched_epoch=last,
+        )
+        answer = self._node.fetch_many(
+            [] if offset is None else [wanted],
+            FetchOptions(session_id=self._id, session_epoch=self._epoch),
+            version=self._version,
+        )
+        if answer.error is not Error.NONE or answer.session_id == 0:
+            raise KitError(f"{self._node.node} keeps no fetch session: {answer}")
+        self._id, self._epoch = answer.session_id, self._epoch + 1
+        return answer
+
+
+def only(answer: FetchAnswer) -> FetchedPartition | None:
+    """The partition in an answer of the session, None where it is left out."""
+    return answer.partitions[0] if answer.partitions else None
+
+
+@probe(
+    "KIP320-FETCH-11",
+    rig=fresh_partition(epochs=1),
+    cases=["unchanged"],
+    with_epoch=booleans(),
+    past=integers(1, 3),
+    rereads=integers(0, 2),
+    back=BACK,
+)
+def session_tells_what_diverges_or_errs(
+    partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
+) -> Generator[Said, None, None]:
+    """A partition with nothing new is left out, one that diverges or is fenced is in each answer until sent anew."""
+    state = partition.settled()
+    node = partition.bench.node(state.leader)
+    log = replica_log(partition, node)
+    own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
+    session = Session(partition, node, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM))
+    opened = only(session.ask(log.end, sent, own))
+    yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
+    quiet = [session.ask() for _ in range(1 + rereads)]
+    yield held_if(not any(answer.partitions for answer in quiet), *quiet)
+
+    ended = log.ended()[0]
+    yield from diverging(session, log, ended, log.end_of(ended) + past, sent, rereads)
+    session.ask(log.end, own, own)
+    yield premise(session.ask().partitions == (), "a session at the log end again")
+    moved = partition.move_leader()
+    fenced = [session.ask() for _ in range(1 + rereads)]
+    yield held_if(all(is_fenced(only(answer)) for answer in fenced), *fenced, case="fenced")
+    resent = session.ask(0, moved.leader_epoch, -1)
+    again = session.ask()
+    served = [found is not None and serves(found, log, 0) for found in (only(resent), only(again))]
+    yield held_if(all(served), resent, again, case="resent")
+
+
+def diverging(
+    session: Session, log: ReplicaLog, epoch: int, offset: int, current: int, rereads: int
+) -> Generator[Said, None, None]:
+    """Sent again with an ended LastFetchedEpoch, the partition is in this answer and in those to come."""
+    answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]
+    found = [only(answer) for answer in answers]
+    held = all(one is not None and diverges(one, epoch, log.end_of(epoch)) for one in found)
+    yield held_if(held, *answers, case="diverging")
+
+
+def is_fenced(found: FetchedPartition | None) -> bool:
+    return found is not None and found.error is Error.FENCED_LEADER_EPOCH and not found.batches

@@ -1,0 +1,151 @@
+"""Readers at the tail of a log that an unclean election cuts and that is refilled past them (KIP-320, SC-03)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.kip320.divergence import DIVERGES_FROM, diverges
+from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
+from conformance.rigs.log.unclean import COUPLE, SESSION, Couple
+from fixtures.wire import Error
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import FetchedPartition
+
+OLDEST_FETCH = 4
+"""Of 4.x: its lowest version."""
+
+
+def values(count: int, what: str) -> list[bytes]:
+    return [f"{what} {n}".encode() for n in range(count)]
+
+
+def take_over(couple: Couple, heir: str) -> PartitionMetadata:
+    """Who leads alone is killed; the other replica, which lacks what that one took, is started and elected."""
+    [leader] = {couple.first, couple.second} - {heir}
+    couple.lose_leader(leader)
+    couple.come_back(heir)
+    return couple.elect(heir)
+
+
+# --- FETCH-08
+
+
+def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
+    """Is the reader of `epoch` at `offset` handed what follows in another history, as if nothing had happened?"""
+    if answer.error is not Error.NONE or answer.diverging_epoch is not None:
+        return False
+    handed = [b for b in answer.batches if b.last_offset >= offset]
+    return bool(handed) and all(batch.leader_epoch > epoch for batch in handed)
+
+
+def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Said]:
+    """Fetches at the reader's position, which was cut away and refilled: with LastFetchedEpoch, without, before it existed.
+
+    The epoch that diverges is that of what was kept. The reader's may be in nobody's log any more: until 3.5 the ISR that
+    became smaller began an epoch (KAFKA-15021), in which what was cut may have been written.
+    """
+    offset, epoch = reader.position.offset, reader.position.epoch
+    node, current = couple.bench.node(state.leader), state.leader_epoch
+    told = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
+    silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
+    before = node.fetch(couple.topic, 0, offset, version=old)
+    for case, answer in (("sentinel", silent), ("old-version", before)):
+        held = diverges(told, epoch_before(reader, cut), cut) and silently_skips(answer, offset, epoch)
+        yield held_if(held, told, answer, row="KIP320-FETCH-08", case=case)
+
+
+def epoch_before(reader: Reader, cut: int) -> int:
+    """Of the last record that the reader shares with a log that was cut there."""
+    return next(record.epoch for record in reversed(reader.delivered) if record.offset < cut)
+
+
+# --- CONS-01
+
+
+def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Iterator[Said]:
+    """The reader meets a leader whose log is not the one that it read: it goes back to where the two part, and reads on.
+
+    After the first time no premise is made of what the reader holds: one that went wrong then would be let off.
+    """
+    leader = couple.bench.node(state.leader)
+    log = read_whole(couple, leader, state.leader_epoch)
+    shared, met, known = common_prefix(reader.delivered, log), reader.position, len(reader.rewinds)
+    if exact:
+        yield premise(
+            shared < met.offset, f"{reader.name} at {met} is ahead of what it shares with its leader, {shared}"
+        )
+    reached = reader.reaches(log.high_watermark)
+    answer = leader.fetch(couple.topic, couple.index, 0, current_leader_epoch=state.leader_epoch)
+    yield premise(answer.error is Error.NONE, f"{leader.node} leading at epoch {state.leader_epoch}: {answer}")
+    back = [rewind.after for rewind in reader.rewinds[known:]]
+    to = back[-1].offset if back else met.offset
+    as_it_should = to == shared if exact else to <= shared
+    held = reached and as_it_should and reader.delivered == delivered_of(log)
+    detail = f"{reader.name} shared {shared}, was at {met}, went back to {back}, now has {reader.delivered}"
+    yield held_if(held, log, *back, reader.position, case=case, detail=detail)
+
+
+@scenario(
+    "SC-03",
+    "KIP320-CONS-01",
+    "KIP320-FETCH-08",
+    rig=COUPLE,
+    kept=integers(1, 4),
+    lost=integers(1, 4),
+    more=integers(1, 3),
+    old=integers(OLDEST_FETCH, DIVERGES_FROM - 1),
+)
+def tail_is_cut_and_refilled(couple: Couple, kept: int, lost: int, more: int, old: int) -> Generator[Said, None, None]:
+    """Readers of a tail that unclean elections cut learn of it, go back no further than they must, and miss nothing."""
+    first, second = couple.first, couple.second
+    couple.write(*values(kept, "on both"))
+    looking, fetching = Reader(couple, "reader-1", "lookup"), Reader(couple, "reader-2", "fetch")
+    asleep = Reader(couple, "reader-3", "lookup")
+    alone = couple.leave_alone(first)
+    couple.write(*values(lost, "on the first only"), to=couple.node(first))
+    for reader in (looking, fetching, asleep):
+        reader.read_to(kept + lost)
+
+    couple.lose_leader(first)
+    couple.come_back(second)
+    vacancy = couple.vacancy(2 * SESSION)
+    heir = couple.bench.id_of(second)
+    yield premise(
+        vacancy.leaders == {-1} and heir not in vacancy.eligible, f"nobody leads without being told: {vacancy}"
+    )
+    state = couple.elect(second)
+    yield premise(state.leader_epoch > alone.leader_epoch, f"a new epoch: {alone} and {state}")
+    yield past_the_end(couple, state, looking)
+    couple.write(*values(lost + more, "on the second only"), to=couple.node(second))
+    yield from unchecked_fetches(couple, state, kept, looking, old)
+    yield from follows(couple, looking, state, "lookup", exact=True)
+    yield from follows(couple, fetching, state, "fetch", exact=True)
+    yield from again(couple, (looking, fetching), asleep, more)
+
+
+def past_the_end(couple: Couple, state: PartitionMetadata, reader: Reader) -> Said:
+    """Premise: before anybody writes, the log ends before the position, and who sends no epoch hears just that."""
+    node, offset = couple.bench.node(state.leader), reader.position.offset
+    answer = node.fetch(couple.topic, 0, offset, current_leader_epoch=state.leader_epoch)
+    return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
+
+
+def again(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Said]:
+    """Two more such elections, each to a replica that still has what the readers gave up the last time."""
+    for heir in (couple.first, couple.second):
+        state = take_over(couple, heir)
+        couple.write(*values(records, f"on {heir} at {state.leader_epoch}"), to=couple.node(heir))
+        for reader in awake:
+            yield from follows(couple, reader, state, "repeated", exact=False)
+    yield from follows(couple, asleep, state, "repeated", exact=False)
+    couple.bench.start(couple.first)
+    at_rest(couple)
+    final = couple.settled()
+    log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)
+    for reader in (*awake, asleep):
+        held = reader.reaches(log.high_watermark) and reader.delivered == delivered_of(log)
+        yield held_if(held, log, reader.position, case="repeated", detail=f"{reader.name} has {reader.delivered}")

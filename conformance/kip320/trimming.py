@@ -1,0 +1,225 @@
+"""DeleteRecords: what epoch answers say about a trimmed log, and which trims are refused (KIP-107 with KIP-101's map)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers, just
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig, Said, held_if, probe
+from conformance.core.topologies import CLUSTER
+from conformance.kip320.divergence import DIVERGES_FROM, TRIMMED, diverges, out_of_range
+from conformance.kip320.epoch_ends import ENDS_FENCED_FROM, ends
+from conformance.kip320.fencing import asking, unmoved
+from conformance.rigs.log.histories import TrimmedPartitions, trimmed_to
+from conformance.rigs.log.lagging_watermark import watermark_behind
+from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.log import DEBUGGER, EARLIEST, DeletedRecords, ListedOffset
+from fixtures.wire.records import NewBatch, NewRecord
+from history.since import since
+
+LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
+
+
+def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
+    """The log start offset of one replica, as it says itself."""
+    return node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER)
+
+
+@probe(
+    "KIP320-DR-01",
+    "KIP320-LO-02",
+    rig=TRIMMED,
+    cases=["earliest"],
+    number=integers(0, 2),
+    with_epoch=booleans(),
+    back=BACK,
+)
+def earliest_offset_is_the_new_start(
+    trimmed: TrimmedPartitions, number: int, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """The earliest offset is where the log was trimmed to, with the epoch that covers it."""
+    one = trimmed.one(number)
+    node, _, state = asking(one.partition, "consumer")
+    answer = node.list_offsets(
+        one.partition.name,
+        0,
+        EARLIEST,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        version=spoken(one.partition.bench, "ListOffsets", back, low=LISTS_EPOCH_FROM),
+    )
+    yield unmoved(one.partition, state)
+    held = (answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, one.start, one.first_kept)
+    yield held_if(held, answer)
+    yield held_if(held, answer, row="KIP320-LO-02", case="trimmed")
+
+
+@probe(
+    "KIP320-DR-01",
+    "KIP320-OFLE-04",
+    rig=TRIMMED,
+    cases=["lookup"],
+    number=integers(0, 2),
+    which=integers(0, 1),
+    back=BACK,
+)
+def purged_epoch_ends_at_the_first_entry(
+    trimmed: TrimmedPartitions, number: int, which: int, back: int
+) -> Generator[Said, None, None]:
+    """An epoch whose data was trimmed ends where the first entry starts, and keeps its own number in the answer."""
+    one = trimmed.one(number)
+    node, _, state = asking(one.partition, "consumer")
+    epoch = one.purged[which % len(one.purged)]
+    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
+    answer = node.offset_for_leader_epoch(one.partition.name, 0, epoch, version=version)
+    yield unmoved(one.partition, state)
+    yield held_if(ends(answer, epoch, one.start), answer)
+    yield held_if(ends(answer, epoch, one.start), answer, row="KIP320-OFLE-04", case="trimmed")
+
+
+@probe(
+    "KIP320-DR-01",
+    rig=TRIMMED,
+    cases=["below-start", "purged-last"],
+    number=integers(0, 2),
+    which=integers(0, 3),
+    distance=integers(1, 4),
+    back=BACK,
+)
+def trimmed_log_is_fetched(
+    trimmed: TrimmedPartitions, case: str, number: int, which: int, distance: int, back: int
+) -> Generator[Said, None, None]:
+    """Below the start a fetch is out of range with any last epoch; above it a purged one diverges at the start."""
+    one = trimmed.one(number)
+    node, _, state = asking(one.partition, "consumer")
+    below = case == "below-start"
+    last = [*one.epochs, -1][which] if below else one.purged[which % len(one.purged)]
+    answer = node.fetch(
+        one.partition.topic,
+        0,
+        one.start - distance if below else one.start + distance,
+        current_leader_epoch=state.leader_epoch,
+        last_fetched_epoch=last,
+        version=spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
+    )
+    yield unmoved(one.partition, state)
+    yield held_if(out_of_range(answer) if below else diverges(answer, last, one.start), answer)
+
+
+@probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], which=integers(0, 1), with_epoch=booleans(), back=BACK)
+def full_trim_keeps_the_current_epoch(
+    trimmed: TrimmedPartitions, which: int, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """Trimmed to the log end, the current epoch still ends there, and so does a purged one."""
+    one = trimmed.one(0)
+    node, _, state = asking(one.partition, "consumer")
+    version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
+    sent = state.leader_epoch if with_epoch else -1
+    epochs = (state.leader_epoch, one.purged[which])
+    current, purged = (
+        node.offset_for_leader_epoch(one.partition.name, 0, epoch, current_leader_epoch=sent, version=version)
+        for epoch in epochs
+    )
+    yield unmoved(one.partition, state)
+    held = ends(current, state.leader_epoch, one.end) and ends(purged, epochs[1], one.end)
+    yield held_if(held, current, purged)
+
+
+# --- refused trims
+
+
+def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset, after: ListedOffset) -> bool:
+    """This error, and a log start that is where it was."""
+    return answer.error is error and before.offset == after.offset
+
+
+@probe(
+    "KIP320-DR-03",
+    rig=fresh_partition(),
+    cases=["above-watermark"],
+    records=integers(1, 4),
+    above=integers(0, 9),
+    back=BACK,
+)
+def trim_above_the_watermark_is_refused(
+    partition: Partition, records: int, above: int, back: int
+) -> Generator[Said, None, None]:
+    """What is not committed cannot be deleted, nor what is not there."""
+    version = spoken(partition.bench, "DeleteRecords", back, low=0)
+    with watermark_behind(partition, records) as behind:
+        before = start_of(partition, behind.leader)
+        offset = behind.watermark + 1 + above
+        answer = behind.leader.delete_records(partition.name, 0, offset, version=version)
+        after = start_of(partition, behind.leader)
+        still = behind.still(partition)
+    yield still
+    yield held_if(refused_unchanged(answer, Error.OFFSET_OUT_OF_RANGE, before, after), answer, after)
+
+
+@probe(
+    "KIP320-DR-03",
+    rig=TRIMMED,
+    cases=["negative", "follower"],
+    number=integers(0, 2),
+    offset=integers(0, 100),
+    back=BACK,
+)
+def misplaced_trim_is_refused(
+    trimmed: TrimmedPartitions, case: str, number: int, offset: int, back: int
+) -> Generator[Said, None, None]:
+    """A trim below -1 is out of range, and a follower trims nothing."""
+    partition = trimmed.one(number).partition
+    node, _, state = asking(partition, "follower" if case == "follower" else "consumer")
+    before = start_of(partition, node)
+    asked = -2 - offset if case == "negative" else offset % 10
+    answer = node.delete_records(
+        partition.name, 0, asked, version=spoken(partition.bench, "DeleteRecords", back, low=0)
+    )
+    after = start_of(partition, node)
+    yield unmoved(partition, state)
+    expected = Error.OFFSET_OUT_OF_RANGE if case == "negative" else Error.NOT_LEADER_OR_FOLLOWER
+    yield held_if(refused_unchanged(answer, expected, before, after), answer, after)
+
+
+def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
+    """A fresh partition on one broker with this cleanup.policy, and six records with keys, as compaction needs them."""
+
+    def prepare(bench: Bench) -> PartitionData:
+        partition = new_partition(bench, (bench.id_of(bench.brokers[0]),), cleanup_policy=policy)
+        partition.append(NewBatch(tuple(NewRecord(b"value", key=f"key {n}".encode()) for n in range(6))))
+        return PartitionData(partition.topic, 0)
+
+    prepare.__qualname__ = f"keyed_partition_{policy}"
+    return Rig(CLUSTER, prepare, Partition)
+
+
+def trim_as_drawn(partition: Partition, offset: int, back: int) -> tuple[DeletedRecords, ListedOffset, ListedOffset]:
+    """The answer to a trim at the leader, between what it says of its log start before and after."""
+    node = partition.leader()
+    before = start_of(partition, node)
+    version = spoken(partition.bench, "DeleteRecords", back, low=0)
+    answer = node.delete_records(partition.name, 0, offset, version=version)
+    return answer, before, start_of(partition, node)
+
+
+@probe("KIP320-DR-03", rig=keyed_partition("compact"), cases=["compact"], offset=integers(1, 6) | just(-1), back=BACK)
+def compacted_topic_is_not_trimmed(partition: Partition, offset: int, back: int) -> Generator[Said, None, None]:
+    """With cleanup.policy=compact every trim is refused."""
+    answer, before, after = trim_as_drawn(partition, offset, back)
+    yield held_if(refused_unchanged(answer, Error.POLICY_VIOLATION, before, after), answer, after)
+
+
+@probe("KIP320-DR-03", rig=keyed_partition(""), cases=["empty-policy"], offset=integers(1, 6) | just(-1), back=BACK)
+def empty_policy_is_trimmed_or_refused(
+    partition: Partition, expected: str, offset: int, back: int
+) -> Generator[Said, None, None]:
+    """An empty cleanup.policy forbids trims up to 4.1, and allows them from 4.2 on."""
+    answer, before, after = trim_as_drawn(partition, offset, back)
+    if expected == "NONE":
+        held = answer.error is Error.NONE and after.offset == (6 if offset == -1 else offset)
+    else:
+        held = refused_unchanged(answer, Error[expected], before, after)
+    yield held_if(held, answer, after)

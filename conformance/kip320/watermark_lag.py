@@ -1,0 +1,97 @@
+"""A new leader whose high watermark has not reached its epoch yet names no latest offset (KIP-207)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.log.lagging_watermark import watermark_and_end
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replicas import PATIENCE, frozen
+from conformance.rigs.log.rotation import elect_preferred, put_first
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.log import DEBUGGER, LATEST, ListedOffset
+from fixtures.wire.records import batch
+
+AHEAD_MS = 60_000
+"""The uncommitted records are of this time, so that a lookup by it can find no other."""
+
+
+class Lagging(NamedTuple):
+    """A new leader whose epoch began at `start`, above its high watermark; `stamp` is the time of what is between."""
+
+    node: NodeClient
+    epoch: int
+    start: int
+    stamp: int
+
+    def lags(self, partition: Partition) -> bool:
+        watermark, end = watermark_and_end(partition, self.node)
+        return watermark < self.start == end
+
+
+@contextmanager
+def lagging_leader(partition: Partition, records: int) -> Iterator[Lagging]:
+    """One in-sync follower is frozen, so that nothing is committed; the other one gets a tail and leads."""
+    bench, state = partition.bench, partition.whole()
+    leader = bench.node(state.leader)
+    successor, still = (id for id in state.replicas if id != state.leader)
+    put_first(partition, successor, asked=state.leader)
+    stamp = bench.now().unix_ms + AHEAD_MS
+    with frozen(bench, bench.name_of(still)):
+        tail = batch(*[b"not committed"] * records, timestamp=stamp)
+        end = partition.append(tail, acks=1, to=leader).base_offset + records
+        heir = bench.node(successor)
+        bench.eventually(lambda: end_of(partition, heir) == end, f"{successor} at the log end {end}")
+        led = elect_preferred(partition, successor, state.leader_epoch)
+        yield Lagging(heir, led.leader_epoch, end, stamp)
+
+
+def end_of(partition: Partition, node: NodeClient) -> int:
+    return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
+
+
+def looked_up(partition: Partition, lagging: Lagging, case: str, back: int) -> ListedOffset:
+    low, high = (1, 4) if case == "old-version" else (5, None)
+    return lagging.node.list_offsets(
+        partition.name,
+        partition.index,
+        lagging.stamp if case == "timestamp" else LATEST,
+        version=spoken(partition.bench, "ListOffsets", back, low=low, high=high),
+    )
+
+
+CASES = {
+    "latest": Error.OFFSET_NOT_AVAILABLE,
+    "timestamp": Error.OFFSET_NOT_AVAILABLE,
+    "old-version": Error.LEADER_NOT_AVAILABLE,
+}
+
+
+@probe("KIP320-LO-06", rig=fresh_partition(0), examples=3, smoke=False, records=integers(1, 4), back=BACK)
+def no_latest_offset_below_the_epoch(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
+    """Until the high watermark is where the epoch began, lookups of and above it are put off; then they are answered."""
+    bench, began = partition.bench, partition.bench.now().seconds
+    with lagging_leader(partition, records) as lagging:
+        lagged = [lagging.lags(partition)]
+        answers = {case: looked_up(partition, lagging, case, back) for case in CASES}
+        lagged.append(lagging.lags(partition))
+        took = bench.now().seconds - began
+    yield premise(
+        all(lagged), f"the high watermark below the start {lagging.start} of epoch {lagging.epoch} all the time"
+    )
+    yield premise(took < PATIENCE, f"the follower frozen for {took:.1f} s, too short a time to be fenced")
+
+    def caught_up() -> dict[str, ListedOffset] | None:
+        found = {case: looked_up(partition, lagging, case, back) for case in CASES}
+        return found if all(answer.error is Error.NONE for answer in found.values()) else None
+
+    later = bench.eventually(caught_up, "lookups answered once the follower is back")
+    yield premise(later["latest"].offset == lagging.start, f"then the latest offset is {lagging.start}")
+    for case, error in CASES.items():
+        yield held_if(answers[case].error is error, answers[case], later[case], case=case)

@@ -1,0 +1,110 @@
+"""InitProducerId of a producer that is who it says it is (KIP-360, Safe Epoch Incrementing)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import COMPLETE, LAST_EPOCH, LEGACY, STAGE, Producer, Stage
+from fixtures.wire import Error
+from fixtures.wire.transactions import DescribedTransaction, InitProducerIdAnswer
+
+
+def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
+    return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
+
+
+def rests_at(shown: DescribedTransaction, producer: Producer) -> bool:
+    """Does the coordinator hold the producer's pair, with no open transaction?"""
+    held = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, producer.epoch)
+    return held and shown.state in ("Empty", *COMPLETE)
+
+
+@probe("KIP360-INIT-01", rig=STAGE, others=integers(1, 3), timeout_ms=integers(1_000, 60_000), version=integers(0, 5))
+def new_id_starts_at_epoch_zero(
+    stage: Stage, others: int, timeout_ms: int, version: int
+) -> Generator[Said, None, None]:
+    """A new transactional id gets a producer id of its own, at epoch 0, and is described as Empty."""
+    taken = {stage.transactional().producer_id for _ in range(others)}
+    fresh = Producer(stage, LEGACY, -1, -1, stage.bench.fresh("tid"), timeout_ms)
+    unknown = stage.broker.describe_transaction(fresh.transactional_id)
+    yield premise(unknown.error is Error.TRANSACTIONAL_ID_NOT_FOUND, "nobody has used the transactional id")
+    answer = fresh.init(version=stage.at_most("InitProducerId", version))
+    is_new = answer.error is Error.NONE and answer.producer_id >= 0 and answer.producer_id not in taken
+    shown = fresh.described()
+    yield held_if(is_new and answer.producer_epoch == 0 and shown.state == "Empty", answer, shown, case="first-call")
+
+
+@probe("KIP360-INIT-02", rig=STAGE, bumps=integers(0, 3), calls=integers(1, 4), committed=booleans())
+def new_instances_bump_one_by_one(
+    stage: Stage, case: str, bumps: int, calls: int, committed: bool
+) -> Generator[Said, None, None]:
+    """Each call without a pair keeps the producer id and raises the epoch by one."""
+    producer = stage.resting(case, bumps, committed)
+    before = producer.described()
+    yield premise(rests_at(before, producer), f"at rest at epoch {producer.epoch}")
+    answers = [producer.init() for _ in range(calls)]
+    expected = range(producer.epoch + 1, producer.epoch + 1 + calls)
+    raised = [gives(answer, producer.producer_id, epoch) for answer, epoch in zip(answers, expected, strict=True)]
+    yield held_if(all(raised), before, *answers)
+
+
+@probe("KIP360-INIT-03", rig=STAGE, bumps=integers(0, 6), committed=booleans(), version=integers(3, 5))
+def matching_pair_bumps_by_one(
+    stage: Stage, case: str, bumps: int, committed: bool, version: int
+) -> Generator[Said, None, None]:
+    """The pair that the coordinator holds gets the same producer id and the next epoch."""
+    producer = stage.resting(case, bumps, committed)
+    before = producer.described()
+    yield premise(rests_at(before, producer), f"at rest at epoch {producer.epoch}")
+    version = stage.at_most("InitProducerId", version)
+    answer = producer.init(producer.producer_id, producer.epoch, version=version)
+    yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
+
+
+@probe("KIP360-INIT-04", rig=STAGE, bumps=integers(0, 3), repeats=integers(1, 5), version=integers(3, 5))
+def repeated_bump_gets_the_same_answer(
+    stage: Stage, case: str, bumps: int, repeats: int, version: int
+) -> Generator[Said, None, None]:
+    """A bump whose answer was lost, asked for again and again, answers the epoch that was assigned first."""
+    producer = stage.resting(case, bumps)
+    version = stage.at_most("InitProducerId", version)
+    lost = producer.init(producer.producer_id, producer.epoch, version=version)
+    yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped to {producer.epoch + 1}")
+    answers = [producer.init(producer.producer_id, producer.epoch, version=version) for _ in range(repeats)]
+    shown = producer.described()
+    same = all(gives(answer, producer.producer_id, producer.epoch + 1) for answer in answers)
+    yield held_if(same and shown.producer_epoch == producer.epoch + 1, lost, *answers, shown)
+
+
+@probe("KIP360-INIT-07", rig=STAGE, bumps=integers(0, 6), version=integers(0, 2))
+def versions_without_the_pair_bump(stage: Stage, case: str, bumps: int, version: int) -> Generator[Said, None, None]:
+    """A version that cannot name a pair, or one that names none, bumps as a new instance does."""
+    producer = stage.resting("untouched", bumps)
+    before = producer.described()
+    yield premise(rests_at(before, producer), f"at rest at epoch {producer.epoch}")
+    spoken = version if case == "v0-v2" else stage.at_most("InitProducerId", 3 + version)
+    answer = producer.init(version=spoken)
+    yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
+
+
+@probe("KIP360-INIT-18", rig=STAGE, epoch=integers(0, LAST_EPOCH), calls=integers(1, 3), version=integers(3, 5))
+def idempotent_producers_always_get_a_new_id(
+    stage: Stage, epoch: int, calls: int, version: int
+) -> Generator[Said, None, None]:
+    """Without a transactional id the pair that was sent does not matter: a new id at epoch 0 each time."""
+    producer = stage.idempotent(epoch)
+    version = stage.at_most("InitProducerId", version)
+    answers = [
+        stage.settled(
+            lambda: stage.broker.init_producer_id(
+                None, producer_id=producer.producer_id, producer_epoch=producer.epoch, version=version
+            )
+        )
+        for _ in range(calls)
+    ]
+    at_zero = all(answer.error is Error.NONE and answer.producer_epoch == 0 for answer in answers)
+    ids = {producer.producer_id, *(answer.producer_id for answer in answers)}
+    yield held_if(at_zero and len(ids) == calls + 1 and min(ids) >= 0, *answers, case="pair-sent")

@@ -1,0 +1,156 @@
+"""What a producer that was replaced can still do (KIP-360, Motivation and Unknown Producer Fencing)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers, sampled_from
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import LEGACY, STAGE, Log, Producer, Stage, accepted, error_of, unchanged
+from fixtures.wire import Error
+from fixtures.wire.calls import Answer
+from fixtures.wire.groups import OffsetFetchAnswer
+from history.since import since
+
+OFFSETS = "__consumer_offsets"
+REQUESTS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
+CASES = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn", "tv2": "EndTxn"}
+
+
+def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[Producer, Producer]:
+    """An old instance, and the new one that fenced it and may have opened a transaction."""
+    zombie = stage.transactional(dialect)
+    owner = zombie.successor()
+    if is_open:
+        owner.enter(stage.log())
+    return zombie, owner
+
+
+def sent(producer: Producer, request: str, log: Log, committed: bool, version: int) -> Answer:
+    """One of the requests that a producer makes of its coordinator. EndTxn v5 is asked for by name only."""
+    version = producer.stage.at_most(request, version)
+    if request == "AddPartitionsToTxn":
+        return producer.add(log, version=version)
+    if request == "AddOffsetsToTxn":
+        return producer.add_offsets(producer.stage.bench.fresh("group"), version=version)
+    return producer.finish(committed, version=version)
+
+
+def spoken(case: str, request: str, version: int) -> int:
+    """The version that a case of FENCE-01 speaks, from a drawn one of 2 to 5."""
+    if case == "old-versions":
+        return version % 2
+    return 5 if case == "tv2" else min(version, LEGACY.end_txn) if request == "EndTxn" else version
+
+
+@probe(
+    "KIP360-FENCE-01",
+    rig=STAGE,
+    cases=["add-partitions", "add-offsets", "end-txn", "tv2", "old-versions"],
+    any_request=sampled_from(REQUESTS),
+    version=integers(2, 5),
+    is_open=booleans(),
+    committed=booleans(),
+)
+def old_epoch_is_refused_by_the_coordinator(
+    stage: Stage, case: str, any_request: str, version: int, is_open: bool, committed: bool
+) -> Generator[Said, None, None]:
+    """A request of a replaced instance is fenced and leaves the owner's transaction as it was."""
+    zombie, owner = replaced(stage, "tv2" if case == "tv2" else "legacy", is_open)
+    log, before = stage.log(), owner.described()
+    at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
+    yield premise(at_hand and zombie.epoch < owner.epoch, f"the owner is at epoch {owner.epoch}, open: {is_open}")
+    request = CASES.get(case, any_request)
+    answer = sent(zombie, request, log, committed, spoken(case, request, version))
+    after = owner.described()
+    fenced = answer.version >= since(request, "PRODUCER_FENCED")
+    error = Error.PRODUCER_FENCED if fenced else Error.INVALID_PRODUCER_EPOCH
+    yield held_if(error_of(answer) is error and unchanged(before, after), before, answer, after)
+
+
+@probe(
+    "KIP360-FENCE-01",
+    rig=STAGE,
+    cases=["foreign-id"],
+    request=sampled_from(REQUESTS),
+    version=integers(0, 5),
+    is_open=booleans(),
+    committed=booleans(),
+    unknown=booleans(),
+)
+def foreign_ids_are_refused_by_the_coordinator(
+    stage: Stage, request: str, version: int, is_open: bool, committed: bool, unknown: bool
+) -> Generator[Said, None, None]:
+    """A producer id that does not belong to the transactional id, or a transactional id nobody used, is told so."""
+    _, owner = replaced(stage, "legacy", is_open)
+    foreigner = stage.transactional()
+    foreigner.transactional_id = stage.bench.fresh("tid") if unknown else owner.transactional_id
+    foreigner.epoch = owner.epoch
+    log, before = stage.log(), owner.described()
+    yield premise(before.producer_id not in (-1, foreigner.producer_id), "the ids differ")
+    answer = sent(foreigner, request, log, committed, min(version, LEGACY.end_txn) if request == "EndTxn" else version)
+    after = owner.described()
+    told = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
+    yield held_if(told and unchanged(before, after), before, answer, after, case="foreign-id")
+
+
+@probe(
+    "KIP360-FENCE-02",
+    rig=STAGE,
+    known=booleans(),
+    is_open=booleans(),
+    version=integers(3, 13),
+    records=integers(1, 4),
+)
+def zombie_cannot_write_where_the_epoch_is_unknown(
+    stage: Stage, case: str, known: bool, is_open: bool, version: int, records: int
+) -> Generator[Said, None, None]:
+    """A transactional batch at an old epoch is refused by a partition that never saw the newer one."""
+    log, zombie = stage.log(), stage.transactional(case)
+    if known:
+        zombie.enter(log)
+        zombie.end(committed=True)
+    owner = zombie.successor()
+    if is_open:
+        owner.enter(stage.log())
+    before = log.state(zombie.producer_id)
+    yield premise(
+        before.producer is None or before.producer.producer_epoch <= zombie.epoch < owner.epoch,
+        f"the partition knows {before.producer}, the coordinator epoch {owner.epoch}",
+    )
+    version = min(version, 11) if case == "legacy" else stage.at_most("Produce", max(version, 12))
+    answer = zombie.send(log, zombie.batch(log, records), version=stage.at_most("Produce", version))
+    after = log.state(zombie.producer_id)
+    nothing_left = after == before and after.stable_end == after.end
+    told = answer.error is Error.INVALID_PRODUCER_EPOCH
+    yield held_if(told and nothing_left, answer, detail=f"{answer}; {before} became {after}", label="zombie write")
+
+
+def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
+    """The group's stable offset for the partition; an error where one is pending."""
+    return stage.settled(lambda: stage.broker.offset_fetch(group, [(log.topic, 0)], require_stable=True))
+
+
+@probe("KIP360-FENCE-03", rig=STAGE, owned=integers(0, 100), offset=integers(101, 1000), version=integers(0, 4))
+def fenced_offsets_stay_out(
+    stage: Stage, case: str, owned: int, offset: int, version: int
+) -> Generator[Said, None, None]:
+    """TxnOffsetCommit of a replaced instance, or of one that never announced it, is refused and leaves nothing pending."""
+    log, group = stage.log(), stage.bench.fresh("group")
+    zombie = stage.transactional("tv2" if case == "tv2" else "legacy")
+    owner = zombie if case == "not-added" else zombie.successor()
+    if case == "epoch-seen":
+        accepted(owner.add_offsets(group))
+        accepted(owner.commit_offset(group, log, owned))
+        owner.end(committed=True)
+    kept = owned if case == "epoch-seen" else -1
+    known = stage.broker.describe_producers(OFFSETS, 0).producer(zombie.producer_id)
+    yield premise((known is not None) == (case == "epoch-seen"), f"the offsets partition knows {known}")
+    before = committed_offset(stage, group, log)
+    yield premise(before.shows(kept), f"offset {kept} is committed")
+    spoken = {"not-added": 3, "tv2": 5}.get(case, stage.at_most("TxnOffsetCommit", version))
+    answer = zombie.commit_offset(group, log, offset, version=spoken)
+    after = committed_offset(stage, group, log)
+    told = Error.INVALID_TXN_STATE if case == "not-added" else Error.INVALID_PRODUCER_EPOCH
+    yield held_if(answer.all_answered(told) and after.shows(kept), before, answer, after)

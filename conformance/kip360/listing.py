@@ -1,0 +1,81 @@
+"""ListTransactions and its filters (KIP-664, KIP-994, KIP-1152)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from functools import partial
+from typing import Any
+
+from hypothesis.strategies import integers, sampled_from, sets, text
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Producer, Stage
+from fixtures.wire import Error
+from fixtures.wire.transactions import ListTransactionsAnswer
+
+STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
+SOME_STATES = sets(sampled_from(STATES), min_size=1, max_size=3).map(sorted)
+ENOUGH_MS = 10
+
+
+def in_each_state(stage: Stage) -> dict[str, Producer]:
+    """A producer whose transaction is in each of the states that last."""
+    ends = {"CompleteCommit": True, "CompleteAbort": False}
+    producers = {state: stage.transactional() for state in STATES}
+    for state, producer in producers.items():
+        if state != "Empty":
+            producer.enter(stage.log())
+        if state in ends:
+            producer.end(ends[state])
+    return producers
+
+
+@probe("KIP360-TXN-08", rig=STAGE, cases=["state", "producer-id", "name-pattern"], wanted=SOME_STATES)
+def listed_transactions(stage: Stage, case: str, wanted: list[str]) -> Generator[Said, None, None]:
+    """ListTransactions returns all that its filter admits, and nothing else."""
+    producers = in_each_state(stage)
+    shown = {producer.transactional_id: producer.described().state for producer in producers.values()}
+    yield premise(sorted(shown.values()) == sorted(STATES), f"{shown}")
+    admitted = {id for id, state in shown.items() if state in wanted}
+    filters: dict[str, dict[str, Any]] = {
+        "state": {"states": wanted},
+        "producer-id": {"producer_ids": [producers[state].producer_id for state in wanted]},
+        "name-pattern": {"transactional_id_pattern": "|".join(sorted(admitted))},
+    }
+    listed = stage.settled(lambda: stage.broker.list_transactions(**filters[case]))
+    found = {transaction.transactional_id for transaction in listed.transaction_states}
+    if case == "state":
+        # The cluster's other transactions may be in these states, too.
+        only_wanted = {transaction.state for transaction in listed.transaction_states} <= set(wanted)
+        held = only_wanted and found & set(shown) == admitted
+    else:
+        held = found == admitted
+    yield held_if(listed.error is Error.NONE and held, listed, detail=f"{case} {wanted}: {sorted(admitted)}; {listed}")
+
+
+@probe("KIP360-TXN-08", rig=STAGE, cases=["unknown-state"], name=text("abcdefgh", min_size=3, max_size=8))
+def listed_by_an_unknown_state(stage: Stage, name: str) -> Generator[Said, None, None]:
+    """A name that is no state admits nothing and is handed back."""
+    in_each_state(stage)
+    listed = stage.settled(lambda: stage.broker.list_transactions(states=[name]))
+    yield held_if(listed.unknown_state_filters == (name,) and not listed.transaction_states, listed)
+
+
+def running(stage: Stage, duration_ms: int) -> ListTransactionsAnswer:
+    return stage.broker.list_transactions(states=["Ongoing"], duration_ms=duration_ms)
+
+
+@probe("KIP360-TXN-08", rig=STAGE, cases=["duration"], longer_ms=integers(60_000, 10_000_000), count=integers(1, 3))
+def listed_by_duration(stage: Stage, longer_ms: int, count: int) -> Generator[Said, None, None]:
+    """The duration filter admits what has been open for longer, and nothing that has not."""
+    owners = [stage.transactional() for _ in range(count)]
+    for owner in owners:
+        owner.enter(stage.log())
+    began = max(owner.described().start_time_ms for owner in owners)
+    stage.bench.eventually(lambda: stage.bench.now().unix_ms > began + 10 * ENOUGH_MS, "transactions open for a while")
+    short, long = (stage.settled(partial(running, stage, duration)) for duration in (ENOUGH_MS, longer_ms))
+    ids = {owner.transactional_id for owner in owners}
+    listed = [ids & {found.transactional_id for found in answer.transaction_states} for answer in (short, long)]
+    yield held_if(
+        listed == [ids, set()], short, long, detail=f"open: {sorted(ids)}; by duration: {[*map(sorted, listed)]}"
+    )

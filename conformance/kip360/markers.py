@@ -1,0 +1,114 @@
+"""Transaction markers that come late (KIP-890, KIP-1228)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, accepted, error_of
+from fixtures.wire import Error
+from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
+from history.since import since
+
+TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
+"""WriteTxnMarkers carries the transaction version."""
+TV2 = 2
+
+
+def mark(
+    log: Log, producer_id: int, epoch: int, coordinator_epoch: int, committed: bool, version: int, strict: bool = True
+) -> WriteTxnMarkersAnswer:
+    """A marker as a coordinator writes it; `strict` in TransactionVersion 2, where the version can say so."""
+    marker = TxnMarker(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        committed=committed,
+        partitions=(log.here,),
+        coordinator_epoch=coordinator_epoch,
+        transaction_version=TV2 if strict and version >= TRANSACTION_VERSION_FROM else 0,
+    )
+    return log.stage.broker.write_txn_markers([marker], version=version)
+
+
+@probe(
+    "KIP360-FENCE-04",
+    rig=STAGE,
+    epoch=integers(0, 100),
+    raised=integers(1, 3),
+    coordinator_epoch=integers(5, 1000),
+    back=integers(1, 5),
+    committed=booleans(),
+)
+def old_coordinator_is_fenced(
+    stage: Stage, case: str, epoch: int, raised: int, coordinator_epoch: int, back: int, committed: bool
+) -> Generator[Said, None, None]:
+    """A marker of an older coordinator epoch is refused, and the partition's entry stays as it was."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    producer.write(log)
+    version = int(case.removeprefix("v"))
+    accepted(mark(log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version))
+    before = log.producer(producer.producer_id)
+    yield premise(
+        before is not None and before.coordinator_epoch == coordinator_epoch, f"coordinator epoch {coordinator_epoch}"
+    )
+    old = coordinator_epoch - back
+    answer = mark(log, producer.producer_id, epoch + 1 + raised, old, committed, version)
+    after = log.producer(producer.producer_id)
+    told = error_of(answer) is Error.TRANSACTION_COORDINATOR_FENCED
+    yield held_if(told and after == before, answer, detail=f"{answer}; {before} became {after}")
+
+
+@probe(
+    "KIP360-FENCE-05",
+    rig=STAGE,
+    cases=["older-epoch"],
+    epoch=integers(5, 100),
+    back=integers(1, 5),
+    committed=booleans(),
+    version=integers(1, 2),
+    strict=booleans(),
+)
+def older_marker_is_refused(
+    stage: Stage, epoch: int, back: int, committed: bool, version: int, strict: bool
+) -> Generator[Said, None, None]:
+    """A marker of a producer epoch below the partition's is refused."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    producer.write(log)
+    known = log.producer(producer.producer_id)
+    yield premise(known is not None and known.producer_epoch == epoch, f"the partition holds epoch {epoch}")
+    version = stage.at_most("WriteTxnMarkers", version)
+    answer = mark(log, producer.producer_id, epoch - back, 0, committed, version, strict)
+    yield held_if(error_of(answer) is Error.INVALID_PRODUCER_EPOCH, answer, case="older-epoch")
+
+
+@probe(
+    "KIP360-FENCE-05",
+    rig=STAGE,
+    cases=["equal-epoch-open", "repeated"],
+    finished=integers(1, 3),
+    committed=booleans(),
+    records=integers(1, 3),
+)
+def marker_of_the_same_epoch(
+    stage: Stage, case: str, finished: int, committed: bool, records: int
+) -> Generator[Said, None, None]:
+    """The last transaction's marker, sent again in TV2, is a repetition at rest and refused once the next one is open."""
+    producer, log = stage.transactional(stage.newest_dialect), stage.log()
+    for _ in range(finished):
+        producer.enter(log, records)
+        producer.end(committed)
+    if case == "equal-epoch-open":
+        producer.enter(log, records)
+    before = log.producer(producer.producer_id)
+    is_open = before is not None and before.current_txn_start_offset >= 0
+    yield premise(is_open == (case == "equal-epoch-open"), f"open: {is_open}")
+    assert before is not None
+    answer = mark(log, producer.producer_id, before.producer_epoch, before.coordinator_epoch, committed, 2)
+    after = log.producer(producer.producer_id)
+    if case == "repeated":
+        yield held_if(error_of(answer) is Error.NONE, answer)
+    else:
+        told = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
+        yield held_if(told and after == before, answer, detail=f"{answer}; {before} became {after}")

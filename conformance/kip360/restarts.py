@@ -1,0 +1,236 @@
+"""What survives a restart of the broker: the coordinator's word and what partitions know of producers."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from functools import partial
+
+from hypothesis.strategies import booleans, integers, lists
+
+from conformance.catalogue import Facts, shipped
+from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
+from conformance.kip360.bumping import gives
+from conformance.kip360.sequences import REFUSED, Sent, appended, fill
+from conformance.kip360.transactions import BUMPS, ends_at, rolled_back
+from conformance.rigs.producers.combined_node import STAGE, Log, Producer, Stage, accepted
+from fixtures.wire import Error
+from fixtures.wire.records import Batch, batch
+
+Part = Generator[Said | None, None, None]
+"""A story that says None where the broker is to restart, once."""
+
+SIZES = lists(integers(1, 4), min_size=2, max_size=5)
+EPOCHS = integers(0, 100)
+WAITS_MS = 1_500
+"""Less than a restart takes, so that the time-out passes while no coordinator is there to see it."""
+
+
+def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Said, None, None]:
+    """Each part up to its restart, then one restart for all, then the rest of each."""
+    for part in parts:
+        for said in part:
+            if said is None:
+                break
+            yield said
+    stage.restart(clean=clean)
+    for part in parts:
+        yield from (said for said in part if said is not None)
+
+
+def lost_bump(stage: Stage, bumps: int) -> Part:
+    """INIT-09: the answer to a bump was lost, and another process has to repeat it."""
+    producer = stage.resting("untouched", bumps)
+    lost = producer.init(producer.producer_id, producer.epoch)
+    yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped to {producer.epoch + 1}")
+    yield None
+    again = producer.init(producer.producer_id, producer.epoch)
+    onwards = producer.init(producer.producer_id, producer.epoch + 1)
+    kept = gives(again, producer.producer_id, producer.epoch + 1)
+    goes_on = gives(onwards, producer.producer_id, producer.epoch + 2)
+    yield held_if(kept and goes_on, lost, again, onwards, row="KIP360-INIT-09", case="restart")
+
+
+def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-10: all records of a producer are deleted, and another one wrote later."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    sent = fill(producer, log, sizes)
+    log.empty()
+    accepted(stage.broker.produce(log.topic, 0, batch(b"later")))
+    yield None
+    log.led()
+    before = log.end()
+    yield premise(before == sum(sizes) + 1 and log.start() == sum(sizes), "only the later record is left")
+    again = producer.send(log, sent[-1].batch)
+    recognised = appended(again, sent[-1].answer.base_offset) and log.end() == before
+    yield held_if(recognised, sent[-1].answer, again, row="KIP360-SEQ-10", case="duplicate")
+    end = log.end()
+    following = producer.send(log, producer.batch(log))
+    yield held_if(appended(following, end), following, row="KIP360-SEQ-10", case="next")
+
+
+def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-11: nothing at all is left in the log."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    newest = fill(producer, log, sizes)[-1]
+    log.empty()
+    yield None
+    log.led()
+    yield premise(log.start() == log.end() == sum(sizes), "every record is deleted")
+    known = log.producer(producer.producer_id)
+    again = producer.send(log, newest.batch)
+    recognised = appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
+    detail = f"the partition knows {known}; {again}"
+    yield held_if(recognised, newest.answer, again, row="KIP360-SEQ-11", case="duplicate", detail=detail)
+
+
+def narrowed_to_the_newest(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-12: the newest batch is recognised, the one before it is recognised or refused."""
+    producer, log = stage.idempotent(epoch), stage.log()
+    *_, second, newest = fill(producer, log, sizes)
+    yield None
+    log.led()
+    yield premise(log.end() == sum(sizes), "every batch is there once")
+    again = producer.send(log, newest.batch)
+    once = appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
+    yield held_if(once, newest.answer, again, row="KIP360-SEQ-12", case="newest")
+    end, older = log.end(), producer.send(log, second.batch)
+    told = older.error is REFUSED or appended(older, second.answer.base_offset)
+    once = told and log.end() == end
+    row, case = "KIP360-SEQ-12", "second-newest"
+    yield held_if(once, second.answer, older, row=row, case=case, variant=older.error.name)
+
+
+def dangling(stage: Stage, dialect: str, records: int) -> Part:
+    """TXN-02: a zombie's transaction was aborted and the partition forgets it; then the zombie writes on."""
+    zombie, log = stage.transactional(dialect), stage.log()
+    zombie.enter(log, records)
+    zombie.successor()
+    log.empty()
+    yield None
+    log.led()
+    known, before = log.producer(zombie.producer_id), log.end()
+    yield premise(known is None and before == records + 1, f"the partition knows {known}")
+    answer = zombie.send(log, zombie.batch(log, sequence=0))
+    end, stable_end = log.end(), log.stable_end()
+    detail = f"{answer}; end {end}, before {before}, stable end {stable_end}"
+    refused = answer.error is not Error.NONE and end == before == stable_end
+    yield held_if(refused, answer, row="KIP360-TXN-02", case=dialect, detail=detail)
+
+
+@probe(
+    "KIP360-SEQ-10",
+    "KIP360-SEQ-11",
+    "KIP360-SEQ-12",
+    "KIP360-TXN-02",
+    "KIP360-INIT-09",
+    rig=STAGE,
+    examples=2,
+    run_first=True,
+    epoch=EPOCHS,
+    bumps=integers(0, 3),
+    sizes=SIZES,
+)
+def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Generator[Said, None, None]:
+    """After a clean restart retries are recognised, zombies refused, and the coordinator keeps its word."""
+    parts = [
+        lost_bump(stage, bumps),
+        deleted_with_a_later_write(stage, epoch, sizes),
+        entirely_deleted(stage, epoch, sizes),
+        narrowed_to_the_newest(stage, epoch, sizes),
+        *(dangling(stage, dialect, sizes[0]) for dialect in sorted({"legacy", stage.newest_dialect})),
+    ]
+    yield from across_a_restart(stage, parts, clean=True)
+
+
+def last_of(batches: tuple[Batch, ...], producer: Producer) -> tuple[int, int]:
+    """Epoch and last sequence of a producer by the last of its batches in the log."""
+    last = [found for found in batches if found.producer_id == producer.producer_id][-1]
+    return last.producer_epoch, last.base_sequence + len(last.records) - 1
+
+
+def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-13: what partitions know of producers is what the log says."""
+    log = stage.log()
+    producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
+    sent = [fill(producer, log, sizes[n:])[-1] for n, producer in enumerate(producers)]
+    yield None
+    log.led()
+    yield as_the_log_says(log, dict(zip(producers, sent, strict=True)), "kill")
+
+
+def rebuilt_from_what_is_left(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-13: the same where a power loss took the last batches of some producers, and half of one is on disk."""
+    log = stage.log()
+    producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
+    first = {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
+    second = {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
+    kept = len(sizes) - min(sizes[0], len(sizes))
+    torn_at = second[producers[kept]].answer.base_offset
+    stage.while_down.append(partial(stage.disk(log).cut, torn_at, torn=True))
+    yield None
+    log.led()
+    end = log.end()
+    yield premise(end == torn_at, f"the log ends where a batch was torn, at {torn_at}: {end}")
+    left = first | {producer: second[producer] for producer in producers[:kept]}
+    yield as_the_log_says(log, left, "torn-tail")
+
+
+def as_the_log_says(log: Log, last: dict[Producer, Sent], case: str) -> ObservationSaid:
+    """Does the partition know the last batch of each producer that the log has, and recognise it when it comes again?"""
+    batches, end = log.batches(), log.end()
+    told = [last_of(batches, producer) for producer in last]
+    known = [log.producer(producer.producer_id) for producer in last]
+    same = [(state.producer_epoch, state.last_sequence) if state else None for state in known] == told
+    again = [producer.send(log, sent.batch) for producer, sent in last.items()]
+    retries = zip(again, last.values(), strict=True)
+    recognised = all(appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
+    detail = f"the log says {told}, the partition {known}; {again}"
+    return held_if(same and recognised, *again, row="KIP360-SEQ-13", case=case, detail=detail)
+
+
+def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
+    """FENCE-08: the answer to EndTxn v5 was lost, and another process has to repeat it."""
+    producer = stage.transactional("tv2")
+    producer.bump(bumps)
+    producer.enter(stage.log())
+    lost = accepted(producer.finish(committed))
+    yield None
+    again = producer.finish(committed)
+    same = ends_at(again, producer.producer_id, producer.epoch + 1) and again.producer_epoch == lost.producer_epoch
+    yield held_if(same, lost, again, row="KIP360-FENCE-08", case="fail-over")
+
+
+def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
+    """TXN-03: the coordinator dies while a transaction waits for its time-out."""
+    producer, log = stage.transactional(stage.newest_dialect, WAITS_MS), stage.log()
+    producer.enter(log, records)
+    shown = producer.described()
+    yield premise(shown.state == "Ongoing", f"still open: {shown}")
+    yield None
+    log.led()
+    facts = Facts(version=stage.bench.column.version, ranges=stage.bench.column.ranges)
+    bumps = BUMPS[shipped()["KIP360-TXN-03"].expected(facts)]
+    yield rolled_back(producer, log, producer.completed(), bumps, case="fail-over")
+
+
+@probe(
+    "KIP360-SEQ-13",
+    "KIP360-FENCE-08",
+    "KIP360-TXN-03",
+    rig=STAGE,
+    examples=3,
+    run_first=True,
+    epoch=EPOCHS,
+    bumps=integers(0, 3),
+    sizes=SIZES,
+    committed=booleans(),
+)
+def killed_broker(
+    stage: Stage, epoch: int, bumps: int, sizes: list[int], committed: bool
+) -> Generator[Said, None, None]:
+    """After a kill partitions know what their log says, and the coordinator's word and its time-outs stand."""
+    parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_what_is_left(stage, epoch, sizes)]
+    if stage.newest_dialect == "tv2":
+        parts.append(repeated_end(stage, bumps, committed))
+    parts.append(waiting_for_its_time_out(stage, sizes[0]))
+    yield from across_a_restart(stage, parts, clean=False)

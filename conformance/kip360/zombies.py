@@ -1,0 +1,134 @@
+"""InitProducerId of a producer that somebody else has replaced (KIP-360, Safe Epoch Incrementing, rule 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.core.checks import Said, held_if, premise, probe
+from conformance.kip360.bumping import gives
+from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, unchanged
+from fixtures.wire import Error
+from fixtures.wire.records import ControlType
+from fixtures.wire.transactions import InitProducerIdAnswer
+from history.since import since
+
+PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
+
+
+def fenced(answer: InitProducerIdAnswer) -> bool:
+    """The fencing error of the version that was spoken, and no pair."""
+    told = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
+    return (answer.error, answer.producer_id, answer.producer_epoch) == (told, -1, -1)
+
+
+@probe(
+    "KIP360-INIT-05",
+    rig=STAGE,
+    bumps=integers(2, 5),
+    back=integers(2, 5),
+    ahead=integers(1, 1000),
+    version=integers(4, 5),
+    wrong=sampled_from(["older-epoch", "newer-epoch", "foreign-id"]),
+)
+def wrong_pair_is_fenced(
+    stage: Stage, case: str, bumps: int, back: int, ahead: int, version: int, wrong: str
+) -> Generator[Said, None, None]:
+    """A pair that is neither the current nor the last one is refused, and nothing changes."""
+    producer = stage.resting("untouched", bumps)
+    pairs = {
+        "older-epoch": (producer.producer_id, producer.epoch - min(back, producer.epoch)),
+        "newer-epoch": (producer.producer_id, producer.epoch + ahead),
+        "foreign-id": (stage.transactional().producer_id, producer.epoch),
+    }
+    before = producer.described()
+    yield premise(before.producer_epoch == producer.epoch, f"the coordinator holds epoch {producer.epoch}")
+    spoken = 3 if case == "v3" else stage.at_most("InitProducerId", version)
+    answer = producer.init(*pairs[wrong if case == "v3" else case], version=spoken)
+    after = producer.described()
+    yield held_if(fenced(answer) and unchanged(before, after), before, answer, after)
+
+
+@probe("KIP360-INIT-06", rig=STAGE, epoch=integers(0, LAST_EPOCH), bumps=integers(0, 2), version=integers(3, 5))
+def half_a_pair_is_invalid(
+    stage: Stage, case: str, epoch: int, bumps: int, version: int
+) -> Generator[Said, None, None]:
+    """A producer id without an epoch, or the other way round, is no request at all."""
+    producer = stage.resting("untouched", bumps)
+    half = (producer.producer_id, -1) if case == "id-only" else (-1, epoch)
+    answer = producer.init(*half, version=stage.at_most("InitProducerId", version))
+    yield held_if(answer.error is Error.INVALID_REQUEST, answer)
+
+
+@probe("KIP360-INIT-08", rig=STAGE, bumps=integers(1, 6), version=integers(3, 5))
+def new_instance_ends_the_right_to_retry(
+    stage: Stage, case: str, bumps: int, version: int
+) -> Generator[Said, None, None]:
+    """Once a new instance came, neither the last nor the current epoch of the old one may bump."""
+    old = stage.resting("untouched", bumps)
+    new = old.init()
+    yield premise(gives(new, old.producer_id, old.epoch + 1), f"a new instance at epoch {old.epoch + 1}")
+    epoch = old.epoch if case == "previous-epoch" else old.epoch - 1
+    answer = old.init(old.producer_id, epoch, version=stage.at_most("InitProducerId", version))
+    yield held_if(fenced(answer), new, answer)
+
+
+@probe(
+    "KIP360-INIT-10",
+    rig=STAGE,
+    bumps=integers(2, 5),
+    back=integers(2, 5),
+    ahead=integers(1, 1000),
+    records=integers(1, 3),
+    version=integers(3, 5),
+)
+def stale_epoch_leaves_an_open_transaction_alone(
+    stage: Stage, case: str, bumps: int, back: int, ahead: int, records: int, version: int
+) -> Generator[Said, None, None]:
+    """A zombie's bump is fenced while the owner's transaction is open, and the owner commits."""
+    owner = stage.transactional("tv2" if case == "tv2" else "legacy")
+    owner.bump(bumps)
+    owner.enter(stage.log(), records)
+    before = owner.described()
+    yield premise(before.state == "Ongoing" and before.producer_epoch == owner.epoch, "an open transaction")
+    epoch = owner.epoch + ahead if case == "newer-epoch" else owner.epoch - min(back, owner.epoch)
+    zombie = owner.init_once(owner.producer_id, epoch, version=stage.at_most("InitProducerId", version))
+    after = owner.described()
+    commit = owner.finish(committed=True)
+    kept = unchanged(before, after) and commit.error is Error.NONE
+    yield held_if(fenced(zombie) and kept, before, zombie, after, commit, label="owner aborted by a stale epoch")
+
+
+@probe("KIP360-INIT-11", rig=STAGE, bumps=integers(0, 3), records=integers(1, 3), version=integers(3, 5))
+def owners_epoch_aborts_its_open_transaction(
+    stage: Stage, case: str, expected: str, bumps: int, records: int, version: int
+) -> Generator[Said, None, None]:
+    """The current pair first aborts the open transaction; the retry is fenced or bumped, as the server's level says."""
+    owner, log = stage.transactional(case), stage.log()
+    owner.bump(bumps)
+    owner.enter(log, records)
+    before = owner.described()
+    yield premise(before.state == "Ongoing" and before.producer_epoch == owner.epoch, "an open transaction")
+    version = stage.at_most("InitProducerId", version)
+    first = owner.init_once(owner.producer_id, owner.epoch, version=version)
+    retry = owner.init(owner.producer_id, owner.epoch, version=version)
+    aborted = log.last_marker() is ControlType.ABORT and log.stable_end() == log.end()
+    answered = fenced(retry) if expected == "FENCED" else gives(retry, owner.producer_id, owner.epoch + 1)
+    yield held_if(first.error is Error.CONCURRENT_TRANSACTIONS and aborted and answered, before, first, retry)
+
+
+@probe("KIP360-INIT-21", rig=STAGE, bumps=integers(0, 3), records=integers(1, 3), version=integers(3, 5))
+def fence_of_a_new_instance_is_final(
+    stage: Stage, case: str, bumps: int, records: int, version: int
+) -> Generator[Said, None, None]:
+    """Once a new instance has aborted the old one's transaction, the old one's epoch cannot bump."""
+    old = stage.transactional(case)
+    old.bump(bumps)
+    old.enter(stage.log(), records)
+    new = old.init_once()
+    yield premise(new.error is Error.CONCURRENT_TRANSACTIONS, "the new instance was told to retry")
+    aborted = old.completed()
+    yield premise(aborted.state == "CompleteAbort", "the open transaction was aborted")
+    answer = old.init(old.producer_id, old.epoch, version=stage.at_most("InitProducerId", version))
+    yield held_if(fenced(answer), new, aborted, answer, label="the old instance is back")

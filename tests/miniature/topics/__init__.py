@@ -1,1 +1,0 @@
-"""Topics and configuration: what a controller decides about them, and what each broker describes."""
