@@ -12,6 +12,28 @@ MODULES = {
     "kip101.quiet_followers": "kip101.high_watermark_after_truncation",
     "kip101.stamps": "kip101.batch_leader_epochs",
     "kip101.too_few_in_sync": "kip101.min_insync_replicas",
+    "kip1251.membership": "kip1251.heartbeats",
+    "kip1251.stored_epochs": "kip1251.assignment_epoch_records",
+    "kip1251.strangers": "kip1251.commits_by_non_members",
+    "kip1251.strict_rule": "kip1251.strict_epochs",
+    "kip320.adopted_trims": "kip320.deletion_on_followers",
+    "kip320.epoch_ends": "kip320.offset_for_leader_epoch",
+    "kip320.listed_offsets": "kip320.list_offsets",
+    "kip320.offline": "kip320.failed_log_directories",
+    "kip320.parked": "kip320.delayed_fetches",
+    "kip320.refusals": "kip320.error_precedence",
+    "kip320.rejoining": "kip320.returning_leaders",
+    "kip320.replicas": "kip320.fenced_replicas",
+    "kip320.sessions": "kip320.fetch_sessions",
+    "kip320.tail_readers": "kip320.readers_past_a_truncation",
+    "kip320.trimming": "kip320.delete_records",
+    "kip320.watermark_lag": "kip320.high_watermark_lag",
+    "kip360.bumping": "kip360.init_producer_id",
+    "kip360.fencing": "kip360.replaced_producers",
+    "kip360.listing": "kip360.list_transactions",
+    "kip360.markers": "kip360.transaction_markers",
+    "kip360.restarts": "kip360.broker_restarts",
+    "kip360.zombies": "kip360.init_producer_id_fencing",
     "kip595.announcements": "kip595.begin_and_end_epoch",
     "kip595.describing": "kip595.describe_quorum",
     "kip595.fetch_waits": "kip595.fetch_purgatory",
@@ -62,6 +84,104 @@ NAMES = {
     },
     "kip101.truncation": {
         "orphan_is_cut": "orphan_is_truncated",
+    },
+    "kip1251.commit_requests": {
+        "one_lost_partition_among_kept_ones": "one_lost_partition_fails_the_request",
+    },
+    "kip1251.commits_by_non_members": {
+        "nobody_in_a_group_without_members": "no_member_id_in_a_group_without_members",
+        "stranger_to_a_group_with_members": "non_member_of_a_group_with_members",
+    },
+    "kip1251.heartbeats": {
+        "commit_of_before_the_rejoin": "commit_from_before_the_rejoin",
+        "previous_epoch_is_forgiven": "previous_epoch_is_accepted",
+    },
+    "kip1251.static_members": {
+        "commit_under_the_id_of_one_who_left": "commit_with_the_id_of_a_departed_member",
+    },
+    "kip1251.txn_commits": {
+        "commit_of_half_a_member": "commit_with_half_a_member_identity",
+        "commit_of_nobody": "commit_without_a_member_id",
+    },
+    "kip320.committed_offsets": {
+        "absent_epoch_comes_back_as_none": "absent_epoch_is_returned_as_none",
+        "committed_epoch_comes_back": "committed_epoch_is_returned",
+        "transaction_decides_on_the_epoch": "epoch_is_visible_once_its_transaction_commits",
+    },
+    "kip320.delayed_fetches": {
+        "fetch_from_a_removed_replica_is_released": "fetch_at_a_removed_replica_is_completed",
+        "superseded_fetch_is_released": "fetch_of_an_old_epoch_is_completed",
+        "truncated_fetch_is_released": "fetch_past_a_truncation_is_completed",
+    },
+    "kip320.delete_records": {
+        "compacted_topic_is_not_trimmed": "compacted_topic_refuses_deletion",
+        "empty_policy_is_trimmed_or_refused": "empty_policy_allows_or_refuses_deletion",
+        "full_trim_keeps_the_current_epoch": "full_deletion_keeps_the_current_epoch",
+        "misplaced_trim_is_refused": "misplaced_deletion_is_refused",
+        "purged_epoch_ends_at_the_first_entry": "deleted_epoch_ends_at_the_first_entry",
+        "trim_above_the_watermark_is_refused": "deletion_above_the_high_watermark_is_refused",
+        "trimmed_log_is_fetched": "log_with_a_raised_start_is_fetched",
+    },
+    "kip320.deletion_on_followers": {
+        "trims_reach_every_replica": "deletions_reach_every_replica",
+    },
+    "kip320.divergence": {
+        "gap_epoch_diverges_at_its_floor": "epoch_without_records_diverges_at_the_one_below",
+        "range_error_or_divergence": "out_of_range_or_diverging",
+    },
+    "kip320.error_precedence": {
+        "each_partition_is_judged_on_its_own": "each_partition_is_answered_on_its_own",
+        "epoch_does_not_matter_where_nothing_is_hosted": "epoch_is_irrelevant_without_a_replica",
+        "epoch_is_judged_before_leadership": "epoch_is_checked_before_leadership",
+        "stranger_is_not_served": "unassigned_replica_is_not_served",
+    },
+    "kip320.failed_log_directories": {
+        "offline_partition_is_told": "offline_partition_has_a_storage_error",
+    },
+    "kip320.fetch_sessions": {
+        "session_tells_what_diverges_or_errs": "session_repeats_divergence_and_errors",
+    },
+    "kip320.high_watermark_lag": {
+        "no_latest_offset_below_the_epoch": "no_latest_offset_below_the_epoch_start",
+    },
+    "kip320.list_offsets": {
+        "current_epoch_fences_the_listing": "current_epoch_fences_list_offsets",
+        "follower_lists_for_debugging_only": "follower_answers_the_debugging_replica_only",
+    },
+    "kip320.offset_for_leader_epoch": {
+        "watermark_does_not_bound_the_end": "high_watermark_does_not_bound_the_end",
+    },
+    "kip320.readers_past_a_truncation": {
+        "tail_is_cut_and_refilled": "suffix_is_truncated_and_overwritten",
+    },
+    "kip320.returning_leaders": {
+        "ex_leader_restarts": "former_leader_restarts",
+    },
+    "kip320.versions": {
+        "commits_understand_their_epochs": "commits_have_their_epochs",
+        "fetch_understands_its_epochs": "fetch_checks_its_epochs",
+        "listing_understands_its_epochs": "list_offsets_checks_its_epochs",
+        "lookup_understands_its_epochs": "offset_for_leader_epoch_checks_its_epochs",
+        "metadata_tells_the_leader_epoch": "metadata_has_the_leader_epoch",
+        "ranges_are_those_of_the_release": "api_versions_match_the_release",
+    },
+    "kip360.init_producer_id": {
+        "matching_pair_bumps_by_one": "matching_id_and_epoch_bump_by_one",
+        "versions_without_the_pair_bump": "versions_without_id_and_epoch_bump",
+    },
+    "kip360.init_producer_id_fencing": {
+        "half_a_pair_is_invalid": "id_without_epoch_is_invalid",
+        "new_instance_ends_the_right_to_retry": "new_instance_ends_retries",
+        "wrong_pair_is_fenced": "wrong_id_or_epoch_is_fenced",
+    },
+    "kip360.list_transactions": {
+        "listed_by_an_unknown_state": "unknown_state_is_returned",
+        "listed_by_duration": "duration_filter_is_applied",
+        "listed_transactions": "filtered_transactions_are_listed",
+    },
+    "kip360.replaced_producers": {
+        "fenced_offsets_stay_out": "fenced_offset_commit_leaves_nothing",
+        "zombie_cannot_write_where_the_epoch_is_unknown": "zombie_cannot_write_to_a_partition_without_the_epoch",
     },
     "kip595.apis_and_settings": {
         "quorum_state_has_its_form": "quorum_state_has_the_documented_form",

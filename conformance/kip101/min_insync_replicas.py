@@ -10,7 +10,7 @@ from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
 from conformance.core.checks import Said, held_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.kip320.replicas import TOO_FEW
+from conformance.kip320.fenced_replicas import TOO_FEW
 from conformance.rigs.log.crashes import Crashing, on_brokers
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.replicas import frozen

@@ -17,12 +17,12 @@ from fixtures.wire.groups import NewOffset
 BUMPS = integers(0, 3)
 OFFSETS = integers(1, 2**40)
 LONGEST_METADATA = 4096
-"""Kafka's default of offset.metadata.max.bytes, which the kit leaves alone."""
+"""Kafka's default of offset.metadata.max.bytes, which the kit does not change."""
 
 
 @probe("KIP1251-COMMIT-09", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, offset=OFFSETS)
-def one_lost_partition_among_kept_ones(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
-    """A request that names a partition which it may not commit is refused as a whole, and nothing of it is stored."""
+def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
+    """A request with one partition that the member may not commit is refused as a whole and stores nothing."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
@@ -36,7 +36,7 @@ def one_lost_partition_among_kept_ones(group: Group, bumps: int, offset: int) ->
 
 @probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, excess=integers(1, 2000))
 def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Said, None, None]:
-    """A lost partition with too much metadata is refused for that alone, and does not sink the kept one."""
+    """For a lost partition too much metadata is the error, and the kept partition is still committed."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
     group.store(hand.new, hand.lost, 10)
@@ -52,7 +52,7 @@ def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Said,
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
 def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Said, None, None]:
-    """A topic id that nobody knows is answered as that, and the request's other topics are committed."""
+    """An unknown topic id is answered as such, and the request's other topics are committed."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
     unknown = NewOffset(Topic("nowhere", topic_id), 0, offset)
@@ -65,7 +65,7 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Said,
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=BUMPS, offset=OFFSETS)
 def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
-    """The id of a topic that was deleted commits nothing for the topic that has its name now."""
+    """The id of a deleted topic commits nothing for the new topic of the same name."""
     member = group.alone(bumps)
     old = recreate(group)
     answer = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
@@ -75,7 +75,7 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Sa
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
 def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
-    """By name an older epoch is refused for a topic that was created again: nobody had the new one then."""
+    """By name, an older epoch is refused for a topic that was created again: it was not assigned at that epoch."""
     member = group.alone()
     before = member.epoch
     member.bump(bumps)
@@ -90,7 +90,7 @@ def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Gene
 
 
 def recreate(group: Group) -> Topic:
-    """Delete the group's topic and create it again under its name; returns the topic that was."""
+    """Delete the group's topic and create it again with its name; returns the deleted topic."""
     old = group.topic
     [deleted] = group.node.delete_topics([old.name]).topics
     if deleted.error is not Error.NONE:

@@ -1,4 +1,4 @@
-"""OffsetCommit by a member: which epochs pass for which partitions (KIP-1251, relaxed validation)."""
+"""OffsetCommit by a member: the epochs accepted for each partition (KIP-1251, relaxed validation)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Gene
 def kept_partition_at_an_older_epoch(
     group: Group, case: str, earlier: int, later: int, offset: int
 ) -> Generator[Said, None, None]:
-    """A commit that a member sent before its epoch moved on is accepted for a partition that it kept."""
+    """A commit that a member sent before its epoch rose is accepted for a partition that it kept."""
     hand = group.hand_over(earlier)
     if later:
         hand.old.receive(hand.missed)
@@ -44,7 +44,7 @@ def kept_partition_at_an_older_epoch(
 
 @probe("KIP1251-COMMIT-03", rig=fresh_group(), back=integers(1, 3), later=integers(1, 3), offset=OFFSETS)
 def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int) -> Generator[Said, None, None]:
-    """Below its assignment epoch a partition takes no commit; at that epoch it does."""
+    """A commit below the partition's assignment epoch is refused; at that epoch it is accepted."""
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, offset)
     yield group.holding(heir, heir.epoch, partition)
@@ -78,7 +78,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=BUMPS, offset=OFFSETS)
 def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Said, None, None]:
-    """A late commit for a partition that has another owner by now is refused, and the owner's offset stays."""
+    """A late commit for a partition that has a new owner is refused, and the owner's offset stays."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
@@ -90,7 +90,7 @@ def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["not-yet-reassigned"], bumps=BUMPS, offset=OFFSETS)
 def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Said, None, None]:
-    """A late commit for a partition that was given up and has no owner yet is refused and not stored."""
+    """A late commit for a partition that was revoked and has no owner yet is refused and not stored."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     yield group.free(hand.lost)
@@ -103,7 +103,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
 def unowned_partition_at_the_current_epoch(
     group: Group, case: str, bumps: int, offset: int
 ) -> Generator[Said, None, None]:
-    """At the member epoch a commit is accepted whoever owns the partition."""
+    """At the member epoch a commit is accepted, whichever member owns the partition."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     if case == "other-owner":

@@ -1,4 +1,4 @@
-"""OffsetFetch by a member: the epoch that it names must be its own (KIP-848; KIP-1251 relaxes commits only)."""
+"""OffsetFetch by a member: its epoch must be the member epoch (KIP-848; KIP-1251 relaxes commits only)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["current", "no-member"], offset=OFFSETS, by_name=booleans())
 def served(group: Group, case: str, offset: int, by_name: bool) -> Generator[Said, None, None]:
-    """A member at its own epoch, and whoever names no member, reads the committed offset."""
+    """A member at its own epoch, and a client without a member id, reads the committed offset."""
     member = group.alone()
     group.store(member, 0, offset)
     yield group.holding(member, member.epoch, 0)
@@ -46,7 +46,7 @@ def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Genera
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["unknown-member"], distance=integers(-2, 2), by_name=booleans())
 def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Generator[Said, None, None]:
-    """A stranger reads nothing, whatever epoch it names."""
+    """A client that is not a member reads nothing, whatever epoch it sends."""
     member = group.alone(2)
     group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
@@ -56,7 +56,7 @@ def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Gen
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["classic-member"], distance=integers(-3, 2), by_name=booleans())
 def other_generation(group: Group, case: str, distance: int, by_name: bool) -> Generator[Said, None, None]:
-    """A classic member of the group is refused at any generation but its own, by the error that it knows."""
+    """A classic member of the group is refused at any generation but its own, with the classic protocol's error."""
     group.store(group.alone(3), 0, 10)
     classic = ClassicMember(group)
     yield classic.joined()

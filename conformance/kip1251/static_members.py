@@ -1,4 +1,4 @@
-"""Static members: leaving for a while, returning, and what the old member id may still commit (KIP-1251)."""
+"""Static members: leaving temporarily, returning, and commits with the old member id (KIP-1251)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def static_member(group: Group, bumps: int) -> Member:
     return group.alone(bumps, instance_id=group.bench.fresh("instance"))
 
 
-def away(group: Group, member: Member) -> PremiseSaid:
-    """Premise: the coordinator keeps the member's place with epoch -2."""
+def has_left_temporarily(group: Group, member: Member) -> PremiseSaid:
+    """Premise: the coordinator keeps the member in the group with epoch -2."""
     found = group.seen(member)
     return premise(found is not None and found.member_epoch == LEAVE_TO_RETURN, f"{member.id} is away: {found}")
 
 
 @probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["old-id"], bumps=BUMPS, epoch=integers(0, 8), offset=OFFSETS)
-def commit_under_the_id_of_one_who_left(
+def commit_with_the_id_of_a_departed_member(
     group: Group, case: str, bumps: int, epoch: int, offset: int
 ) -> Generator[Said, None, None]:
-    """Once a static member left with -2, its old member id commits at no epoch from 0 on."""
+    """After a static member left with -2, its old member id cannot commit at any epoch from 0 on."""
     member = static_member(group, bumps)
     group.store(member, 0, offset)
     member.leave_to_return()
-    yield away(group, member)
+    yield has_left_temporarily(group, member)
     answer = group.commit(member, {0: offset + 1}, epoch)
     after = group.stored(0)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
@@ -43,11 +43,11 @@ def commit_under_the_id_of_one_who_left(
 
 @probe("KIP1251-STATIC-01b", rig=fresh_group(), partition=PARTITION, offset=OFFSETS)
 def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) -> Generator[Said, None, None]:
-    """Once a static member left with -2, its old member id does not commit at -2 either."""
+    """After a static member left with -2, its old member id cannot commit at -2 either."""
     member = static_member(group, 0)
     group.store(member, partition, offset)
     member.leave_to_return()
-    yield away(group, member)
+    yield has_left_temporarily(group, member)
     if case == "without-instance-id":
         member.instance_id = None
     answer = group.commit(member, {partition: offset + 1}, LEAVE_TO_RETURN)
@@ -62,7 +62,7 @@ def returning_instance(
     """A returning instance has its partitions at once and may commit from epoch 0 up to its member epoch."""
     old = static_member(group, bumps)
     old.leave_to_return()
-    yield away(group, old)
+    yield has_left_temporarily(group, old)
     new = group.member(old.instance_id)
     back = new.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name])
     same = back.error is Error.NONE and group.told(back) == old.assigned
@@ -81,7 +81,7 @@ def returning_instance(
 
 @probe("KIP1251-STATIC-03", rig=fresh_group(), bumps=BUMPS, epoch=integers(-2, 8), with_instance=booleans())
 def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance: bool) -> Generator[Said, None, None]:
-    """After the return of its instance under a new id, the old member id is unknown."""
+    """After its instance returned under a new id, the old member id is unknown."""
     old = static_member(group, bumps)
     old.leave_to_return()
     new = group.member(old.instance_id)
@@ -98,7 +98,7 @@ def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance:
 
 @probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["second-member"], bumps=BUMPS)
 def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generator[Said, None, None]:
-    """Nobody joins with the instance id of a member that has not left."""
+    """A member cannot join with the instance id of a member that has not left."""
     first = static_member(group, bumps)
     yield group.holding(first, first.epoch, 0)
     answer = group.member(first.instance_id).heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name])
@@ -107,7 +107,7 @@ def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generato
 
 @probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["replaced-id"], bumps=BUMPS)
 def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Generator[Said, None, None]:
-    """After a return the replaced member id is fenced when it names the instance."""
+    """After a return, the replaced member id is fenced if it sends the instance id."""
     old = static_member(group, bumps)
     old.leave_to_return()
     new = group.member(old.instance_id)

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit by a member: the rule of plain commits, its error codes, and the order of what is stored."""
+"""TxnOffsetCommit by a member: the same rule as for plain commits, its errors, and the order of stored offsets."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ OLD = integers(3, 5)
 ANY = integers(3, 6)
 
 
-def taken(
+def accepted_and_stored(
     group: TxnGroup, producer: Producer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Generator[Said, None, None]:
-    """The commit was accepted, and its offset is there once the transaction is committed."""
+    """The commit was accepted, and its offset is visible once the transaction is committed."""
     if all_answered(answer, Error.NONE):
         producer.end(committed=True)
     after = group.decided(partition)
@@ -37,7 +37,7 @@ def taken(
 def refused(
     group: TxnGroup, producer: Producer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Generator[Said, None, None]:
-    """The commit was refused for its epoch, and the offset of before stays though the transaction is committed."""
+    """The commit was refused for its epoch, and the earlier offset stays even though the transaction is committed."""
     producer.end(committed=True)
     after = group.decided(partition)
     yield held_if(all_answered(answer, refusal(answer)) and after.shows(offset), answer, after, case=case)
@@ -47,13 +47,13 @@ def refused(
 def kept_partition_at_an_older_epoch(
     group: TxnGroup, case: str, bumps: int, v3: bool, offset: int
 ) -> Generator[Said, None, None]:
-    """A heartbeat in flight aborts no transaction: the epoch of before it still passes for what the member kept."""
+    """A heartbeat in flight aborts no transaction: the previous epoch is still accepted for partitions that the member kept."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     producer = group.producer(case)
     version = 3 if v3 and case == "legacy" else None
     answer = group.txn_commit(producer, hand.old, {hand.kept: offset}, hand.before, version=version)
-    yield from taken(group, producer, answer, hand.kept, offset, case)
+    yield from accepted_and_stored(group, producer, answer, hand.kept, offset, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["before-assignment"], back=integers(1, 3), pick=PICK)
@@ -80,7 +80,7 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=BUMPS, pick=PICK)
 def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Said, None, None]:
-    """For a partition that has another owner by now the old epoch is refused and the member epoch accepted."""
+    """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
     group.store(hand.new, hand.lost, 10)
@@ -92,7 +92,7 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
     if case == "lost":
         yield from refused(group, producer, answer, hand.lost, 10, case)
     else:
-        yield from taken(group, producer, answer, hand.lost, 11, case)
+        yield from accepted_and_stored(group, producer, answer, hand.lost, 11, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
@@ -105,17 +105,17 @@ def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick
     yield group.holding(member, member.epoch, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 7}, since[partition])
-    yield from taken(group, producer, answer, partition, 7, case)
+    yield from accepted_and_stored(group, producer, answer, partition, 7, case)
 
 
 def version_for(group: TxnGroup, case: str, drawn: int) -> int:
-    """For a case of old versions the drawn one, or the cluster's newest where that is lower; else the newest."""
+    """For a case of old versions the drawn one, or the cluster's newest if that is lower; otherwise the newest."""
     return group.newest if case.endswith("-v6") else min(drawn, group.newest)
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["epoch-v5", "epoch-v6"], ahead=integers(1, 9), version=OLD)
 def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Generator[Said, None, None]:
-    """A refused epoch has the error of the version that asked."""
+    """A refused epoch gets the error of the request version."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
     spoken = version_for(group, case, version)
@@ -126,7 +126,7 @@ def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Gener
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["group-v5", "group-v6"], epoch=integers(0, 9), version=OLD)
 def unknown_group(group: TxnGroup, case: str, epoch: int, version: int) -> Generator[Said, None, None]:
-    """A member of a group that nobody knows is refused by the error of the version that asked."""
+    """A member of an unknown group is refused with the error of the request version."""
     spoken = version_for(group, case, version)
     answer = group.txn_commit(group.speaking(spoken), group.member(), {0: 11}, epoch, version=spoken)
     error = Error.GROUP_ID_NOT_FOUND if case.endswith("-v6") else Error.ILLEGAL_GENERATION
@@ -135,7 +135,7 @@ def unknown_group(group: TxnGroup, case: str, epoch: int, version: int) -> Gener
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["unknown-member"], distance=integers(-2, 2), version=ANY)
 def unknown_member(group: TxnGroup, case: str, distance: int, version: int) -> Generator[Said, None, None]:
-    """A member that the group does not have is unknown in every version."""
+    """A member id that is not in the group is unknown in every version."""
     member = group.alone(2)
     yield group.holding(member, member.epoch, 0)
     spoken = min(version, group.newest)
@@ -146,7 +146,7 @@ def unknown_member(group: TxnGroup, case: str, distance: int, version: int) -> G
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["topic-v6"], topic_id=uuids(version=4))
 def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Said, None, None]:
-    """The id of no topic is answered as that."""
+    """An unknown topic id is answered as such."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
     nowhere = Topic("nowhere", topic_id)
@@ -157,22 +157,22 @@ def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Said,
 
 
 @probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["nothing-given"], pick=PICK)
-def commit_of_nobody(group: TxnGroup, case: str, expected: str, pick: int) -> Generator[Said, None, None]:
-    """A commit that names no member is taken as it stands though the group has members; at first it was not."""
+def commit_without_a_member_id(group: TxnGroup, case: str, expected: str, pick: int) -> Generator[Said, None, None]:
+    """A commit without a member id is accepted although the group has members; the first releases refused it."""
     member = group.alone()
     group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, None, {0: 11}, -1)
     if expected == "ACCEPTED":
-        yield from taken(group, producer, answer, 0, 11, case)
+        yield from accepted_and_stored(group, producer, answer, 0, 11, case)
     else:
         yield held_if(all_answered(answer, Error[expected]), answer)
 
 
 @probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["member-id-given", "instance-id-given"], pick=PICK)
-def commit_of_half_a_member(group: TxnGroup, case: str, pick: int) -> Generator[Said, None, None]:
-    """With a member id or an instance id epoch -1 is an epoch like any other, and refused."""
+def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Generator[Said, None, None]:
+    """With a member id or an instance id, epoch -1 is an epoch like any other, and refused."""
     member = group.alone(instance_id=group.bench.fresh("instance") if case == "instance-id-given" else None)
     group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
@@ -188,7 +188,7 @@ def commit_of_half_a_member(group: TxnGroup, case: str, pick: int) -> Generator[
 
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["legacy", "tv2"], offset=OFFSETS, rise=RISE)
 def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, rise: int) -> Generator[Said, None, None]:
-    """A plain commit that came after a transactional one stays when the transaction is committed."""
+    """A plain commit after a transactional one stays when the transaction is committed."""
     late_marker(group, case, offset, rise)
     after = group.decided(0)
     yield held_if(after.shows(offset + rise), after)
@@ -216,7 +216,7 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, rise: int) -> None:
 def plain_commit_before_the_marker_loaded(
     group: TxnGroup, case: str, offset: int, rise: int, pick: int
 ) -> Generator[Said, None, None]:
-    """It stays for a coordinator that has only the log to go by, too."""
+    """It also stays for a coordinator that loads the offsets from the log."""
     late_marker(group, group.dialect(pick), offset, rise)
     other = TxnGroup(group.bench, new_group(group.bench))
     late_marker(other, other.dialect(pick + 1), offset, rise)

@@ -1,4 +1,4 @@
-"""Fetch without a current leader epoch: only leadership and the offset count (KIP-320, Fetch)."""
+"""Fetch without a current leader epoch: only leadership and the offset are checked (KIP-320, Fetch)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Said, held_if, probe
-from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, asking, unmoved
+from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import ReplicaLog, reads_nothing, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
@@ -28,8 +28,8 @@ VERSIONS: dict[str, tuple[int, int | None]] = {
 def absent_epoch_is_not_compared(
     partition: Partition, case: str, offset: int, back: int, below: int
 ) -> Generator[Said, None, None]:
-    """Without a current epoch the leader serves a fetch; a follower refuses it up to version 10 and serves it then."""
-    node, _, state = asking(partition, "follower" if case.startswith("follower") else "consumer")
+    """Without a current epoch the leader serves a fetch; a follower refuses it up to version 10 and serves it from 11."""
+    node, _, state = sender(partition, "follower" if case.startswith("follower") else "consumer")
     log = replica_log(partition, node)
     low, high = VERSIONS[case]
     answer = node.fetch(
@@ -51,7 +51,7 @@ def as_promised(case: str, answer: FetchedPartition, log: ReplicaLog, offset: in
 
 
 def same_records(answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
-    """The log's records from `offset` on, or as many as fit: the old format is larger and gets no more bytes for it."""
+    """The log's records from `offset` on, or as many as fit: the old format is larger but gets no more bytes."""
     handed = [(r.offset, r.value) for batch in answer.batches for r in batch.records if r.offset >= offset]
     stored = [(r.offset, r.value) for batch in log.batches for r in batch.records if r.offset >= offset]
     return answer.error is Error.NONE and bool(handed) and handed == stored[: len(handed)]

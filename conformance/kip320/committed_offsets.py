@@ -1,4 +1,4 @@
-"""Committed offsets: the leader epoch that comes back with them (KIP-320, OffsetCommit, OffsetFetch, TxnOffsetCommit)."""
+"""Committed offsets and the leader epoch that is stored with them (KIP-320, OffsetCommit, OffsetFetch, TxnOffsetCommit)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TXN_DIALECT = since("TxnOffsetCommit", "transaction V2") - 1
 
 
 class Offsets:
-    """The committed offset of one partition in a group that nobody used before."""
+    """The committed offset of one partition in a new group."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -37,25 +37,25 @@ class Offsets:
         return coordinator_of(self.partition.bench, self.group, CoordinatorType.GROUP)
 
     def commit(self, offset: int, epoch: int, version: int) -> OffsetCommitAnswer:
-        """As a client without a group; waits while the coordinator is not ready."""
+        """Commit as a client that is not a member; retries while the coordinator is not ready."""
         wanted = NewOffset(self.partition.topic, 0, offset, epoch)
         node = self.coordinator
 
-        def asked() -> OffsetCommitAnswer | None:
+        def answered() -> OffsetCommitAnswer | None:
             answer = node.offset_commit(self.group, [wanted], version=version)
             return None if answer.partitions[0].error in NOT_YET else answer
 
-        return self.partition.bench.eventually(asked, "a group coordinator that is ready")
+        return self.partition.bench.eventually(answered, "a group coordinator that is ready")
 
     def fetch(self, version: int) -> CommittedOffset:
         return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).partitions[0]
 
     def settled(self) -> CommittedOffset:
-        """What is fetched once no transaction is pending."""
+        """The fetched offset once no transaction is pending."""
 
         def stable() -> CommittedOffset | None:
-            asked = [(self.partition.topic, 0)]
-            found = self.coordinator.offset_fetch(self.group, asked, require_stable=True).partitions[0]
+            answered = [(self.partition.topic, 0)]
+            found = self.coordinator.offset_fetch(self.group, answered, require_stable=True).partitions[0]
             return None if found.error is Error.UNSTABLE_OFFSET_COMMIT else found
 
         return self.partition.bench.eventually(stable, f"no pending offset of {self.group}")
@@ -78,10 +78,10 @@ def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
     commit_back=BACK,
     fetch_back=BACK,
 )
-def committed_epoch_comes_back(
+def committed_epoch_is_returned(
     partition: Partition, case: str, which: int, ahead: int, offset: int, commit_back: int, fetch_back: int
 ) -> Generator[Said, None, None]:
-    """The epoch of a commit is stored as it was sent, whether the partition had it or not."""
+    """The epoch of a commit is returned as it was sent, whether or not the partition ever had it."""
     bench, offsets = partition.bench, Offsets(partition)
     never_had = LARGEST_EPOCH if which == 0 else partition.epoch() + ahead
     epoch = never_had if case == "unvalidated" else partition.data.boundaries[which].epoch
@@ -104,17 +104,17 @@ def committed_epoch_comes_back(
     commit_back=BACK,
     fetch_back=BACK,
 )
-def absent_epoch_comes_back_as_none(
+def absent_epoch_is_returned_as_none(
     partition: Partition, case: str, which: int, offset: int, commit_back: int, fetch_back: int
 ) -> Generator[Said, None, None]:
-    """After a commit without an epoch none comes back, also where an earlier commit had one."""
+    """After a commit without an epoch none is returned, even if an earlier commit had one."""
     bench, offsets = partition.bench, Offsets(partition)
     if case == "cleared":
         epoch = partition.data.boundaries[which].epoch
         offsets.commit(offset, epoch, COMMITS_EPOCH_FROM)
         before = offsets.fetch(FETCHES_EPOCH_FROM)
-        yield premise(holds(before, offset, epoch), f"epoch {epoch} was there to be cleared: {before}")
-    # Versions 2 to 5 have no epoch, the later ones say -1.
+        yield premise(holds(before, offset, epoch), f"epoch {epoch} was stored before: {before}")
+    # Versions 2 to 5 have no epoch; the later ones send -1.
     answer = offsets.commit(offset + 1, -1, spoken(bench, "OffsetCommit", commit_back, low=2, high=9))
     found = offsets.fetch(spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9))
     yield held_if(answer.errors == (Error.NONE,) and holds(found, offset + 1, -1), answer, found)
@@ -131,10 +131,10 @@ def absent_epoch_comes_back_as_none(
     offset=integers(0, 10**6),
     back=BACK,
 )
-def transaction_decides_on_the_epoch(
+def epoch_is_visible_once_its_transaction_commits(
     partition: Partition, case: str, epoch: int, offset: int, back: int
 ) -> Generator[Said, None, None]:
-    """An offset with its epoch is shown once its transaction committed: not while that is open, nor after an abort."""
+    """An offset and its epoch become visible when the transaction commits, not while it is open or after an abort."""
     bench, offsets = partition.bench, Offsets(partition)
     earlier = partition.data.boundaries[-1].epoch
     offsets.commit(offset, earlier, COMMITS_EPOCH_FROM)
@@ -152,7 +152,7 @@ def transaction_decides_on_the_epoch(
 
 
 def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
-    """Add the group to the transaction, and commit an offset within it; KitError when that is refused."""
+    """Add the group to the transaction and commit an offset in it; KitError if that is refused."""
     ids = (transaction.producer_id, transaction.epoch)
     accepted(
         transaction.bench,

@@ -32,7 +32,7 @@ GROUPS = 7
 ASKS_FOR_STABLE_FROM = since("OffsetFetchRequest", "RequireStable")
 """The version of OffsetFetch that may ask for stable offsets only (KIP-447)."""
 STORED = struct.Struct(">hqi")
-"""How an OffsetCommitValue of version 3 or higher begins: version, offset, leader epoch."""
+"""The first fields of an OffsetCommitValue of version 3 or higher: version, offset, leader epoch."""
 STORED_EPOCH_FROM = since("OffsetCommitValue", "leaderEpoch")
 KEY_VERSION = 1
 
@@ -46,7 +46,7 @@ class Commit(NamedTuple):
 
 
 class Commits:
-    """Groups with a committed offset of one partition each. `via` is the broker that is asked who coordinates them."""
+    """Groups with a committed offset of one partition each. `via` is the broker that FindCoordinator is sent to."""
 
     def __init__(self, partition: Partition, offset: int, epoch: int, back: int) -> None:
         self.partition = partition
@@ -74,10 +74,11 @@ class Commits:
         return Commit(group, offset, epoch)
 
     def fetched(self, commit: Commit) -> CommittedOffset:
-        """What the coordinator of the moment has, once it has loaded, with what it has not seen replicated yet waited for.
+        """The offset at the current coordinator, once it has loaded, including what is not yet replicated
+        (RequireStable).
 
-        Without that a coordinator of the new kind shows what is below the high watermark, which lags on a new leader: what
-        is older then is no loss. Java's consumer always asks so.
+        Without RequireStable the new coordinator returns only what is below the high watermark, which lags on a new
+        leader: an older offset is then no loss. Java's consumer always sets it.
         """
 
         def loaded() -> CommittedOffset | None:
@@ -95,14 +96,14 @@ class Commits:
 
         return self.bench.eventually(loaded, f"the committed offset of {commit.group}")
 
-    def are_there(self) -> Iterator[Said]:
-        """Premise: all of them come back before anything happens."""
+    def all_stored(self) -> Iterator[Said]:
+        """Premise: all commits are readable before the fault."""
         for commit in self.sent:
             found = self.fetched(commit)
             yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
 
-    def came_through(self, case: str) -> Iterator[Said]:
-        """Each is there again, as soon as the coordinator answers for it at all."""
+    def all_returned(self, case: str) -> Iterator[Said]:
+        """Each commit is returned as soon as the coordinator answers for its group."""
         for commit in self.sent:
             found = self.fetched(commit)
             yield held_if(
@@ -132,13 +133,13 @@ def one_broker(bench: Bench) -> PartitionData:
     back=BACK,
 )
 def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Said, None, None]:
-    """The only coordinator is killed and loads what it had stored."""
+    """The only coordinator is killed and loads the offsets that it had stored."""
     commits = Commits(partition, offset, epoch, back)
-    yield from commits.are_there()
+    yield from commits.all_stored()
     with partition.bench.down(commits.via, role="group coordinator"):
         pass
     answering_again(partition.bench, commits.via)
-    yield from commits.came_through("restart")
+    yield from commits.all_returned("restart")
 
 
 # --- another broker takes over
@@ -163,21 +164,21 @@ def offsets_log(bench: Bench, asked: str) -> Partition:
 def offsets_survive_a_move(
     partition: Partition, offset: int, epoch: int, killed: bool, back: int
 ) -> Generator[Said, None, None]:
-    """The coordinator is killed, or its partition gets another leader: that one knows all offsets and epochs."""
+    """The coordinator is killed, or its partition moves to another leader: the new one has all offsets and epochs."""
     bench, commits = partition.bench, Commits(partition, offset, epoch, back)
-    yield from commits.are_there()
+    yield from commits.all_stored()
     log = offsets_log(bench, commits.via)
     before = log.whole().leader
     if killed:
         commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
         with bench.down(bench.name_of(before), role="group coordinator"):
             bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
-            said = list(commits.came_through("move"))
+            said = list(commits.all_returned("move"))
             after = log.state(commits.via).leader
         whole_again(bench)
     else:
         after = log.move_leader().leader
-        said = list(commits.came_through("move"))
+        said = list(commits.all_returned("move"))
     yield premise(after != before, f"{after} took over from {before}")
     yield from said
 
@@ -194,7 +195,7 @@ def key_of(commit: Commit, topic: str) -> bytes:
 
 
 def records_from(log: Partition, offset: int) -> list[Record]:
-    """All that was written there since."""
+    """All records written there since."""
     node, records = log.leader(), list[Record]()
     end = node.list_offsets(log.name, 0).offset
     while offset < end:
@@ -207,7 +208,7 @@ def records_from(log: Partition, offset: int) -> list[Record]:
 
 
 def stored(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None:
-    """Version, offset and epoch of the newest value under the key."""
+    """Version, offset and epoch of the newest value of the key."""
     values = [record.value for record in records if record.key == key and record.value is not None]
     return STORED.unpack_from(values[-1]) if values and len(values[-1]) >= STORED.size else None
 
@@ -222,8 +223,8 @@ def stored(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None
     back=BACK,
 )
 def stored_value_has_the_epoch(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Said, None, None]:
-    """The value in __consumer_offsets has version 3 or higher, and offset and epoch as they were committed."""
-    first = Commits(partition, offset, epoch, back)  # the log is there once somebody committed
+    """The value in __consumer_offsets has version 3 or higher, and the offset and epoch that were committed."""
+    first = Commits(partition, offset, epoch, back)  # the log exists after the first commit
     log = offsets_log(partition.bench, first.via)
     start = log.leader().list_offsets(log.name, 0).offset
     commits = Commits(partition, offset, epoch, back)

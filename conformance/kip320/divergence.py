@@ -1,4 +1,4 @@
-"""Fetch with LastFetchedEpoch: what is a divergence, what is out of range, what is merely not committed (KIP-595)."""
+"""Fetch with LastFetchedEpoch: divergence, an offset out of range, and records that are merely not committed (KIP-595)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.kip320.fencing import asking, unmoved
+from conformance.kip320.fencing import sender, unmoved
 from conformance.rigs.log.histories import AWAY_AND_BACK, Gap, TrimmedPartitions, trimmed_to
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
@@ -24,7 +24,7 @@ TRIMMED = trimmed_to(4, 6, 7)
 
 
 def diverges(answer: FetchedPartition, epoch: int, end: int) -> bool:
-    """Error 0, no records, and this epoch with this end offset as the diverging one."""
+    """Error 0, no records, and this epoch and end offset as DivergingEpoch."""
     no_records = answer.error is Error.NONE and not answer.batches
     return no_records and answer.diverging_epoch == EpochAndOffset(epoch, end)
 
@@ -45,8 +45,8 @@ def out_of_range(answer: FetchedPartition) -> bool:
 def ended_epoch_diverges(
     partition: Partition, case: str, which: int, past: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
-    """A position past the end of its epoch is answered with that epoch and its end, in place of records."""
-    node, replica_id, state = asking(partition, case)
+    """A position past the end of its epoch is answered with that epoch and its end offset, and without records."""
+    node, replica_id, state = sender(partition, case)
     log = replica_log(partition, node)
     epoch = log.ended()[which]
     end = log.end_of(epoch)
@@ -74,9 +74,9 @@ def ended_epoch_diverges(
 def range_errors_are_below_the_log_start(
     trimmed: TrimmedPartitions, number: int, far: list[int], unknown: int, back: int
 ) -> Generator[Said, None, None]:
-    """Of all positions in and around a log, with all its epochs and one of nobody's: where is a range error, and where not."""
+    """Which positions in and around a log are out of range, for each epoch of the log and for one that never existed."""
     one = trimmed.one(number)
-    node, _, state = asking(one.partition, "consumer")
+    node, _, state = sender(one.partition, "consumer")
     version = spoken(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)
     current = state.leader_epoch
     asked = product([*range(one.end + 2), *(one.end + by for by in far)], [*one.epochs, current + unknown])
@@ -95,10 +95,12 @@ def range_errors_are_below_the_log_start(
 
 
 @probe("KIP320-FETCH-06", rig=AWAY_AND_BACK, cases=["floor"], past=integers(1, 4), with_epoch=booleans(), back=BACK)
-def gap_epoch_diverges_at_its_floor(gap: Gap, past: int, with_epoch: bool, back: int) -> Generator[Said, None, None]:
-    """Of an epoch that left no record the largest one below it is named, with its end."""
+def epoch_without_records_diverges_at_the_one_below(
+    gap: Gap, past: int, with_epoch: bool, back: int
+) -> Generator[Said, None, None]:
+    """For an epoch that left no record, the largest epoch below it is returned, with its end offset."""
     partition = gap.partition
-    node, _, state = asking(partition, "consumer")
+    node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
     yield premise(gap.gap not in log.stamps and gap.floor in log.stamps, f"no record of epoch {gap.gap}: {log.stamps}")
     end = log.end_of(gap.floor)
@@ -126,9 +128,9 @@ def gap_epoch_diverges_at_its_floor(gap: Gap, past: int, with_epoch: bool, back:
 def below_the_start_is_out_of_range(
     trimmed: TrimmedPartitions, number: int, below: int, last: int, back: int
 ) -> Generator[Said, None, None]:
-    """Below the log start no LastFetchedEpoch, purged or kept, turns the range error into a divergence."""
+    """Below the log start the answer is always out of range, whatever LastFetchedEpoch is sent, deleted or kept."""
     one = trimmed.one(number)
-    node, _, state = asking(one.partition, "consumer")
+    node, _, state = sender(one.partition, "consumer")
     answer = node.fetch(
         one.partition.topic,
         0,
@@ -152,11 +154,11 @@ def below_the_start_is_out_of_range(
     with_epoch=booleans(),
     back=BACK,
 )
-def range_error_or_divergence(
+def out_of_range_or_diverging(
     partition: Partition, case: str, offset: int, past: int, ahead: int, which: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
     """An unknown epoch is out of range, an offset past the end diverges, and without an epoch it is out of range."""
-    node, _, state = asking(partition, "consumer")
+    node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
     known = sorted(log.stamps)[which]
     position = {"unknown-epoch": offset, "past-end": log.end + past, "unset": log.end + past if which else -past}[case]
@@ -186,7 +188,7 @@ def range_error_or_divergence(
 def uncommitted_is_empty(
     partition: Partition, records: int, position: int, with_last: bool, back: int
 ) -> Generator[Said, None, None]:
-    """A consumer above the high watermark and not past the log end gets error 0 and nothing."""
+    """A consumer between the high watermark and the log end gets error 0 and no records."""
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.fetch(
             partition.topic,

@@ -1,4 +1,4 @@
-"""Fetch: what the current leader epoch of a request lets through (KIP-320, fencing)."""
+"""Fetch: fencing by the current leader epoch of the request (KIP-320)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ HINTS_FROM = since("FetchResponse", "NodeEndpoints")
 LARGEST_EPOCH = 2**31 - 1
 
 
-class Asking(NamedTuple):
-    """Who asks whom: the replica id of the request, the broker, and the state of the partition before."""
+class Sender(NamedTuple):
+    """Sender and receiver of a request: its replica id, the broker, and the state of the partition before."""
 
     node: NodeClient
     replica_id: int
     state: PartitionMetadata
 
 
-def asking(partition: Partition, case: str) -> Asking:
-    """A consumer at the leader, but with case `replica` a real follower there, with `follower` a consumer at a follower."""
+def sender(partition: Partition, case: str) -> Sender:
+    """A consumer at the leader; in case `replica` a follower at the leader, in case `follower` a consumer at a follower."""
     state = partition.settled()
     follower = next(id for id in state.replicas if id != state.leader)
     node = partition.bench.node(follower if case == "follower" else state.leader)
-    return Asking(node, follower if case in ("replica", "no-endpoints") else CONSUMER, state)
+    return Sender(node, follower if case in ("replica", "no-endpoints") else CONSUMER, state)
 
 
 def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseSaid:
-    """Premise: leader and epoch are still what they were, so all answers between belong to one epoch."""
+    """Premise: leader and epoch are unchanged, so that all answers in between belong to one epoch."""
     now = partition.settled()
     same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
     return premise(same, f"still epoch {before.leader_epoch} of leader {before.leader}: {now}")
@@ -48,8 +48,8 @@ def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseSaid:
 
 @probe("KIP320-FETCH-01", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK)
 def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: int) -> Generator[Said, None, None]:
-    """A fetch that names the epoch of the addressed broker gets records, high watermark and log start."""
-    node, replica_id, state = asking(partition, case)
+    """A fetch with the broker's own epoch gets records, high watermark and log start."""
+    node, replica_id, state = sender(partition, case)
     log = replica_log(partition, node)
     low = FOLLOWERS_SERVE_FROM if case == "follower" else FENCED_FROM
     answer = node.fetch(
@@ -69,8 +69,8 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
 def older_epoch_is_fenced(
     partition: Partition, case: str, expected: str, epochs_back: int, back: int
 ) -> Generator[Said, None, None]:
-    """A fetch that names an older epoch is refused, nothing is read, and a consumer is told who leads."""
-    node, replica_id, state = asking(partition, case)
+    """A fetch with an older epoch is refused without records, and a consumer gets the current leader."""
+    node, replica_id, state = sender(partition, case)
     hinted = case in ("hint", "no-endpoints")
     answer = node.fetch(
         partition.topic,
@@ -88,7 +88,7 @@ def older_epoch_is_fenced(
 
 
 def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartition, state: PartitionMetadata) -> bool:
-    """Does the hint (KIP-951) name leader, epoch and the address that Metadata gives on the same listener?"""
+    """True if the hint (KIP-951) has leader, epoch and the address that Metadata gives on the same listener."""
     brokers = node.metadata([partition.name]).brokers
     [address] = [(broker.host, broker.port) for broker in brokers if broker.node_id == state.leader]
     endpoints = [(e.host, e.port) for e in answer.node_endpoints if e.node_id == state.leader]
@@ -99,12 +99,12 @@ def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartitio
 def newer_epoch_is_unknown(
     partition: Partition, case: str, epochs_ahead: int, back: int
 ) -> Generator[Said, None, None]:
-    """A fetch that names a newer epoch is refused without records or leader, and the broker's own epoch stays."""
-    node, replica_id, state = asking(partition, case)
+    """A fetch with a newer epoch is refused without records or leader, and the broker's own epoch is unchanged."""
+    node, replica_id, state = sender(partition, case)
     version = spoken(partition.bench, "Fetch", back, low=FENCED_FROM)
     newer = LARGEST_EPOCH if case == "largest" else state.leader_epoch + epochs_ahead
     answer = node.fetch(partition.topic, 0, 0, current_leader_epoch=newer, replica_id=replica_id, version=version)
-    # Epochs are compared before leadership, so at a follower too the broker's own one is not "unknown".
+    # Epochs are compared before leadership, so even at a follower the broker's own epoch is not "unknown".
     own = node.fetch(partition.topic, 0, 0, current_leader_epoch=state.leader_epoch, version=version)
     yield unmoved(partition, state)
     refused = answer.error is Error.UNKNOWN_LEADER_EPOCH and reads_nothing(answer)

@@ -1,4 +1,4 @@
-"""A whole group stops, the log behind its committed position is cut and refilled, and another member goes on (KIP-320, SC-11)."""
+"""A group stops, its committed position is truncated and overwritten, and a new member continues (KIP-320, SC-11)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig, Said, held_if, premise, scenario
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
-from conformance.kip320.tail_readers import epoch_before, silently_skips, take_over, values
+from conformance.kip320.readers_past_a_truncation import epoch_of_last_shared, silently_skips, take_over, values
 from conformance.rigs.groups.group import JOIN_WITHOUT_ID
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.reader import Position, Reader
@@ -23,7 +23,7 @@ from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
 from fixtures.wire.groups import CommittedOffset, NewOffset, assigned, subscription
 
 SESSION_MS, REBALANCE_MS = 1_500, 3_000
-"""A member that just vanishes is missed this soon."""
+"""The session time-out: a member that vanishes is removed after this."""
 PROTOCOL = "range"
 
 
@@ -37,7 +37,7 @@ LED_BY_COORDINATOR = Rig(QUICK_CLUSTER, _led_by_coordinator, Couple)
 
 
 class Group:
-    """A group of one classic member at a time, with its position in the couple's partition."""
+    """A group with one classic member at a time, which consumes the couple's partition."""
 
     def __init__(self, couple: Couple, name: str) -> None:
         self.couple = couple
@@ -47,13 +47,13 @@ class Group:
         self.generations: list[int] = []
 
     def coordinator(self) -> NodeClient:
-        """Asked of a broker that stays."""
+        """Looked up through a broker that stays up."""
         node = self.couple.node(self.couple.bystander)
         found = accepted(self.bench, lambda: node.find_coordinator(self.name), lambda answer: answer.error)
         return self.bench.node(found.node_id)
 
     def join(self) -> None:
-        """A new member, which is given the partition; waits for a coordinator, and for the end of the former member."""
+        """Join as a new member and get the partition; waits for a coordinator, and for the former member's removal."""
         joined = self.bench.eventually(self._joined, f"a member of {self.name}", every=0.1)
         self.members.append(joined[0])
         self.generations.append(joined[1])
@@ -78,7 +78,7 @@ class Group:
         return (id, generation) if synced.error is Error.NONE else None
 
     def commit(self, position: Position, version: int) -> None:
-        """As the member; KitError when it is refused."""
+        """Commit as the member; KitError if that is refused."""
         offset = NewOffset(self.couple.topic, self.couple.index, position.offset, position.epoch)
         answer = self.coordinator().offset_commit(
             self.name, [offset], member_id=self.members[-1], epoch=self.generations[-1], version=version
@@ -87,7 +87,7 @@ class Group:
             raise KitError(f"a commit of {self.name} was refused: {answer}")
 
     def stop(self, leaves: bool) -> None:
-        """The member says that it leaves, or vanishes."""
+        """The member leaves the group, or just vanishes."""
         if leaves:
             self.coordinator().leave_group(self.name, self.members[-1])
 
@@ -100,12 +100,12 @@ class Group:
         return answer.only
 
 
-def is_recognised(
+def truncation_is_detected(
     couple: Couple, group: Group, state: PartitionMetadata, reader: Reader, cut: int, version: int
 ) -> Iterator[Said]:
-    """The new member finds the position with its epoch, and by the leader's word that epoch ended before it.
+    """The new member finds the position with its epoch, and OffsetForLeaderEpoch ends that epoch before the position.
 
-    Where the epoch has no record left the leader tells the one before it (`unchecked_fetches` has the reason).
+    If no record of that epoch is left, the leader answers with the epoch before it (`unchecked_fetches` says why).
     """
     position = reader.position
     found = group.committed(version)
@@ -115,12 +115,14 @@ def is_recognised(
     )
     kept = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, position.epoch)
     told = (end.error, end.leader_epoch, end.end_offset)
-    ended = told == (Error.NONE, epoch_before(reader, cut), cut) and cut < position.offset
+    ended = told == (Error.NONE, epoch_of_last_shared(reader, cut), cut) and cut < position.offset
     yield held_if(kept and ended, found, end, row="KIP320-CONS-03", case="restart")
 
 
-def goes_unnoticed(couple: Couple, group: Group, state: PartitionMetadata, position: Position, version: int) -> Said:
-    """Premise, the control: of the same position without its epoch nobody can tell, and a fetch there skips records."""
+def truncation_goes_undetected(
+    couple: Couple, group: Group, state: PartitionMetadata, position: Position, version: int
+) -> Said:
+    """Premise, the control: without its epoch the truncation goes undetected, and a fetch there skips records."""
     found = group.committed(version)
     node = couple.bench.node(state.leader)
     read = node.fetch(couple.topic, couple.index, found.offset, current_leader_epoch=state.leader_epoch)
@@ -142,7 +144,7 @@ def goes_unnoticed(couple: Couple, group: Group, state: PartitionMetadata, posit
 def group_restarts(
     couple: Couple, kept: int, lost: int, more: int, leaves: bool, commit_back: int, fetch_back: int
 ) -> Generator[Said, None, None]:
-    """A position committed with its epoch is seen to be cut away by a new member, at a new coordinator; one without is not."""
+    """A new member at a new coordinator detects the truncation of a position committed with its epoch, and only then."""
     bench, first, second = couple.bench, couple.first, couple.second
     commits = spoken(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
     fetches = spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
@@ -166,7 +168,7 @@ def group_restarts(
         one.join()
         new = len(set(one.members)) == 2 and one.coordinator().node != first
         yield premise(new, f"a new member at another coordinator: {one.members}, {one.coordinator().node}")
-    yield goes_unnoticed(couple, control, state, position, fetches)
-    yield from is_recognised(couple, group, state, reader, kept, fetches)
+    yield truncation_goes_undetected(couple, control, state, position, fetches)
+    yield from truncation_is_detected(couple, group, state, reader, kept, fetches)
     bench.start(first)
     at_rest(couple)

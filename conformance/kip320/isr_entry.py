@@ -1,4 +1,4 @@
-"""A follower outside the ISR comes in only when it has reached the start of the current epoch (KAFKA-7128)."""
+"""A follower outside the ISR joins it only after it has reached the start of the current epoch (KAFKA-7128)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, LATEST, FetchedPartition
 
 TRIES = 5
-"""So many matching fetches are enough for a leader to let their sender into the ISR."""
+"""A leader needs this many matching fetches before it adds their sender to the ISR."""
 
 
 class Entrant(NamedTuple):
-    """A live broker that is a replica outside the ISR, and fetches nothing itself: it is frozen."""
+    """A live broker that is a replica outside the ISR; it is frozen, so it sends no fetches itself."""
 
     leader: NodeClient
     id: int
@@ -29,7 +29,7 @@ class Entrant(NamedTuple):
 
 
 def fetched(partition: Partition, entrant: Entrant, offset: int) -> FetchedPartition:
-    """A fetch in the entrant's name, from the answer on which the leader has heard of it."""
+    """A fetch with the entrant's replica id, retried until the leader knows that id."""
 
     def asked() -> FetchedPartition | None:
         answer = entrant.leader.fetch(
@@ -49,24 +49,24 @@ def is_in(partition: Partition, entrant: Entrant) -> bool:
     return state is not None and entrant.id in state.isr
 
 
-class Tried(NamedTuple):
+class EntryAttempt(NamedTuple):
     offset: int
     last: FetchedPartition
     served: int
     inside: bool
 
 
-def tried(partition: Partition, entrant: Entrant, offset: int) -> Tried:
-    """Several such fetches; was the entrant in the ISR after any of them?"""
+def tried(partition: Partition, entrant: Entrant, offset: int) -> EntryAttempt:
+    """Several such fetches. Records whether the entrant was in the ISR after any of them."""
     inside, answers = False, []
     for _ in range(TRIES):
         answers.append(fetched(partition, entrant, offset))
         inside = inside or is_in(partition, entrant)
-    return Tried(offset, answers[-1], sum(answer.error is Error.NONE for answer in answers), inside)
+    return EntryAttempt(offset, answers[-1], sum(answer.error is Error.NONE for answer in answers), inside)
 
 
 def led_without(partition: Partition, state: PartitionMetadata, successor: int) -> int:
-    """Take the leader's replica away, so that the successor leads; its epoch."""
+    """Remove the leader's replica, so that the successor leads. Returns the new epoch."""
     assign(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
     led = partition.bench.eventually(
         lambda: partition.acting(successor, above=state.leader_epoch, leading=True),
@@ -77,7 +77,7 @@ def led_without(partition: Partition, state: PartitionMetadata, successor: int) 
 
 @probe("KIP320-REPL-06", rig=fresh_partition(0), smoke=False, records=integers(2, 5), below=integers(0, 3))
 def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below: int) -> Generator[Said, None, None]:
-    """With an uncommitted tail under a new leader, a follower that has the high watermark but not the tail stays out."""
+    """A follower that has the high watermark but not the uncommitted suffix of a new leader stays out of the ISR."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)
@@ -95,7 +95,7 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
             first = watermark_and_end(partition, heir)
             out = [tried(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
             last = watermark_and_end(partition, heir)
-            joined = bench.settles(lambda: let_in(partition, entrant, start), f"{state.leader} in the ISR", 1.0)
+            joined = bench.settles(lambda: joins(partition, entrant, start), f"{state.leader} in the ISR", 1.0)
         took = bench.now().seconds - began
     partition.whole()
     yield premise(took < PATIENCE, f"two brokers frozen for {took:.1f} s, too short a time to be fenced")
@@ -107,6 +107,6 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
     yield held_if(joined, case="reached", detail=f"in the ISR by fetches at {start}: {joined}")
 
 
-def let_in(partition: Partition, entrant: Entrant, offset: int) -> bool:
+def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
     fetched(partition, entrant, offset)
     return is_in(partition, entrant)

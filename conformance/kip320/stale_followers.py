@@ -1,4 +1,4 @@
-"""A follower that no controller hears: fenced without knowing it, and then at an epoch that is over (KIP-320, SC-04)."""
+"""A follower cut off from the controllers: fenced without knowing it, and later at an old epoch (KIP-320, SC-04)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, LATEST
 
 A_WHILE = 0.5
-"""Seconds in which a follower fetches some five times, and its leader decides on the ISR at each of them."""
+"""Seconds in which a follower fetches about five times, and its leader reconsiders the ISR each time."""
 ROUNDS = 3
 
 
@@ -34,8 +34,8 @@ def _trio(bench: Bench) -> PartitionData:
 TRIO = Rig(QUICK_CLUSTER, _trio, Partition)
 
 
-class Stale:
-    """A partition with the broker that leads it, another follower, and the one that is cut off."""
+class StaleFollower:
+    """A partition with its leader, another follower, and the follower that is cut off."""
 
     def __init__(self, partition: Partition, cut_off: str, before: PartitionMetadata) -> None:
         self.partition = partition
@@ -46,14 +46,14 @@ class Stale:
         self.epoch = before.leader_epoch
 
     def state(self) -> PartitionMetadata:
-        """As the two have it that hear from the controller."""
+        """As seen by the two brokers that hear from the controller."""
         return self.partition.settled([self.leader.node, self.bench.name_of(self.other)])
 
     def log_end(self, node: NodeClient) -> int:
         return node.list_offsets(self.partition.name, self.partition.index, LATEST, replica_id=DEBUGGER).offset
 
     def copied(self, end: int) -> bool:
-        """Does the follower come to this log end?"""
+        """True if the follower reaches this log end."""
         return self.bench.settles(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
 
     def watch(self, seconds: float) -> tuple[set[int], list[PartitionMetadata]]:
@@ -69,8 +69,8 @@ class Stale:
         return ends, states
 
 
-def copies_in_vain(stale: Stale, records: int) -> Iterator[Said]:
-    """REPL-02: at an unchanged epoch the fenced follower copies on. It is never let in."""
+def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Said]:
+    """REPL-02: at an unchanged epoch the fenced follower keeps copying, and is never added to the ISR."""
     for _ in range(ROUNDS):
         stale.partition.write(*[b"while fenced"] * records, to=stale.leader)
         end = stale.log_end(stale.leader)
@@ -81,8 +81,8 @@ def copies_in_vain(stale: Stale, records: int) -> Iterator[Said]:
         yield held_if(not entered, row="KIP320-REPL-02", case="fenced", detail=detail)
 
 
-def is_refused(stale: Stale, current: int, tells_last: bool) -> Iterator[Said]:
-    """A fetch as the follower sends it to its leader, where that leads at a newer epoch."""
+def is_refused(stale: StaleFollower, current: int, tells_last: bool) -> Iterator[Said]:
+    """A fetch as the follower sends it to its leader, when that leads at a newer epoch."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
         partition.topic,
@@ -100,7 +100,7 @@ def is_refused(stale: Stale, current: int, tells_last: bool) -> Iterator[Said]:
     yield held_if(held, answer, row="KIP320-REPL-01", case="refused")
 
 
-def is_parked(stale: Stale, records: int) -> Iterator[Said]:
+def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Said]:
     """The leader takes records that the follower does not get."""
     stood = stale.log_end(stale.follower)
     written = stale.partition.write(*[b"at the newer epoch"] * records, to=stale.leader)
@@ -112,12 +112,12 @@ def is_parked(stale: Stale, records: int) -> Iterator[Said]:
     yield held_if(held, written, row="KIP320-REPL-01", case="parked", detail=detail)
 
 
-def resumes(stale: Stale, faults: Faults, fault: Fault) -> Iterator[Said]:
-    """The link is mended, and nobody does anything more."""
+def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Said]:
+    """The link is restored; the follower must recover without further action."""
     try:
         faults.heal(fault)
     except Unhealed:
-        """The rules are gone. That a replica does not come back is just what is to be seen."""
+        """The rules are gone. Whether the replica returns is the very question."""
 
     def listed() -> bool:
         return stale.id in {broker.node_id for broker in stale.leader.metadata([]).brokers}
@@ -142,20 +142,20 @@ def resumes(stale: Stale, faults: Faults, fault: Fault) -> Iterator[Said]:
     tells_last=booleans(),
 )
 def stale_follower(partition: Partition, pick: int, records: int, tells_last: bool) -> Generator[Said, None, None]:
-    """A follower that hears of no new epoch gets nothing at the old one, and goes on by itself once it can hear."""
+    """A follower that misses a new epoch gets nothing at the old one, and resumes on its own once it is reconnected."""
     partition.write(*[b"on all"] * records)
     before, faults = partition.whole(), partition.bench.faults(partition.topic)
     cut = CutOffFromControllers(role="follower", pick=pick)
     [cut_off] = faults.inject(cut).nodes
-    stale = Stale(partition, cut_off, before)
+    stale = StaleFollower(partition, cut_off, before)
     shrunk = stale.state()
     yield premise(stale.id not in shrunk.isr, f"an ISR without {cut_off}: {shrunk}")
     if shrunk.leader_epoch == before.leader_epoch:  # below metadata.version 12 the shrink has raised it
-        yield from copies_in_vain(stale, records)
+        yield from copies_but_stays_out(stale, records)
     away = prefer(partition, stale.other)
     back = prefer(partition, before.leader)
     yield premise(before.leader_epoch < away.leader_epoch < back.leader_epoch, f"{before}, {away}, {back}")
     yield from is_refused(stale, back.leader_epoch, tells_last)
-    yield from is_parked(stale, records)
+    yield from gets_nothing(stale, records)
     yield from resumes(stale, faults, cut)
     at_rest(partition)

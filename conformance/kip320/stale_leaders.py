@@ -1,4 +1,4 @@
-"""A leader that missed its replacement: what it must own up to, and what it must not do (KIP-320, SC-05)."""
+"""A leader that missed its replacement: the requests it must refuse, and those it must not commit (KIP-320, SC-05)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Said, held_if, premise, scenario
 from conformance.core.topologies import LAG, SHRINKING
-from conformance.kip320.replicas import TOO_FEW
+from conformance.kip320.fenced_replicas import TOO_FEW
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
@@ -22,11 +22,11 @@ from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
 
 PATIENCE_MS = int(2.5 * LAG * 1000)
-"""How long the write with acks=all waits: in that time the stale leader has asked for a smaller ISR more than once."""
+"""Milliseconds for which the write with acks=all waits: long enough for several ISR shrink requests of the stale leader."""
 
 
-def asked(partition: Partition, node: NodeClient, epoch: int, current: int) -> dict[str, PartitionAnswer]:
-    """All that can be asked with a current epoch, and the answers by the cases of REPL-07."""
+def answers_by_case(partition: Partition, node: NodeClient, epoch: int, current: int) -> dict[str, PartitionAnswer]:
+    """All requests that have a current epoch, and their answers by the cases of REPL-07."""
     where = (partition.name, partition.index)
     return {
         "fetch": node.fetch(partition.topic, partition.index, 0, current_leader_epoch=current),
@@ -35,26 +35,26 @@ def asked(partition: Partition, node: NodeClient, epoch: int, current: int) -> d
     }
 
 
-def all_say(answers: dict[str, PartitionAnswer], error: Error) -> bool:
+def all_answer(answers: dict[str, PartitionAnswer], error: Error) -> bool:
     return all(answer.error is error for answer in answers.values())
 
 
 def of_two_epochs(couple: Couple, old: int, new: int) -> Iterator[Said]:
-    """REPL-07: both leaders are asked by clients of both epochs."""
+    """REPL-07: both leaders get requests with both epochs."""
     stale, true = couple.node(couple.first), couple.node(couple.second)
-    served = asked(couple, stale, old, old), asked(couple, true, old, new)
-    ignorant, fenced = asked(couple, stale, old, new), asked(couple, true, old, old)
-    still = asked(couple, stale, old, old)
+    served = answers_by_case(couple, stale, old, old), answers_by_case(couple, true, old, new)
+    ignorant, fenced = answers_by_case(couple, stale, old, new), answers_by_case(couple, true, old, old)
+    still = answers_by_case(couple, stale, old, old)
     for answers in (*served, still):
-        yield premise(all_say(answers, Error.NONE), f"both lead, each at its epoch: {answers}")
+        yield premise(all_answer(answers, Error.NONE), f"both lead, each at its epoch: {answers}")
     for case, answer in ignorant.items():
         yield held_if(answer.error is Error.UNKNOWN_LEADER_EPOCH, answer, row="KIP320-REPL-07", case=case)
-    held = all_say(fenced, Error.FENCED_LEADER_EPOCH)
+    held = all_answer(fenced, Error.FENCED_LEADER_EPOCH)
     yield held_if(held, *fenced.values(), row="KIP320-REPL-07", case="true-leader")
 
 
-class Rule(NamedTuple):
-    """A partition that two brokers lead: one that missed its replacement, at its old epoch, and its successor."""
+class TwoLeaders(NamedTuple):
+    """A partition with two leaders: one that missed its replacement, at the old epoch, and its successor."""
 
     partition: Partition
     stale: NodeClient
@@ -62,18 +62,18 @@ class Rule(NamedTuple):
     old: int
 
 
-def nothing_is_committed(rule: Rule, alone: int, meanwhile: int, patience_ms: int) -> Iterator[Said]:
-    """REPL-08: writes to the stale leader, with the true one at work. acks=1 may be answered 0, and the record lost."""
+def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_ms: int) -> Iterator[Said]:
+    """REPL-08: writes to the stale leader while the true one works. acks=1 may be answered 0, and the record lost."""
     partition, stale, true, old = rule
     before, end = watermark_and_end(partition, stale)
     partition.write(*[b"on the stale leader only"] * alone, acks=1, to=stale)
     partition.write(*[b"on the true leader"] * meanwhile, to=true)
-    asked(partition, stale, old, old)
+    answers_by_case(partition, stale, old, old)
     for_all = batch(b"for all in-sync replicas")
     answer = stale.produce(partition.topic, partition.index, for_all, timeout_ms=patience_ms)
     after, grown = watermark_and_end(partition, stale)
-    still = asked(partition, stale, old, old)
-    yield premise(all_say(still, Error.NONE), f"still a leader at epoch {old} when all was written: {still}")
+    still = answers_by_case(partition, stale, old, old)
+    yield premise(all_answer(still, Error.NONE), f"still a leader at epoch {old} when all was written: {still}")
     yield premise(grown > end >= before, f"records at the stale leader, whose log ended at {end} and ends at {grown}")
     yield held_if(answer.error in TOO_FEW, answer, row="KIP320-REPL-08", case="acks-all")
     detail = f"high watermark {before}, then {after}; log end {end}, then {grown}"
@@ -90,14 +90,14 @@ def nothing_is_committed(rule: Rule, alone: int, meanwhile: int, patience_ms: in
     meanwhile=integers(1, 4),
 )
 def two_leaders(couple: Couple, settled: int, alone: int, meanwhile: int) -> Generator[Said, None, None]:
-    """A leader that no controller hears knows of no newer epoch and commits nothing, while its successor fences its clients."""
+    """A leader cut off from the controllers knows no newer epoch and commits nothing; its successor fences its clients."""
     couple.write(*[b"on both"] * settled)
     before = couple.whole()
     with couple.bench.faults(couple.topic).under(CutOffFromControllers(role="leader")):
         after = couple.acts_as_leader(couple.second)
         yield premise(after.leader_epoch > before.leader_epoch, f"a newer epoch: {before}, {after}")
         yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)
-        rule = Rule(couple, couple.node(couple.first), couple.node(couple.second), before.leader_epoch)
+        rule = TwoLeaders(couple, couple.node(couple.first), couple.node(couple.second), before.leader_epoch)
         yield from nothing_is_committed(rule, alone, meanwhile, PATIENCE_MS)
         yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)
     at_rest(couple)
@@ -107,12 +107,12 @@ def two_leaders(couple: Couple, settled: int, alone: int, meanwhile: int) -> Gen
 
 
 MANY = 8
-"""Partitions of one example, so that five examples show enough of what is judged by the partition."""
+"""Partitions in one example, so that five examples give enough observations, which count by partition."""
 SHORT_MS = 300
 
 
 def succeeded(partition: Partition, before: PartitionMetadata) -> NodeClient:
-    """The broker that took over from the stale leader and acts on it."""
+    """The broker that succeeded the stale leader and acts as leader."""
     others = [id for id in before.replicas if id != before.leader]
 
     def taken_over() -> NodeClient | None:
@@ -124,12 +124,12 @@ def succeeded(partition: Partition, before: PartitionMetadata) -> NodeClient:
 
 @scenario("SC-05", "KIP320-REPL-08", rig=led_by_one(MANY), examples=5, alone=integers(1, 3), meanwhile=integers(1, 2))
 def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Generator[Said, None, None]:
-    """The same broker leads many partitions when no controller hears it any more; then it has a tail in each to get rid of."""
+    """A broker cut off from the controllers leads many partitions, and later has an uncommitted suffix in each to truncate."""
     befores = [partition.whole() for partition in several.partitions]
     several.write(b"on all")
     with several.bench.faults(several.partitions[0].topic).under(CutOffFromControllers(role="leader")):
         stale = several.bench.node(befores[0].leader)
         for partition, before in zip(several.partitions, befores, strict=True):
-            rule = Rule(partition, stale, succeeded(partition, before), before.leader_epoch)
+            rule = TwoLeaders(partition, stale, succeeded(partition, before), before.leader_epoch)
             yield from nothing_is_committed(rule, alone, meanwhile, SHORT_MS)
     at_rest(*several.partitions)

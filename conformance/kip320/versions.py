@@ -1,4 +1,4 @@
-"""From which version on each epoch field is understood, and that removed versions are gone (KIP-320, KIP-595, KIP-896)."""
+"""The first version that has each epoch field, and removed versions (KIP-320, KIP-595, KIP-896)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.committed_offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
 from conformance.kip320.divergence import diverges
-from conformance.kip320.fencing import asking, unmoved
+from conformance.kip320.fencing import sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log, serves
 from conformance.rigs.producers.transactions import Transaction
@@ -31,17 +31,17 @@ BODIES: dict[tuple[str, int], bytes] = {
     ("OffsetForLeaderEpoch", 1): _NO_TOPICS,
     ("ListOffsets", 0): _FOUR_INTS[:4] + _NO_TOPICS,
 }
-"""Valid requests for nothing, in the versions that 4.0 removed."""
+"""Valid requests without content, in the versions that 4.0 removed."""
 KEPT: dict[str, tuple[int, bytes]] = {
     "Fetch": (4, _FOUR_INTS + b"\x00" + _NO_TOPICS),
     "OffsetForLeaderEpoch": (2, _NO_TOPICS),
     "ListOffsets": (1, _FOUR_INTS[:4] + _NO_TOPICS),
 }
-"""The same in the lowest versions that it kept: they are answered, so what closes a connection is the version."""
+"""The same in the lowest remaining versions: these are answered, so it is the version that closes a connection."""
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["advertised"])
-def ranges_are_those_of_the_release(partition: Partition, expected: str) -> Generator[Said, None, None]:
+def api_versions_match_the_release(partition: Partition, expected: str) -> Generator[Said, None, None]:
     """Every broker offers the lowest version listed, and at least the highest."""
     listed = {api: Versions(int(low), int(high)) for api, low, high in RANGE.findall(expected)}
     for name in partition.bench.brokers:
@@ -55,9 +55,9 @@ def ranges_are_those_of_the_release(partition: Partition, expected: str) -> Gene
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=integers(1, 1000), which=integers(0, 2))
-def fetch_understands_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Said, None, None]:
-    """A newer current epoch is noticed from version 9 on, and an ended last epoch from version 12 on."""
-    node, _, state = asking(partition, "consumer")
+def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Said, None, None]:
+    """A newer current epoch is detected from version 9, and an ended last epoch from version 12."""
+    node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
     topic, newer, ended = partition.topic, state.leader_epoch + ahead, log.ended()[which]
     position = log.end_of(ended) + 1
@@ -78,9 +78,11 @@ def fetch_understands_its_epochs(partition: Partition, ahead: int, which: int) -
     ahead=integers(1, 1000),
     which=integers(0, 2),
 )
-def lookup_understands_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Said, None, None]:
-    """The answer holds an epoch from version 1 on, a newer current one is noticed from 2, and 3 has a replica id."""
-    node, replica_id, state = asking(partition, "replica")
+def offset_for_leader_epoch_checks_its_epochs(
+    partition: Partition, ahead: int, which: int
+) -> Generator[Said, None, None]:
+    """The answer has an epoch from version 1, a newer current epoch is detected from 2, and 3 has a replica id."""
+    node, replica_id, state = sender(partition, "replica")
     log = replica_log(partition, node)
     epoch, newer = log.ended()[which], state.leader_epoch + ahead
     name, lowest = partition.name, node.api_versions().ranges["OffsetForLeaderEpoch"].low
@@ -95,9 +97,9 @@ def lookup_understands_its_epochs(partition: Partition, ahead: int, which: int) 
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=integers(1, 1000))
-def listing_understands_its_epochs(partition: Partition, ahead: int) -> Generator[Said, None, None]:
-    """Version 4 brings the epoch into the answer, and notices a newer current one."""
-    node, _, state = asking(partition, "consumer")
+def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generator[Said, None, None]:
+    """Version 4 adds the epoch to the answer, and detects a newer current one."""
+    node, _, state = sender(partition, "consumer")
     before = node.list_offsets(partition.name, 0, LATEST, version=3)
     since = node.list_offsets(partition.name, 0, LATEST, version=4)
     fenced = node.list_offsets(partition.name, 0, LATEST, current_leader_epoch=state.leader_epoch + ahead, version=4)
@@ -108,11 +110,11 @@ def listing_understands_its_epochs(partition: Partition, ahead: int) -> Generato
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["metadata"])
-def metadata_tells_the_leader_epoch(
+def metadata_has_the_leader_epoch(
     partition: Partition,
 ) -> Generator[Said, None, None]:
-    """Metadata has the leader epoch from version 7 on: the one at which the leader's fence stands."""
-    node, _, state = asking(partition, "consumer")
+    """Metadata has the leader epoch from version 7: the one by which the leader fences."""
+    node, _, state = sender(partition, "consumer")
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
     epochs = [answer.topic(partition.name).partition(0).leader_epoch for answer in (before, since)]
     at_fence = node.fetch(partition.topic, 0, 0, current_leader_epoch=epochs[1])
@@ -127,7 +129,7 @@ def metadata_tells_the_leader_epoch(
     epoch=integers(0, 1000),
     offset=integers(0, 1000),
 )
-def commits_understand_their_epochs(partition: Partition, epoch: int, offset: int) -> Generator[Said, None, None]:
+def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> Generator[Said, None, None]:
     """OffsetCommit 6, OffsetFetch 5 and TxnOffsetCommit 2 are the first versions with an epoch."""
     offsets = Offsets(partition)
     offsets.commit(offset, -1, 5)
@@ -141,7 +143,7 @@ def commits_understand_their_epochs(partition: Partition, epoch: int, offset: in
 
 
 def committed_in_transaction(partition: Partition, offset: int, version: int, epoch: int) -> CommittedOffset:
-    """What OffsetFetch shows after a transaction committed an offset in this version, with an epoch where that has one."""
+    """OffsetFetch after a transaction committed an offset in this version, with an epoch if the version has one."""
     offsets, transaction = Offsets(partition), Transaction(partition.bench)
     sent = epoch if version >= TXN_COMMITS_EPOCH_FROM else -1
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset, sent), version)
@@ -153,7 +155,7 @@ def committed_in_transaction(partition: Partition, offset: int, version: int, ep
 def removed_versions_close_the_connection(
     partition: Partition,
 ) -> Generator[Said, None, None]:
-    """A request in a removed version ends its connection; the same in the next version is answered."""
+    """A request in a removed version closes the connection; the same request in the next version is answered."""
     node = partition.leader()
     kept = [node.reception(api, version, body) for api, (version, body) in KEPT.items()]
     removed = [node.reception(api, version, body) for (api, version), body in BODIES.items()]

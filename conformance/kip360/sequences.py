@@ -1,4 +1,4 @@
-"""Sequence numbers and what a partition remembers of a producer (KIP-360, Motivation and Unknown Producer Fencing)."""
+"""Sequence numbers and a partition's producer state (KIP-360, Motivation and Unknown Producer Fencing)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import NewBatch
 
 REMEMBERED = 5
-"""Batches of a producer that a partition recognises."""
+"""The number of a producer's latest batches that a partition recognises as duplicates."""
 EPOCHS = integers(0, LAST_EPOCH - 1)
 SIZES = lists(integers(1, 4), min_size=1, max_size=4)
 MANY_SIZES = lists(integers(1, 4), min_size=REMEMBERED + 1, max_size=8)
@@ -39,7 +39,7 @@ def appended(answer: ProducedPartition, at: int) -> bool:
 def unknown_producer_is_admitted(
     stage: Stage, case: str, expected: str, sequence: int, records: int
 ) -> Generator[Said, None, None]:
-    """A producer that the partition does not know starts at any sequence; in TV2 at 0 only, where the release says so."""
+    """A producer unknown to the partition may start at any sequence; in TV2 only at 0, in releases that require it."""
     producer, log = stage.idempotent() if case == "idempotent" else stage.transactional(case), stage.log()
     if case == "legacy":
         accepted(producer.add(log))
@@ -73,7 +73,7 @@ def new_epoch_starts_at_zero(
 
 @probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=integers(1, 4))
 def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records: int) -> Generator[Said, None, None]:
-    """A batch that leaves a hole behind the last sequence is refused, and the log does not grow."""
+    """A batch that leaves a gap after the last sequence is refused, and the log does not grow."""
     producer, log = stage.idempotent(epoch), stage.log()
     fill(producer, log, sizes)
     known = log.producer(producer.producer_id)
@@ -86,7 +86,7 @@ def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records
 def last_five_batches_are_recognised(
     stage: Stage, case: str, epoch: int, sizes: list[int], back: int
 ) -> Generator[Said, None, None]:
-    """One of the last five batches, sent again, is answered with its own base offset and not appended."""
+    """One of the last five batches, sent again, is answered with its base offset and not appended."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     before = log.end()
@@ -101,7 +101,7 @@ def last_five_batches_are_recognised(
 def older_and_overlapping_batches_are_refused(
     stage: Stage, case: str, epoch: int, sizes: list[int], over: int
 ) -> Generator[Said, None, None]:
-    """The sixth-newest batch, or one that is half old and half new, is refused, and the log does not grow."""
+    """The sixth-newest batch, or one that overlaps old and new, is refused, and the log does not grow."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     before = log.end()
@@ -113,7 +113,7 @@ def older_and_overlapping_batches_are_refused(
 
 
 def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> Producer:
-    """A producer that has written to the partition at an older epoch and at its own, transactions ended or still open."""
+    """A producer that wrote to the partition at an older epoch and at its own, with transactions ended or still open."""
     producer = stage.idempotent() if case == "idempotent" else stage.transactional(case)
     if case == "idempotent":
         producer.write(log)
@@ -134,7 +134,7 @@ def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> Produc
 def older_epoch_is_refused(
     stage: Stage, case: str, is_open: bool, sequence: int, records: int
 ) -> Generator[Said, None, None]:
-    """A batch at an epoch below the partition's is refused, and the log does not grow."""
+    """A batch with an epoch below the partition's is refused, and the log does not grow."""
     log = stage.log()
     producer = at_a_newer_epoch(stage, case, log, is_open)
     known = log.producer(producer.producer_id)
@@ -149,7 +149,7 @@ def older_epoch_is_refused(
 def state_outlives_deleted_records(
     stage: Stage, epoch: int, sizes: list[int], back: int, gap: int
 ) -> Generator[Said, None, None]:
-    """With every record deleted the producer is listed, its duplicate recognised, a gap refused, the next one accepted."""
+    """With every record deleted the producer is still listed, its duplicate recognised, a gap refused, the next one accepted."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     end = log.end()

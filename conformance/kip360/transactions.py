@@ -7,8 +7,8 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
-from conformance.kip360.bumping import gives
-from conformance.kip360.zombies import fenced
+from conformance.kip360.init_producer_id import gives
+from conformance.kip360.init_producer_id_fencing import fenced
 from conformance.rigs.producers.combined_node import STAGE, Log, Producer, Stage, accepted
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType, batch
@@ -34,7 +34,7 @@ def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
 def finished_transaction_bumps_the_epoch(
     stage: Stage, case: str, bumps: int, partitions: int, records: int, sequence: int
 ) -> Generator[Said, None, None]:
-    """EndTxn v5 answers the next epoch; the old one is refused from then on, and the new one starts at sequence 0."""
+    """EndTxn v5 returns the next epoch; the old one is refused from then on, and the new one starts at sequence 0."""
     producer, logs = stage.transactional("tv2"), stage.logs(partitions)
     producer.bump(bumps)
     for log in logs:
@@ -80,7 +80,7 @@ def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool)
 def repeated_end_of_a_transaction(
     stage: Stage, case: str, committed: bool, repeats: int
 ) -> Generator[Said, None, None]:
-    """EndTxn whose answer was lost, sent again, answers the same; with the opposite result it is refused."""
+    """A repeated EndTxn, as after a lost answer, gets the same answer; with the opposite result it is refused."""
     producer = stage.transactional("legacy" if case == "legacy" else "tv2")
     producer.enter(stage.log())
     lost = accepted(producer.finish(committed))
@@ -98,7 +98,7 @@ def repeated_end_of_a_transaction(
 def write_outside_the_transaction(
     stage: Stage, case: str, version: int, is_open: bool, records: int
 ) -> Generator[Said, None, None]:
-    """A transactional batch to a partition that was not added is refused and leaves no trace; Produce v12 adds it."""
+    """A transactional batch to a partition not in the transaction is refused without effect; Produce v12 adds the partition."""
     producer = stage.transactional("tv2" if case == "tv2" else "legacy")
     if is_open:
         producer.enter(stage.log())
@@ -120,7 +120,7 @@ def write_outside_the_transaction(
 def deleted_records_of_an_open_transaction(
     stage: Stage, case: str, records: int, bystanders: int, more: int
 ) -> Generator[Said, None, None]:
-    """With its records deleted a transaction stays open from the new log start on, and commits."""
+    """With its records deleted a transaction stays open from the new log start, and commits."""
     producer, log = stage.transactional(case), stage.log()
     producer.enter(log, records)
     start = log.empty()
@@ -138,7 +138,7 @@ def deleted_records_of_an_open_transaction(
 
 
 def timed_out(producer: Producer, records: int) -> DescribedTransaction:
-    """What the coordinator shows after it has aborted the producer's transaction by itself."""
+    """The transaction's description after the coordinator aborted it on time-out."""
     producer.enter(producer.stage.log(), records)
     return producer.completed()
 
@@ -146,7 +146,7 @@ def timed_out(producer: Producer, records: int) -> DescribedTransaction:
 def rolled_back(
     producer: Producer, log: Log, aborted: DescribedTransaction, bumps: int, case: str = ""
 ) -> ObservationSaid:
-    """Was the producer's transaction, which waited for its time-out, aborted on the partition and its epoch fenced?"""
+    """The producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + bumps)
     marker, before = log.last_marker(), log.end()
     stable_end = log.stable_end()
@@ -189,7 +189,7 @@ def timed_out_transaction_is_aborted(
 def commit_after_the_time_out(
     stage: Stage, case: str, expected: str, timeout_ms: int, records: int, version: int
 ) -> Generator[Said, None, None]:
-    """A commit that lost the race with the time-out is refused; the producer comes back as the server's level says."""
+    """A commit after the time-out is refused; whether the producer can continue depends on the transaction version."""
     producer = stage.transactional(case, timeout_ms)
     aborted = timed_out(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
@@ -204,7 +204,7 @@ def commit_after_the_time_out(
 
 @probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=integers(1, 3))
 def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Generator[Said, None, None]:
-    """An abort that comes after the time-out, by EndTxn v5, is what has already happened."""
+    """An abort by EndTxn v5 after the time-out succeeds, since it has already happened."""
     producer = stage.transactional("tv2", timeout_ms)
     aborted = timed_out(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from conformance.machines.log.machine import LOG_MACHINE
 from history.observations import Observation
-from tests.miniature.log.bugs import BUGS, Bug
+from tests.miniature.bugs import Bug
+from tests.miniature.log.bugs import BUGS
 from tests.miniature.log.schedules import SCHEDULES
 from tests.miniature.log.scripted import SCRIPTS
 from tests.miniature.machine import Hunt, hunt, play, shortened

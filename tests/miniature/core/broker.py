@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from fixtures.cluster import NodeState
-from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState
+from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState, TopicState
 from tests.miniature.log.replica import Replica
+from tests.miniature.topics.configs import TOPIC, Configs, Resource, in_force
 
 if TYPE_CHECKING:
     from tests.miniature.core.cluster import MiniCluster
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 CONTROLLER = 101
 LEARNS_EVERY = 3
 LOOKS_EVERY = 4
+FORGETS_NOTHING = 2
+"""The broker that has the bug `deleted-topic-described`."""
 TAKES_TURNS = 3
 """A follower fetches every third round, each broker in another one, and not where it learns: leaders may know more by then."""
 
@@ -25,6 +30,10 @@ class Broker:
         self.cluster = cluster
         self.status: NodeState = "running"
         self.starts = 1
+        self.topics: dict[str, TopicState] = {}
+        self.configs: Configs = {}
+        self.first_configs: dict[Resource, Mapping[str, str]] = {}
+        """Of each resource what it first heard."""
         self.views: dict[Key, PartitionState] = {}
         self.former: dict[Key, PartitionState] = {}
         self.replicas: dict[Key, Replica] = {}
@@ -57,7 +66,7 @@ class Broker:
     def checkpoint(self) -> None:
         for key, replica in self.replicas.items():
             replica.log.checkpoint()
-            if self.cluster.topics[key[0]].compacts:
+            if "compact" in self.config(key[0], "cleanup.policy"):
                 replica.log.clean()
 
     # --- metadata
@@ -76,12 +85,44 @@ class Broker:
         self._heard = self.cluster.round
         self.fenced_ids = frozenset(controller.fenced)
         self.metadata_version = controller.version
+        self._forget(controller)
+        self.topics |= controller.topics
+        self.configs = dict(controller.configs)
+        for name in controller.topics:
+            self.first_configs.setdefault((TOPIC, name), self.configs.get((TOPIC, name), {}))
         for state in list(controller.changed(self.views)):
             before = self.views.get(state.key)
             if before is not None and before.epoch != state.epoch:
                 self.former[state.key] = before
             self.views[state.key] = state
             self._act_on(state)
+
+    def _forget(self, controller: Controller) -> None:
+        """What was deleted goes, its replicas too; also where another topic has the name now."""
+        for name, topic in list(self.topics.items()):
+            now = controller.topics.get(name)
+            if now is None and "deleted-topic-described" in self.cluster.bugs and self.id == FORGETS_NOTHING:
+                self.replicas = {key: replica for key, replica in self.replicas.items() if key[0] != name}
+            elif now is None or now.id != topic.id:
+                self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        del self.topics[name]
+        self.first_configs.pop((TOPIC, name), None)
+        tables: tuple[dict[Key, Any], ...] = (self.views, self.former, self.replicas)
+        for table in tables:
+            for key in [key for key in table if key[0] == name]:
+                del table[key]
+
+    def config(self, topic: str, name: str) -> str:
+        """The value in force here."""
+        return in_force(self.configs, self.id, topic, name)
+
+    def min_isr(self, key: Key) -> int:
+        return int(self.config(key[0], "min.insync.replicas"))
+
+    def topic_of(self, id: uuid.UUID) -> TopicState | None:
+        return next((topic for topic in self.topics.values() if topic.id == id), None)
 
     def _act_on(self, state: PartitionState) -> None:
         if self.id not in state.replicas:
@@ -115,16 +156,17 @@ class Broker:
     def fetch_from_leaders(self) -> None:
         if (self.cluster.round + self.id + 1) % TAKES_TURNS:
             return
-        for key, replica in self.replicas.items():
+        for replica in self.replicas.values():
             leader = replica.state.leader
             if leader not in (-1, self.id):
-                replica.follow_once(self._reach(leader, key))
+                replica.follow_once(self._reach(leader, replica.state))
 
-    def _reach(self, id: int, key: Key) -> Replica | None:
+    def _reach(self, id: int, state: PartitionState) -> Replica | None:
         leader = self.cluster.brokers.get(id)
         if leader is None or leader.status != "running" or not self.cluster.linked(self.id, id):
             return None
-        return leader.replicas.get(key)
+        replica = leader.replicas.get(state.key)
+        return replica if replica is not None and replica.state.topic == state.topic else None
 
     def lead_on(self) -> None:
         if (self.cluster.round + self.id) % LOOKS_EVERY:

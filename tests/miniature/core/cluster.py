@@ -6,8 +6,6 @@ their turns too), and what leaders do about ISR and high watermark. There are no
 
 from __future__ import annotations
 
-import dataclasses
-import uuid
 from collections.abc import Iterable, Sequence
 
 from fixtures.errors import KitError
@@ -23,30 +21,12 @@ BEGAN_MS = 1_790_000_000_000
 ROUND_MS = 50
 
 
-@dataclasses.dataclass(frozen=True)
-class Made:
-    """A topic as it was created."""
-
-    name: str
-    id: uuid.UUID
-    configs: dict[str, str]
-
-    @property
-    def min_isr(self) -> int:
-        return int(self.configs.get("min.insync.replicas", "1"))
-
-    @property
-    def compacts(self) -> bool:
-        return "compact" in self.configs.get("cleanup.policy", "delete")
-
-
 class MiniCluster:
     def __init__(self, bugs: Iterable[str] = (), brokers: int = 3) -> None:
         self.bugs = frozenset(bugs)
         ids = range(FIRST_BROKER, FIRST_BROKER + brokers)
         self.controller = Controller(list(ids), self.bugs)
         self.brokers = {id: Broker(id, self) for id in ids}
-        self.topics: dict[str, Made] = {}
         self.offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = {}
         self.groups: dict[str, list[str]] = {}
         self.round = 0
@@ -140,23 +120,17 @@ class MiniCluster:
             if id not in self.controller.fenced:
                 self.controller.fence(id)
 
-    # --- topics
+    def delete(self, topic: str) -> None:
+        """A topic, and what was committed for it."""
+        self.controller.delete_topic(topic)
+        self.offsets = {key: value for key, value in self.offsets.items() if key[1] != topic}
 
-    def create(self, name: str, assignment: Sequence[tuple[int, ...]], configs: dict[str, str]) -> Made:
-        made = Made(name, uuid.uuid5(uuid.NAMESPACE_DNS, name), configs)
-        self.topics[name] = made
-        for index, replicas in enumerate(assignment):
-            self.controller.create((name, index), replicas)
-        return made
-
-    def topic_of(self, id: uuid.UUID) -> Made | None:
-        return next((made for made in self.topics.values() if made.id == id), None)
-
-    def min_isr(self, key: Key) -> int:
-        return self.topics[key[0]].min_isr
+    # --- the truth, as the controller has it
 
     def state(self, key: Key) -> PartitionState:
-        """The truth, as the controller has it."""
+        """Raises KitError for a partition that was deleted."""
+        if key not in self.controller.partitions:
+            raise KitError(f"the miniature has no partition {key[0]}-{key[1]}")
         return self.controller.partitions[key]
 
     def lacking(self) -> list[str]:
@@ -169,4 +143,4 @@ class MiniCluster:
         return down + fenced + cut + partial
 
 
-__all__ = ["CLIENTS", "CONTROLLER", "Made", "MiniCluster"]
+__all__ = ["CLIENTS", "CONTROLLER", "MiniCluster"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fixtures.wire import Error
+from tests.miniature.topics.configs import TOPIC, Resource
 
 Key = tuple[str, int]
 NOBODY = -1
@@ -16,10 +18,17 @@ FENCED_AFTER = 12
 
 
 @dataclasses.dataclass(frozen=True)
+class TopicState:
+    name: str
+    id: uuid.UUID
+
+
+@dataclasses.dataclass(frozen=True)
 class PartitionState:
     """What the metadata log says of a partition. `version` is its partition epoch; `target` is set while it is reassigned."""
 
     key: Key
+    topic: uuid.UUID
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
@@ -34,6 +43,10 @@ class Controller:
 
     def __init__(self, brokers: Sequence[int], bugs: frozenset[str]) -> None:
         self.bugs = bugs
+        self.topics: dict[str, TopicState] = {}
+        self.configs: dict[Resource, Mapping[str, str]] = {}
+        self.deleted: list[str] = []
+        """Names of deleted topics, once for each deletion."""
         self.partitions: dict[Key, PartitionState] = {}
         self.fenced: set[int] = set()
         self.version = 0
@@ -95,7 +108,9 @@ class Controller:
             self.partitions[state.key] = replace(state, version=state.version + 1)
 
     def elect_preferred(self, key: Key) -> Error:
-        state = self.partitions[key]
+        state = self.partitions.get(key)
+        if state is None:
+            return Error.UNKNOWN_TOPIC_OR_PARTITION
         first = state.replicas[0]
         if state.leader == first:
             return Error.ELECTION_NOT_NEEDED
@@ -106,7 +121,9 @@ class Controller:
 
     def elect_unclean(self, key: Key) -> Error:
         """A replica out of the ISR, where nobody of it is left: what only the ISR had is lost, by permission."""
-        state = self.partitions[key]
+        state = self.partitions.get(key)
+        if state is None:
+            return Error.UNKNOWN_TOPIC_OR_PARTITION
         if state.leader != NOBODY:
             return Error.ELECTION_NOT_NEEDED
         leader = self._first(state, state.isr)
@@ -119,14 +136,46 @@ class Controller:
 
     # --- what leaders and administrators ask for
 
-    def create(self, key: Key, replicas: tuple[int, ...]) -> None:
-        isr = tuple(id for id in replicas if id not in self.fenced)
-        self._put(PartitionState(key, replicas, isr or replicas, isr[0] if isr else NOBODY))
+    def create_topic(
+        self, name: str, assignment: Sequence[tuple[int, ...]], configs: Mapping[str, str] | None = None
+    ) -> TopicState:
+        """A topic that is deleted and created again under its name has another id."""
+        id = uuid.uuid5(uuid.NAMESPACE_DNS, f"{name} {self.deleted.count(name)}")
+        self.topics[name] = TopicState(name, id)
+        if configs:
+            self.configs[TOPIC, name] = configs
+        self.add_partitions(name, assignment)
+        return self.topics[name]
+
+    def add_partitions(self, name: str, assignment: Sequence[tuple[int, ...]]) -> None:
+        first = len(self.partitions_of(name))
+        for index, replicas in enumerate(assignment, first):
+            isr = tuple(id for id in replicas if id not in self.fenced)
+            leader = isr[0] if isr else NOBODY
+            self._put(PartitionState((name, index), self.topics[name].id, replicas, isr or replicas, leader))
+
+    def partitions_of(self, name: str) -> list[PartitionState]:
+        return [state for key, state in self.partitions.items() if key[0] == name]
+
+    def delete_topic(self, name: str) -> TopicState:
+        for state in self.partitions_of(name):
+            del self.partitions[state.key]
+        self.configs.pop((TOPIC, name), None)
+        self.deleted.append(name)
+        self.version += 1
+        return self.topics.pop(name)
+
+    def set_configs(self, resource: Resource, values: Mapping[str, str]) -> None:
+        """Take the place of all values that the resource had."""
+        self.configs[resource] = values
+        self.version += 1
 
     def alter_isr(self, state: PartitionState, sender: int, isr: tuple[int, ...]) -> PartitionState | None:
         """AlterPartition: the state after it, None where it is refused (KIP320-REPL-04)."""
         now = self.partitions.get(state.key)
-        if now is None or now.leader != sender or now.epoch != state.epoch or now.version != state.version:
+        if now is None or now.topic != state.topic or now.leader != sender:
+            return None
+        if now.epoch != state.epoch or now.version != state.version:
             return None
         if "fenced-in-isr" not in self.bugs and any(id in self.fenced for id in isr):
             return None
@@ -134,7 +183,9 @@ class Controller:
         return self.partitions[state.key]
 
     def reassign(self, key: Key, replicas: tuple[int, ...] | None) -> Error:
-        state = self.partitions[key]
+        state = self.partitions.get(key)
+        if state is None:
+            return Error.UNKNOWN_TOPIC_OR_PARTITION
         if replicas is None:
             return Error.NO_REASSIGNMENT_IN_PROGRESS if state.target is None else self._cancelled(state)
         if set(replicas) == set(state.replicas):

@@ -68,8 +68,8 @@ def _committed(broker: Broker, key: tuple[str, str, int]) -> Plain:
 def _named(cluster: MiniCluster, topic: Plain) -> str:
     if topic.get("name"):
         return str(topic["name"])
-    made = cluster.topic_of(topic["topic_id"])
-    return made.name if made is not None else METADATA_TOPIC
+    known = next((one for one in cluster.controller.topics.values() if one.id == topic["topic_id"]), None)
+    return known.name if known is not None else METADATA_TOPIC
 
 
 __all__ = ["coordinator", "find_coordinator", "offset_commit", "offset_fetch"]

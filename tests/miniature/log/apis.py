@@ -91,10 +91,14 @@ def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
     """What keeps a leader from appending (KIP101-INV-17)."""
     if not replica.leads:
         return Error.NOT_LEADER_OR_FOLLOWER
-    cluster, key = replica.broker.cluster, replica.state.key
-    if cluster.topics[key[0]].compacts and any(record.key is None for read in batches(data) for record in read.records):
+    broker, key = replica.broker, replica.state.key
+    if "compact" in broker.config(key[0], "cleanup.policy") and any(
+        record.key is None for read in batches(data) for record in read.records
+    ):
         return Error.INVALID_RECORD
-    few = len(replica.state.isr) < cluster.min_isr(key) and "success-below-min-isr" not in replica.bugs
+    if len(data) > int(broker.config(key[0], "max.message.bytes")) and "limit-not-in-force" not in replica.bugs:
+        return Error.MESSAGE_TOO_LARGE
+    few = len(replica.state.isr) < broker.min_isr(key) and "success-below-min-isr" not in replica.bugs
     return Error.NOT_ENOUGH_REPLICAS if acks == ALL and few else Error.NONE
 
 
@@ -108,7 +112,7 @@ def _committed(replica: Replica, end: int, epoch: int) -> Error:
         if broker.status != "running" or not replica.leads or replica.state.epoch != epoch:
             return Error.NOT_LEADER_OR_FOLLOWER
         if replica.log.watermark >= end:
-            few = len(replica.state.isr) < cluster.min_isr(replica.state.key)
+            few = len(replica.state.isr) < broker.min_isr(replica.state.key)
             few = few and "success-below-min-isr" not in replica.bugs
             return Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND if few else Error.NONE
         cluster.tick()
@@ -131,8 +135,8 @@ def fetch(broker: Broker, asked: Plain) -> Plain:
 def _name(broker: Broker, topic: Plain) -> str | None:
     if topic.get("topic"):
         return str(topic["topic"])
-    made = broker.cluster.topic_of(topic["topic_id"])
-    return made.name if made is not None else None
+    known = broker.topic_of(topic["topic_id"])
+    return known.name if known is not None else None
 
 
 def _fetched(broker: Broker, name: str | None, asked: Plain, replica_id: int, version: int) -> Plain:
@@ -287,8 +291,7 @@ def delete_records(broker: Broker, asked: Plain) -> Plain:
 def _undeletable(replica: Replica, offset: int) -> Error:
     if not replica.leads:
         return Error.NOT_LEADER_OR_FOLLOWER
-    configs = replica.broker.cluster.topics[replica.state.key[0]].configs
-    if configs.get("cleanup.policy", "delete") == "compact":
+    if replica.broker.config(replica.state.key[0], "cleanup.policy") == "compact":
         return Error.POLICY_VIOLATION
     return Error.NONE if -1 <= offset <= replica.log.watermark else Error.OFFSET_OUT_OF_RANGE
 

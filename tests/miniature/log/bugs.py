@@ -1,179 +1,151 @@
-"""The bugs that can be switched on: what each does, and the rows and labels under which a judge has to find it."""
+"""Bugs of replicated logs: what each does, and the rows and labels under which a judge has to find it."""
 
 from __future__ import annotations
 
-import dataclasses
+from tests.miniature.bugs import Bug, by_name, of_row
 
-
-@dataclasses.dataclass(frozen=True)
-class Bug:
-    """`row` is the one it is made for, `label` the anomaly's name where it has one; `also` are rows that it breaks beside it."""
-
-    name: str
-    row: str
-    does: str
-    label: str = ""
-    also: tuple[str, ...] = ()
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        return (self.row, *self.also)
-
-
-def _of_row(row: str, *bugs: tuple[str, str] | tuple[str, str, str], also: tuple[str, ...] = ()) -> list[Bug]:
-    """Each with its name, what it does, and its label."""
-    return [Bug(name, row, does, "".join(label), also) for name, does, *label in bugs]
-
-
-BUGS: dict[str, Bug] = {
-    bug.name: bug
-    for bug in (
-        *_of_row(
-            "KIP101-INV-01",
-            (
-                "rewritten-while-copied",
-                "a follower that starts anew encodes what it copies again, with its own time",
-                "divergent-prefix",
-            ),
-            also=("KIP101-STAMP-03",),
+BUGS: dict[str, Bug] = by_name(
+    of_row(
+        "KIP101-INV-01",
+        (
+            "rewritten-while-copied",
+            "a follower that starts anew encodes what it copies again, with its own time",
+            "divergent-prefix",
         ),
-        *_of_row(
-            "KIP101-INV-02",
-            (
-                "divergent-tail-kept",
-                "a follower that is told to truncate goes on from its log end",
-                "divergent-prefix",
-            ),
-            also=("KIP101-STAMP-03", "KIP101-INV-18", "KIP320-REPL-09"),
+        also=("KIP101-STAMP-03",),
+    ),
+    of_row(
+        "KIP101-INV-02",
+        (
+            "divergent-tail-kept",
+            "a follower that is told to truncate goes on from its log end",
+            "divergent-prefix",
         ),
-        *_of_row(
-            "KIP101-INV-03",
-            ("stamp-of-first-reign", "a leader stamps with the first epoch it ever led", "epoch-regression"),
+        also=("KIP101-STAMP-03", "KIP101-INV-18", "KIP320-REPL-09"),
+    ),
+    of_row(
+        "KIP101-INV-03",
+        ("stamp-of-first-reign", "a leader stamps with the first epoch it ever led", "epoch-regression"),
+    ),
+    of_row(
+        "KIP101-STAMP-03",
+        ("restamping-follower", "a follower stamps what it copies with its own epoch", "divergent-prefix"),
+        also=("KIP101-INV-02", "KIP101-INV-03", "KIP101-INV-18"),
+    ),
+    of_row(
+        "KIP101-INV-04",
+        ("epoch-map-shifted", "after a restart the later entries of the epoch map begin one offset too high"),
+        also=("KIP101-INV-18",),
+    ),
+    of_row(
+        "KIP320-OFLE-08",
+        ("epoch-entry-not-trimmed", "trimming the log leaves the epoch map as it was"),
+        ("epoch-end-echoed", "an epoch that this log lacks is echoed, with the log end"),
+        also=("KIP101-INV-04", "KIP101-INV-14"),
+    ),
+    of_row(
+        "KIP101-INV-05",
+        ("acks-all-by-leader-alone", "acks=all is answered before any follower has it", "lost-write"),
+        ("truncated-to-watermark", "at a change of leader replicas cut to their high watermark", "lost-write"),
+        (
+            "phantom-truncation",
+            "at a change of leader replicas cut their last batch, committed or not",
+            "lost-write",
         ),
-        *_of_row(
-            "KIP101-STAMP-03",
-            ("restamping-follower", "a follower stamps what it copies with its own epoch", "divergent-prefix"),
-            also=("KIP101-INV-02", "KIP101-INV-03", "KIP101-INV-18"),
+        also=("KIP101-INV-06", "KIP101-INV-07", "KIP101-INV-15"),
+    ),
+    of_row(
+        "KIP101-INV-06",
+        (
+            "acknowledged-at-one-offset",
+            "every third acknowledgement names the offset before its own",
+            "inconsistent-offsets",
         ),
-        *_of_row(
-            "KIP101-INV-04",
-            ("epoch-map-shifted", "after a restart the later entries of the epoch map begin one offset too high"),
-            also=("KIP101-INV-18",),
+        also=("KIP101-INV-05",),
+    ),
+    of_row(
+        "KIP101-INV-07",
+        ("reads-past-watermark", "consumers are served what is not committed", "inconsistent-offsets"),
+    ),
+    of_row(
+        "KIP101-INV-08",
+        (
+            "watermark-falls",
+            "a follower that enters the ISR takes the high watermark down by one",
+            "hw-regression",
         ),
-        *_of_row(
-            "KIP320-OFLE-08",
-            ("epoch-entry-not-trimmed", "trimming the log leaves the epoch map as it was"),
-            ("epoch-end-echoed", "an epoch that this log lacks is echoed, with the log end"),
-            also=("KIP101-INV-04", "KIP101-INV-14"),
+        (
+            "log-start-falls",
+            "a follower that enters the ISR brings back what was trimmed of a batch",
+            "log-start-regression",
         ),
-        *_of_row(
-            "KIP101-INV-05",
-            ("acks-all-by-leader-alone", "acks=all is answered before any follower has it", "lost-write"),
-            ("truncated-to-watermark", "at a change of leader replicas cut to their high watermark", "lost-write"),
-            (
-                "phantom-truncation",
-                "at a change of leader replicas cut their last batch, committed or not",
-                "lost-write",
-            ),
-            also=("KIP101-INV-06", "KIP101-INV-07", "KIP101-INV-15"),
+    ),
+    of_row(
+        "KIP101-INV-09",
+        ("latest-beyond-end", "the high watermark that is told is one above the log end"),
+        ("stable-beyond-watermark", "the last stable offset that is told is the log end"),
+    ),
+    of_row(
+        "KIP101-INV-10",
+        (
+            "metadata-epoch-falls",
+            "who is let in again tells old and new metadata in turn",
+            "epoch-regression",
         ),
-        *_of_row(
-            "KIP101-INV-06",
-            (
-                "acknowledged-at-one-offset",
-                "every third acknowledgement names the offset before its own",
-                "inconsistent-offsets",
-            ),
-            also=("KIP101-INV-05",),
-        ),
-        *_of_row(
-            "KIP101-INV-07",
-            ("reads-past-watermark", "consumers are served what is not committed", "inconsistent-offsets"),
-        ),
-        *_of_row(
-            "KIP101-INV-08",
-            (
-                "watermark-falls",
-                "a follower that enters the ISR takes the high watermark down by one",
-                "hw-regression",
-            ),
-            (
-                "log-start-falls",
-                "a follower that enters the ISR brings back what was trimmed of a batch",
-                "log-start-regression",
-            ),
-        ),
-        *_of_row(
-            "KIP101-INV-09",
-            ("latest-beyond-end", "the high watermark that is told is one above the log end"),
-            ("stable-beyond-watermark", "the last stable offset that is told is the log end"),
-        ),
-        *_of_row(
-            "KIP101-INV-10",
-            (
-                "metadata-epoch-falls",
-                "who is let in again tells old and new metadata in turn",
-                "epoch-regression",
-            ),
-        ),
-        *_of_row(
-            "KIP101-INV-11",
-            ("two-leaders-in-one-epoch", "an election between living leaders keeps the epoch"),
-            also=("KIP101-EPOCH-02",),
-        ),
-        *_of_row(
-            "KIP101-INV-12",
-            ("future-stamps", "a leader stamps one epoch ahead", "fence-leak"),
-            ("fence-leak", "a fetch with an older current epoch is served", "fence-leak"),
-            also=("KIP320-FETCH-02", "KIP101-INV-14", "KIP320-OFLE-08"),
-        ),
-        *_of_row(
-            "KIP320-FETCH-01",
-            ("false-fence", "for a while after an election the new leader refuses its own epoch", "false-fence"),
-            also=("KIP320-OFLE-06", "KIP320-LO-05"),
-        ),
-        *_of_row(
-            "KIP101-INV-13",
-            ("unsound-divergence", "DivergingEpoch names an end beyond the log end"),
-        ),
-        *_of_row(
-            "KIP101-INV-14",
-            ("epoch-ends-fall", "older epochs end later than newer ones"),
-            also=("KIP320-OFLE-08",),
-        ),
-        *_of_row(
-            "KIP101-INV-15",
-            ("stale-leader-commits", "a leader that no controller hears commits alone", "fence-leak"),
-            also=("KIP101-INV-05", "KIP101-INV-06"),
-        ),
-        *_of_row("KIP101-INV-16", ("fenced-in-isr", "a fenced follower that fetches is let into the ISR")),
-        *_of_row("KIP101-INV-17", ("success-below-min-isr", "acks=all succeeds whatever the size of the ISR")),
-        *_of_row(
-            "KIP101-INV-18",
-            ("never-unparked", "a follower that was fenced once never fetches again", "stuck"),
-            ("epoch-beyond-log-end", "truncating the log leaves the epoch map as it was", "stuck"),
-            also=("KIP320-REPL-09", "KIP101-STAMP-03"),
-        ),
-        *_of_row(
-            "KIP101-INV-19", ("committed-epoch-lost", "committed offsets come back without their epoch", "lost-commit")
-        ),
-        *_of_row(
-            "KIP101-INV-20",
-            ("genuine-pair-flagged", "the end of an older epoch is told one too low", "false-truncation"),
-            ("epoch-end-by-watermark", "the newest epoch ends at the high watermark", "false-truncation"),
-            also=("KIP320-OFLE-08", "KIP320-FETCH-09"),
-        ),
-        *_of_row(
-            "KIP320-FETCH-06",
-            ("silent-truncation", "a diverged fetch is answered with records", "silent-truncation"),
-            also=("KIP320-CONS-02",),
-        ),
-        *_of_row(
-            "KIP320-DR-02",
-            ("deleted-record-returned", "a fetch below the log start is served", "deleted-record-returned"),
-        ),
-        *_of_row(
-            "KIP320-FETCH-02", ("newer-epoch-served", "a request with a newer current epoch is served", "fence-leak")
-        ),
-    )
-}
+    ),
+    of_row(
+        "KIP101-INV-11",
+        ("two-leaders-in-one-epoch", "an election between living leaders keeps the epoch"),
+        also=("KIP101-EPOCH-02",),
+    ),
+    of_row(
+        "KIP101-INV-12",
+        ("future-stamps", "a leader stamps one epoch ahead", "fence-leak"),
+        ("fence-leak", "a fetch with an older current epoch is served", "fence-leak"),
+        also=("KIP320-FETCH-02", "KIP101-INV-14", "KIP320-OFLE-08"),
+    ),
+    of_row(
+        "KIP320-FETCH-01",
+        ("false-fence", "for a while after an election the new leader refuses its own epoch", "false-fence"),
+        also=("KIP320-OFLE-06", "KIP320-LO-05"),
+    ),
+    of_row(
+        "KIP101-INV-13",
+        ("unsound-divergence", "DivergingEpoch names an end beyond the log end"),
+    ),
+    of_row(
+        "KIP101-INV-14",
+        ("epoch-ends-fall", "older epochs end later than newer ones"),
+        also=("KIP320-OFLE-08",),
+    ),
+    of_row(
+        "KIP101-INV-15",
+        ("stale-leader-commits", "a leader that no controller hears commits alone", "fence-leak"),
+        also=("KIP101-INV-05", "KIP101-INV-06"),
+    ),
+    of_row("KIP101-INV-16", ("fenced-in-isr", "a fenced follower that fetches is let into the ISR")),
+    of_row("KIP101-INV-17", ("success-below-min-isr", "acks=all succeeds whatever the size of the ISR")),
+    of_row(
+        "KIP101-INV-18",
+        ("never-unparked", "a follower that was fenced once never fetches again", "stuck"),
+        ("epoch-beyond-log-end", "truncating the log leaves the epoch map as it was", "stuck"),
+        also=("KIP320-REPL-09", "KIP101-STAMP-03"),
+    ),
+    of_row("KIP101-INV-19", ("committed-epoch-lost", "committed offsets come back without their epoch", "lost-commit")),
+    of_row(
+        "KIP101-INV-20",
+        ("genuine-pair-flagged", "the end of an older epoch is told one too low", "false-truncation"),
+        ("epoch-end-by-watermark", "the newest epoch ends at the high watermark", "false-truncation"),
+        also=("KIP320-OFLE-08", "KIP320-FETCH-09"),
+    ),
+    of_row(
+        "KIP320-FETCH-06",
+        ("silent-truncation", "a diverged fetch is answered with records", "silent-truncation"),
+        also=("KIP320-CONS-02",),
+    ),
+    of_row(
+        "KIP320-DR-02",
+        ("deleted-record-returned", "a fetch below the log start is served", "deleted-record-returned"),
+    ),
+    of_row("KIP320-FETCH-02", ("newer-epoch-served", "a request with a newer current epoch is served", "fence-leak")),
+)

@@ -52,7 +52,7 @@ class Unclean(Effect):
     def prepare(self) -> None:
         if self.fault.own_topic:
             raise Unavailable(f"{self.fault.name} on a topic of its own: the miniature has nobody who looks at it")
-        if self.cluster.min_isr(self.key) != 1:
+        if self.cluster.brokers[self.id].min_isr(self.key) != 1:
             raise Unavailable("with more than one min.insync.replicas, what is lost was never acknowledged to all")
         self._others = [id for id in self.before.replicas if id != self.id]
         self._laggard = self._others[self.fault.pick % len(self._others)]

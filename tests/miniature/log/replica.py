@@ -178,7 +178,7 @@ class Replica:
         """The high watermark is what all of the ISR have; it waits while they are too few (KAFKA-15583)."""
         if not self.leads or self.round < self._held_until:
             return
-        enough = len(self.state.isr) >= self.broker.cluster.min_isr(self.state.key)
+        enough = len(self.state.isr) >= self.broker.min_isr(self.state.key)
         if not enough and "success-below-min-isr" not in self.bugs:
             return
         ends = [self.followers[id].end if id in self.followers else -1 for id in self.state.isr if id != self.broker.id]

@@ -1,4 +1,4 @@
-"""Heartbeats: what a member may miss, how it rejoins, and what describes as its own (KIP-848 under KIP-1251)."""
+"""Heartbeats: answers that a member may miss, rejoining, and the assignment that is described (KIP-848 under KIP-1251)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BUMPS = integers(0, 3)
 
 
 @probe("KIP1251-BASE-04", rig=fresh_group(), cases=["previous-epoch"], bumps=BUMPS, unnamed=integers(0, 2))
-def previous_epoch_is_forgiven(group: Group, case: str, bumps: int, unnamed: int) -> Generator[Said, None, None]:
-    """A member that missed the answer with its new epoch is told it again, and not moved on."""
+def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int) -> Generator[Said, None, None]:
+    """A member that missed the answer with its new epoch gets the same epoch again."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
     answer = hand.old.heartbeat(owned=sorted(hand.old.assigned)[unnamed:], received=False)
@@ -57,7 +57,7 @@ def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswe
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["answer"], bumps=integers(1, 4))
 def rejoin(group: Group, case: str, expected: str, bumps: int) -> Generator[Said, None, None]:
-    """A known member that starts again with epoch 0 is fenced, or told its place again, as the release has it."""
+    """A known member that rejoins with epoch 0 is fenced, or gets its assignment again, depending on the release."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, *range(group.partitions))
     answer = member.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
@@ -71,8 +71,8 @@ def rejoin(group: Group, case: str, expected: str, bumps: int) -> Generator[Said
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["kept-epochs"], bumps=integers(1, 4), partition=integers(0, 3))
-def commit_of_before_the_rejoin(group: Group, case: str, bumps: int, partition: int) -> Generator[Said, None, None]:
-    """What was committed before a rejoin still passes after it: the partitions keep their assignment epochs."""
+def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition: int) -> Generator[Said, None, None]:
+    """Commits from before a rejoin are still accepted after it: partitions keep their assignment epochs."""
     member = group.alone(bumps)
     answer = member.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
     late = group.commit(member, {partition: 100 + bumps}, member.since[partition])
@@ -83,7 +83,7 @@ def commit_of_before_the_rejoin(group: Group, case: str, bumps: int, partition: 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["pending-revocation"], bumps=BUMPS)
 def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Said, None, None]:
-    """A rejoin with nothing owned ends a pending revocation: the next owner gets the partition."""
+    """A rejoin with no owned partitions ends a pending revocation: the next owner gets the partition."""
     old, new = group.alone(bumps), group.member()
     new.join()
     lost = group.told_to_revoke(old)
@@ -97,7 +97,7 @@ def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Said
 
 @probe("KIP1251-BASE-07", rig=fresh_group(), bumps=integers(0, 4))
 def describe_while_revoking(group: Group, bumps: int) -> Generator[Said, None, None]:
-    """A partition that a member was told to give up is described as its own until it acknowledges."""
+    """A partition that a member must revoke is described as its own until it acknowledges."""
     old, new = group.alone(bumps), group.member()
     new.join()
     lost = group.told_to_revoke(old)

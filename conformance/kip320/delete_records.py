@@ -1,4 +1,4 @@
-"""DeleteRecords: what epoch answers say about a trimmed log, and which trims are refused (KIP-107 with KIP-101's map)."""
+"""DeleteRecords: epoch lookups on a log with a raised start, and requests that are refused (KIP-107 with KIP-101's cache)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig, Said, held_if, probe
 from conformance.core.topologies import CLUSTER
 from conformance.kip320.divergence import DIVERGES_FROM, TRIMMED, diverges, out_of_range
-from conformance.kip320.epoch_ends import ENDS_FENCED_FROM, ends
-from conformance.kip320.fencing import asking, unmoved
+from conformance.kip320.fencing import sender, unmoved
+from conformance.kip320.offset_for_leader_epoch import ENDS_FENCED_FROM, ends
 from conformance.rigs.log.histories import TrimmedPartitions, trimmed_to
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
@@ -25,7 +25,7 @@ LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 
 
 def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
-    """The log start offset of one replica, as it says itself."""
+    """The log start offset of one replica, in its own answer."""
     return node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER)
 
 
@@ -41,9 +41,9 @@ def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
 def earliest_offset_is_the_new_start(
     trimmed: TrimmedPartitions, number: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
-    """The earliest offset is where the log was trimmed to, with the epoch that covers it."""
+    """The earliest offset is the new log start, with the epoch that covers it."""
     one = trimmed.one(number)
-    node, _, state = asking(one.partition, "consumer")
+    node, _, state = sender(one.partition, "consumer")
     answer = node.list_offsets(
         one.partition.name,
         0,
@@ -66,12 +66,12 @@ def earliest_offset_is_the_new_start(
     which=integers(0, 1),
     back=BACK,
 )
-def purged_epoch_ends_at_the_first_entry(
+def deleted_epoch_ends_at_the_first_entry(
     trimmed: TrimmedPartitions, number: int, which: int, back: int
 ) -> Generator[Said, None, None]:
-    """An epoch whose data was trimmed ends where the first entry starts, and keeps its own number in the answer."""
+    """A deleted epoch ends where the first entry starts, and the answer keeps its number."""
     one = trimmed.one(number)
-    node, _, state = asking(one.partition, "consumer")
+    node, _, state = sender(one.partition, "consumer")
     epoch = one.purged[which % len(one.purged)]
     version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     answer = node.offset_for_leader_epoch(one.partition.name, 0, epoch, version=version)
@@ -89,12 +89,12 @@ def purged_epoch_ends_at_the_first_entry(
     distance=integers(1, 4),
     back=BACK,
 )
-def trimmed_log_is_fetched(
+def log_with_a_raised_start_is_fetched(
     trimmed: TrimmedPartitions, case: str, number: int, which: int, distance: int, back: int
 ) -> Generator[Said, None, None]:
-    """Below the start a fetch is out of range with any last epoch; above it a purged one diverges at the start."""
+    """Below the log start a fetch is out of range with any last epoch; above it a deleted epoch diverges at the log start."""
     one = trimmed.one(number)
-    node, _, state = asking(one.partition, "consumer")
+    node, _, state = sender(one.partition, "consumer")
     below = case == "below-start"
     last = [*one.epochs, -1][which] if below else one.purged[which % len(one.purged)]
     answer = node.fetch(
@@ -110,12 +110,12 @@ def trimmed_log_is_fetched(
 
 
 @probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], which=integers(0, 1), with_epoch=booleans(), back=BACK)
-def full_trim_keeps_the_current_epoch(
+def full_deletion_keeps_the_current_epoch(
     trimmed: TrimmedPartitions, which: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
-    """Trimmed to the log end, the current epoch still ends there, and so does a purged one."""
+    """After deletion up to the log end the current epoch still ends there, and so does a deleted one."""
     one = trimmed.one(0)
-    node, _, state = asking(one.partition, "consumer")
+    node, _, state = sender(one.partition, "consumer")
     version = spoken(one.partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     sent = state.leader_epoch if with_epoch else -1
     epochs = (state.leader_epoch, one.purged[which])
@@ -132,7 +132,7 @@ def full_trim_keeps_the_current_epoch(
 
 
 def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset, after: ListedOffset) -> bool:
-    """This error, and a log start that is where it was."""
+    """This error, and an unchanged log start."""
     return answer.error is error and before.offset == after.offset
 
 
@@ -144,10 +144,10 @@ def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset
     above=integers(0, 9),
     back=BACK,
 )
-def trim_above_the_watermark_is_refused(
+def deletion_above_the_high_watermark_is_refused(
     partition: Partition, records: int, above: int, back: int
 ) -> Generator[Said, None, None]:
-    """What is not committed cannot be deleted, nor what is not there."""
+    """Neither uncommitted records nor offsets past the log end can be deleted."""
     version = spoken(partition.bench, "DeleteRecords", back, low=0)
     with watermark_behind(partition, records) as behind:
         before = start_of(partition, behind.leader)
@@ -167,12 +167,12 @@ def trim_above_the_watermark_is_refused(
     offset=integers(0, 100),
     back=BACK,
 )
-def misplaced_trim_is_refused(
+def misplaced_deletion_is_refused(
     trimmed: TrimmedPartitions, case: str, number: int, offset: int, back: int
 ) -> Generator[Said, None, None]:
-    """A trim below -1 is out of range, and a follower trims nothing."""
+    """An offset below -1 is out of range, and a follower deletes nothing."""
     partition = trimmed.one(number).partition
-    node, _, state = asking(partition, "follower" if case == "follower" else "consumer")
+    node, _, state = sender(partition, "follower" if case == "follower" else "consumer")
     before = start_of(partition, node)
     asked = -2 - offset if case == "negative" else offset % 10
     answer = node.delete_records(
@@ -185,7 +185,7 @@ def misplaced_trim_is_refused(
 
 
 def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
-    """A fresh partition on one broker with this cleanup.policy, and six records with keys, as compaction needs them."""
+    """A new partition on one broker with this cleanup.policy, and six records with keys, as compaction needs them."""
 
     def prepare(bench: Bench) -> PartitionData:
         partition = new_partition(bench, (bench.id_of(bench.brokers[0]),), cleanup_policy=policy)
@@ -196,8 +196,8 @@ def keyed_partition(policy: str) -> Rig[PartitionData, Partition]:
     return Rig(CLUSTER, prepare, Partition)
 
 
-def trim_as_drawn(partition: Partition, offset: int, back: int) -> tuple[DeletedRecords, ListedOffset, ListedOffset]:
-    """The answer to a trim at the leader, between what it says of its log start before and after."""
+def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[DeletedRecords, ListedOffset, ListedOffset]:
+    """The answer to DeleteRecords at the leader, and its log start before and after."""
     node = partition.leader()
     before = start_of(partition, node)
     version = spoken(partition.bench, "DeleteRecords", back, low=0)
@@ -206,18 +206,18 @@ def trim_as_drawn(partition: Partition, offset: int, back: int) -> tuple[Deleted
 
 
 @probe("KIP320-DR-03", rig=keyed_partition("compact"), cases=["compact"], offset=integers(1, 6) | just(-1), back=BACK)
-def compacted_topic_is_not_trimmed(partition: Partition, offset: int, back: int) -> Generator[Said, None, None]:
-    """With cleanup.policy=compact every trim is refused."""
-    answer, before, after = trim_as_drawn(partition, offset, back)
+def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: int) -> Generator[Said, None, None]:
+    """With cleanup.policy=compact every DeleteRecords is refused."""
+    answer, before, after = delete_as_drawn(partition, offset, back)
     yield held_if(refused_unchanged(answer, Error.POLICY_VIOLATION, before, after), answer, after)
 
 
 @probe("KIP320-DR-03", rig=keyed_partition(""), cases=["empty-policy"], offset=integers(1, 6) | just(-1), back=BACK)
-def empty_policy_is_trimmed_or_refused(
+def empty_policy_allows_or_refuses_deletion(
     partition: Partition, expected: str, offset: int, back: int
 ) -> Generator[Said, None, None]:
-    """An empty cleanup.policy forbids trims up to 4.1, and allows them from 4.2 on."""
-    answer, before, after = trim_as_drawn(partition, offset, back)
+    """An empty cleanup.policy forbids DeleteRecords up to 4.1, and allows it from 4.2."""
+    answer, before, after = delete_as_drawn(partition, offset, back)
     if expected == "NONE":
         held = answer.error is Error.NONE and after.offset == (6 if offset == -1 else offset)
     else:

@@ -1,4 +1,4 @@
-"""Trims that reach the followers: their log starts, their epoch maps, and the low watermark of the answer (KIP-107)."""
+"""DeleteRecords on the followers: log start, leader epoch cache, and the low watermark of the answer (KIP-107)."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import File
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.kip320.trimming import start_of
+from conformance.kip320.delete_records import start_of
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
 from conformance.rigs.log.replicas import PATIENCE, frozen
 from fixtures.wire import Error
 
 ADOPTED_WITHIN = 5.0
-"""Seconds: far more than a follower's next fetch takes."""
+"""Seconds: far longer than a follower takes until its next fetch."""
 END = 9
 SHORT_MS = 500
-"""Milliseconds for which a trim waits for a follower that is frozen."""
+"""Milliseconds for which DeleteRecords waits for a follower that is frozen."""
 
 
 def expected(partition: Partition, start: int) -> tuple[Boundary, ...]:
-    """The map after a trim: the entry that covers the new start begins there, later ones stay as they are."""
+    """The leader epoch cache afterwards: the entry that covers the new start begins there, later ones are unchanged."""
     boundaries = partition.data.boundaries
     covering = max(b.epoch for b in boundaries if b.start <= start)
     return (Boundary(covering, start), *(b for b in boundaries if b.epoch > covering))
 
 
-def has(file: File, wanted: tuple[Boundary, ...]) -> bool:
+def entries_become(file: File, wanted: tuple[Boundary, ...]) -> bool:
     return entries_of(file) == wanted
 
 
 def begins_at(partition: Partition, id: int, start: int) -> bool:
-    """Does the replica come to this log start by itself?"""
+    """True if the replica reaches this log start without further requests."""
     node = partition.bench.node(id)
     return partition.bench.settles(
         lambda: start_of(partition, node).offset == start, f"{id} starting at {start}", ADOPTED_WITHIN
     )
 
 
-def adopted(partition: Partition, start: int) -> Iterator[Said]:
-    """Log start and map of every replica."""
+def log_starts_agree(partition: Partition, start: int) -> Iterator[Said]:
+    """Log start and leader epoch cache of every replica."""
     wanted = expected(partition, start)
     for id in partition.settled().replicas:
         came = begins_at(partition, id, start)
         yield held_if(came, case="log-start", detail=f"{id} starts at {start}: {came}")
-        file = read_epochs(partition, id, lambda file: has(file, wanted))
-        held = has(file, wanted)
+        file = read_epochs(partition, id, lambda file: entries_become(file, wanted))
+        held = entries_become(file, wanted)
         yield held_if(
             held, file, case="entries", detail=f"{id}, trimmed to {start}, holds {entries_of(file)}, not {wanted}"
         )
@@ -60,19 +60,19 @@ def adopted(partition: Partition, start: int) -> Iterator[Said]:
     offsets=lists(integers(1, END - 1), min_size=5, max_size=5, unique=True),
     which=integers(0, 1),
 )
-def trims_reach_every_replica(partition: Partition, offsets: list[int], which: int) -> Generator[Said, None, None]:
-    """Trim after trim: all replicas begin where the leader does, and the answer is theirs too, or none in time."""
+def deletions_reach_every_replica(partition: Partition, offsets: list[int], which: int) -> Generator[Said, None, None]:
+    """After each DeleteRecords all replicas begin where the leader does; the answer waits for them, or times out."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     for offset in sorted(offsets):
         answer = leader.delete_records(partition.name, 0, offset)
         held = (answer.error, answer.low_watermark) == (Error.NONE, offset)
         yield held_if(held, answer, case="low-watermark")
-        yield from adopted(partition, offset)
+        yield from log_starts_agree(partition, offset)
     follower = [id for id in state.replicas if id != state.leader][which]
     with frozen(bench, bench.name_of(follower)) as began:
         answer = leader.delete_records(partition.name, 0, -1, timeout_ms=SHORT_MS)
         took = bench.now().seconds - began
     yield premise(took < PATIENCE, f"{follower} frozen for {took:.1f} s, so that it counts as alive")
     yield held_if(answer.error is Error.REQUEST_TIMED_OUT, answer, case="low-watermark")
-    yield from adopted(partition, END)
+    yield from log_starts_agree(partition, END)

@@ -1,4 +1,4 @@
-"""Commits before KIP-1251: the member epoch and no other (KIP-848)."""
+"""Commits before KIP-1251: only the member epoch is accepted (KIP-848)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fixtures.wire import Error
     "KIP1251-GATE-02", rig=fresh_group(), cases=["older-owned", "newer"], bumps=integers(1, 4), ahead=integers(1, 100)
 )
 def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generator[Said, None, None]:
-    """Any epoch but the member's own is refused, also for a partition that it has had since."""
+    """Any epoch but the member's own is refused, even for a partition that it has had since then."""
     member = group.alone()
     older = member.epoch
     member.bump(bumps)

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where epochs end, as the leader answers it (KIP-101), and its own fence (KIP-320)."""
+"""OffsetForLeaderEpoch: the leader's epoch end offsets (KIP-101), and the fencing of the request (KIP-320)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Said, held_if, premise, probe
+from conformance.kip320.error_precedence import refused
 from conformance.kip320.fencing import unmoved
-from conformance.kip320.refusals import refused
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
@@ -28,7 +28,7 @@ def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=integers(1, 4), back=BACK)
 def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
-    """The current epoch ends at the log end: where the previous one ended before the first write, and further after."""
+    """The current epoch ends at the log end: before its first write where the previous one ended, then further on."""
     version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
     before = partition.epoch()
     state = partition.move_leader()
@@ -46,8 +46,8 @@ def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int)
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=integers(1, 4), back=BACK)
-def watermark_does_not_bound_the_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
-    """The current epoch ends at the log end also while the high watermark is below it, whoever asks."""
+def high_watermark_does_not_bound_the_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
+    """The current epoch ends at the log end even while the high watermark is below it, for consumers and replicas alike."""
     version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.offset_for_leader_epoch(
@@ -64,7 +64,7 @@ def watermark_does_not_bound_the_end(partition: Partition, records: int, back: i
 def older_epoch_ends_where_next_starts(
     partition: Partition, which: int, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
-    """An older epoch ends at the first offset that is stamped with a later one."""
+    """An older epoch ends at the first offset with a later leader epoch."""
     state = partition.settled()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
@@ -108,7 +108,7 @@ def unknown_epoch_has_no_end(
 def current_epoch_fences_the_lookup(
     partition: Partition, case: str, which: int, epochs_back: int, ahead: int, back: int
 ) -> Generator[Said, None, None]:
-    """A lookup with an older or newer current epoch is refused without an offset, else it is answered."""
+    """A lookup with an older or newer current epoch is refused without an offset; otherwise it is answered."""
     state = partition.settled()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)

@@ -19,7 +19,7 @@ ENOUGH_MS = 10
 
 
 def in_each_state(stage: Stage) -> dict[str, Producer]:
-    """A producer whose transaction is in each of the states that last."""
+    """A producer with a transaction in each of the lasting states."""
     ends = {"CompleteCommit": True, "CompleteAbort": False}
     producers = {state: stage.transactional() for state in STATES}
     for state, producer in producers.items():
@@ -31,8 +31,8 @@ def in_each_state(stage: Stage) -> dict[str, Producer]:
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["state", "producer-id", "name-pattern"], wanted=SOME_STATES)
-def listed_transactions(stage: Stage, case: str, wanted: list[str]) -> Generator[Said, None, None]:
-    """ListTransactions returns all that its filter admits, and nothing else."""
+def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str]) -> Generator[Said, None, None]:
+    """ListTransactions returns all that match its filter, and nothing else."""
     producers = in_each_state(stage)
     shown = {producer.transactional_id: producer.described().state for producer in producers.values()}
     yield premise(sorted(shown.values()) == sorted(STATES), f"{shown}")
@@ -45,7 +45,7 @@ def listed_transactions(stage: Stage, case: str, wanted: list[str]) -> Generator
     listed = stage.settled(lambda: stage.broker.list_transactions(**filters[case]))
     found = {transaction.transactional_id for transaction in listed.transaction_states}
     if case == "state":
-        # The cluster's other transactions may be in these states, too.
+        # Other transactions of the cluster may be in these states, too.
         only_wanted = {transaction.state for transaction in listed.transaction_states} <= set(wanted)
         held = only_wanted and found & set(shown) == admitted
     else:
@@ -54,8 +54,8 @@ def listed_transactions(stage: Stage, case: str, wanted: list[str]) -> Generator
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["unknown-state"], name=text("abcdefgh", min_size=3, max_size=8))
-def listed_by_an_unknown_state(stage: Stage, name: str) -> Generator[Said, None, None]:
-    """A name that is no state admits nothing and is handed back."""
+def unknown_state_is_returned(stage: Stage, name: str) -> Generator[Said, None, None]:
+    """A name that is not a state matches nothing and is returned as unknown."""
     in_each_state(stage)
     listed = stage.settled(lambda: stage.broker.list_transactions(states=[name]))
     yield held_if(listed.unknown_state_filters == (name,) and not listed.transaction_states, listed)
@@ -66,8 +66,8 @@ def running(stage: Stage, duration_ms: int) -> ListTransactionsAnswer:
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["duration"], longer_ms=integers(60_000, 10_000_000), count=integers(1, 3))
-def listed_by_duration(stage: Stage, longer_ms: int, count: int) -> Generator[Said, None, None]:
-    """The duration filter admits what has been open for longer, and nothing that has not."""
+def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Generator[Said, None, None]:
+    """The duration filter matches transactions open for longer, and no others."""
     owners = [stage.transactional() for _ in range(count)]
     for owner in owners:
         owner.enter(stage.log())

@@ -1,4 +1,4 @@
-"""Fetches that wait for data: what releases them before their MaxWait (KIP-320 as released, delayed fetch)."""
+"""Fetches in purgatory: events that complete them before MaxWaitMs (KIP-320 as released, delayed fetch)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from fixtures.wire.log import CONSUMER, FetchedPartition, FetchOptions, FetchPar
 from fixtures.wire.topics import ElectionType, Reassignment
 
 MAX_WAIT = 12.0
-"""Seconds that the broker is asked to wait for data that does not come."""
+"""Seconds that the broker may wait for data, which never comes."""
 SOON, EARLY = MAX_WAIT / 3, MAX_WAIT * 2 / 3
-"""What releases the fetch has happened by the first, so an answer before the second is no expiry and well before it."""
+"""The completing event happens before the first, so that an answer before the second is no expiry, and well before one."""
 FUTURE_REPLICA = -3
 """Reads up to the log end, beyond the high watermark, and from any replica."""
 FETCH_WAIT = 0.6
 """Seconds after which a follower's own fetch has ended: replica.fetch.wait.max.ms is 0.5 s."""
 
 
-class Waiting(NamedTuple):
-    """A fetch that is being waited for, and the second in which it was sent."""
+class DelayedFetch(NamedTuple):
+    """A fetch sent and not yet answered, and the time of sending in seconds."""
 
     bench: Bench
     client: NodeClient
@@ -39,30 +39,32 @@ class Waiting(NamedTuple):
     since: float
 
     def still_early(self) -> PremiseSaid:
-        """Premise: it was not yet about to expire when the cause of its release was there."""
+        """Premise: the fetch was not close to expiry when the event that should complete it occurred."""
         age = self.bench.now().seconds - self.since
         return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
 
     def released(self) -> tuple[FetchedPartition, bool]:
-        """The answer, and whether it came well before MaxWait."""
+        """The answer, and whether it came well before MaxWaitMs."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
         took = self.bench.now().seconds - self.since
         return answer.partitions[0], took < EARLY
 
 
-def park(partition: Partition, node: NodeClient, wanted: FetchPartition, version: int, id: int = CONSUMER) -> Waiting:
+def send_delayed(
+    partition: Partition, node: NodeClient, wanted: FetchPartition, version: int, id: int = CONSUMER
+) -> DelayedFetch:
     """Send a fetch for which there is no data yet."""
     client = partition.bench.node(node.node, purpose="parked")
     options = FetchOptions(replica_id=id, max_wait_ms=int(MAX_WAIT * 1000), min_bytes=1)
     since = partition.bench.now().seconds
-    return Waiting(partition.bench, client, client.park_fetch([wanted], options, version=version), since)
+    return DelayedFetch(partition.bench, client, client.park_fetch([wanted], options, version=version), since)
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["superseded"], at_leader=booleans(), back=BACK)
-def superseded_fetch_is_released(partition: Partition, at_leader: bool, back: int) -> Generator[Said, None, None]:
-    """A fetch that waits with the epoch of the moment is fenced as soon as another broker leads."""
-    waiting = park_at_end(partition, at_leader, back)
-    # A follower that becomes the leader itself releases nothing in any release, and the row does not ask for it.
+def fetch_of_an_old_epoch_is_completed(partition: Partition, at_leader: bool, back: int) -> Generator[Said, None, None]:
+    """A delayed fetch with the current epoch is fenced as soon as another broker leads."""
+    waiting = delayed_at_log_end(partition, at_leader, back)
+    # A follower that becomes the leader itself completes nothing in any release, and the row does not require it.
     asked = partition.bench.id_of(waiting.client.node)
     state = partition.settled()
     partition.move_leader(to=next(id for id in state.replicas if id not in (state.leader, asked)))
@@ -72,11 +74,11 @@ def superseded_fetch_is_released(partition: Partition, at_leader: bool, back: in
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
-def fetch_from_a_removed_replica_is_released(
+def fetch_at_a_removed_replica_is_completed(
     partition: Partition, at_leader: bool, back: int
 ) -> Generator[Said, None, None]:
-    """A fetch that waits at a broker from which the replica is taken away is told that nothing is there."""
-    waiting = park_at_end(partition, at_leader, back)
+    """A delayed fetch at a broker whose replica is removed is answered that the partition is not there."""
+    waiting = delayed_at_log_end(partition, at_leader, back)
     asked = partition.bench.id_of(waiting.client.node)
     reassign(partition, tuple(id for id in partition.settled().replicas if id != asked))
     yield waiting.still_early()
@@ -84,8 +86,8 @@ def fetch_from_a_removed_replica_is_released(
     yield held_if(early and answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches, answer)
 
 
-def park_at_end(partition: Partition, at_leader: bool, back: int) -> Waiting:
-    """A consumer at the leader or a follower that waits behind the last record, with the current epoch."""
+def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> DelayedFetch:
+    """A consumer at the leader or a follower whose fetch waits at the log end, with the current epoch."""
     state = partition.settled()
     follower = next(id for id in state.replicas if id != state.leader)
     node = partition.bench.node(state.leader if at_leader else follower)
@@ -96,26 +98,28 @@ def park_at_end(partition: Partition, at_leader: bool, back: int) -> Waiting:
         fetch_offset=replica_log(partition, node).end,
         current_leader_epoch=state.leader_epoch,
     )
-    return park(partition, node, wanted, spoken(partition.bench, "Fetch", back, low=low))
+    return send_delayed(partition, node, wanted, spoken(partition.bench, "Fetch", back, low=low))
 
 
 # --- truncated
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=integers(1, 4), back=BACK)
-def truncated_fetch_is_released(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
-    """A fetch that waits behind records which a new leader does not have learns where its epoch ended."""
+def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
+    """A delayed fetch past records that a new leader lacks is answered with the end of its epoch."""
     bench, version = partition.bench, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     heir = prefer_follower(partition)
     state = partition.whole()
     old = bench.node(state.leader)
     with frozen(bench, bench.name_of(heir)) as since:
-        # An answer on its way to the heir would give it the records that it must not have.
+        # A fetch answer in flight would give the new leader the very records that it must lack.
         bench.eventually(
             lambda: bench.now().seconds - since > FETCH_WAIT, "the end of the heir's last fetch", every=0.1
         )
         tail = partition.write(*[b"nobody else's"] * records, acks=1, to=old).base_offset
-        waiting = park(partition, old, behind(partition, tail + records, state.leader_epoch), version, FUTURE_REPLICA)
+        waiting = send_delayed(
+            partition, old, behind(partition, tail + records, state.leader_epoch), version, FUTURE_REPLICA
+        )
         old.elect_leaders([(partition.name, 0)], ElectionType.PREFERRED)
         bench.eventually(lambda: partition.state(old.node).leader == heir, f"{heir} leading {partition.name}")
     partition.whole()
@@ -134,7 +138,7 @@ def behind(partition: Partition, offset: int, last: int) -> FetchPartition:
 
 
 def prefer_follower(partition: Partition) -> int:
-    """Make a follower the preferred leader, and leave the lead where it is; the follower's id."""
+    """Make a follower the preferred leader without an election; returns the follower's id."""
     state = partition.whole()
     order = (state.replicas[1], state.replicas[0], *state.replicas[2:])
     broker = partition.bench.node(state.leader)

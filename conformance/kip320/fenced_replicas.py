@@ -1,4 +1,6 @@
-"""Replicas that are fenced, stale or of another incarnation: what their fetches must not do (KIP-320, Replica Handling)."""
+"""Replicas that are fenced, stale or of another broker incarnation: fetches that must have no effect (KIP-320, Replica
+Handling).
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ from fixtures.wire.controller import AlteredPartition, IsrChange
 from fixtures.wire.log import FetchedPartition
 
 AT_ONCE_MS = 1_500
-"""Far below replica.lag.time.max.ms, far above what one broker takes to append."""
+"""Far below replica.lag.time.max.ms, and far above what one broker takes to append."""
 
 SERVED = 5
-"""So many matching fetches of all partitions are enough for a leader to let their sender into the ISR."""
+"""A leader needs this many matching fetches of all partitions before it adds their sender to the ISR."""
 
 TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 
@@ -29,8 +31,8 @@ TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Er
 HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
 
-def hopeless(duo: Duo, cast: Cast, case: str, end: int, distance: int) -> FetchedPartition:
-    """A fetch at the log end in the follower's name that deserves an error or a diverging epoch."""
+def failing_fetch(duo: Duo, cast: Cast, case: str, end: int, distance: int) -> FetchedPartition:
+    """A fetch at the log end with the follower's id that must get an error or a diverging epoch."""
     if case == "diverging":
         return duo.fetch_as_follower(cast, end, last=cast.state.leader_epoch - distance)
     if case == "not-leader":
@@ -38,8 +40,8 @@ def hopeless(duo: Duo, cast: Cast, case: str, end: int, distance: int) -> Fetche
     return duo.fetch_as_follower(cast, end, epoch_ahead=-distance if case == "fenced" else distance)
 
 
-class Moved(NamedTuple):
-    """The leader as a consumer saw it around a hopeless fetch at `end`, and after a matching one."""
+class Watermarks(NamedTuple):
+    """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching one."""
 
     end: int
     before: FetchedPartition
@@ -49,28 +51,28 @@ class Moved(NamedTuple):
     lifted: FetchedPartition
 
 
-def moved_by(duo: Duo, cast: Cast, case: str, distance: int, records: int) -> Moved:
-    """Try a hopeless fetch over records that the frozen follower lacks, and then a matching one."""
+def watermarks_after(duo: Duo, cast: Cast, case: str, distance: int, records: int) -> Watermarks:
+    """Send a fetch that must fail, past records that the frozen follower lacks, and then a matching one."""
     end = duo.grow(cast, records)
     before = duo.look(cast, end)
-    answer = hopeless(duo, cast, case, end, distance)
+    answer = failing_fetch(duo, cast, case, end, distance)
     after, isr = duo.look(cast, end), duo.isr(cast)
     duo.fetch_as_follower(cast, end)
-    return Moved(end, before, answer, after, isr, duo.look(cast, end))
+    return Watermarks(end, before, answer, after, isr, duo.look(cast, end))
 
 
 @probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=integers(1, 4))
 def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Generator[Said, None, None]:
-    """A follower's fetch that is refused or told to truncate moves neither high watermark nor ISR."""
+    """A follower's fetch that gets an error or a diverging epoch moves neither high watermark nor ISR."""
     cast = duo.cast()
     with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
-        cases = {case: moved_by(duo, cast, case, distance, records) for case in HOPELESS}
+        cases = {case: watermarks_after(duo, cast, case, distance, records) for case in HOPELESS}
         took = duo.bench.now().seconds - began
     duo.whole()
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     for case, moved in cases.items():
         yield premise(moved.before.high_watermark < moved.end, "a high watermark that waits for the follower")
-        yield premise(moved.lifted.high_watermark == moved.end, "a matching fetch lifts the high watermark")
+        yield premise(moved.lifted.high_watermark == moved.end, "a matching fetch raises the high watermark")
         stayed = moved.after.high_watermark == moved.before.high_watermark and moved.isr == set(cast.state.isr)
         yield held_if(stayed, moved.before, moved.answer, moved.after, case=case)
 
@@ -78,8 +80,8 @@ def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Gener
 # --- KIP320-REPL-02, -03 and the fenced member of -04
 
 
-def kept_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Said]:
-    """None of the tries has got the follower into an ISR. At a change of epoch some may be refused, but most are not."""
+def stayed_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Said]:
+    """No fetch has got the follower into an ISR. At a change of epoch some may be refused, but most are served."""
     served = [all(one.error is Error.NONE for one in try_.fetched.partitions) for try_ in tries]
     yield premise(sum(served) >= SERVED, f"{sum(served)} of {len(tries)} fetches answered 0 throughout")
     for number, topic in enumerate(pairs.topics):
@@ -89,8 +91,8 @@ def kept_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Said]:
         yield held_if(not entered, tries[-1].fetched, *shown, case=case, detail=detail)
 
 
-def neither_counts_nor_blocks(pairs: Pairs, end: int) -> Iterator[Said]:
-    """Writes with acks=all just after the fenced follower fetched at the log end."""
+def does_not_count_or_delay(pairs: Pairs, end: int) -> Iterator[Said]:
+    """Writes with acks=all right after the fenced follower fetched at the log end."""
     tempted = pairs.fetch_as_follower(end)
     free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
     strict = pairs.produce(pairs.data.strict, b"needs two", timeout_ms=AT_ONCE_MS)
@@ -103,8 +105,8 @@ def neither_counts_nor_blocks(pairs: Pairs, end: int) -> Iterator[Said]:
         yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=repr(written))
 
 
-def ineligible(pairs: Pairs, controller: Controller) -> Iterator[Said]:
-    """The leader asks for an ISR with the fenced follower."""
+def ineligible_is_refused(pairs: Pairs, controller: Controller) -> Iterator[Said]:
+    """The leader proposes an ISR with the fenced follower (AlterPartition)."""
     epochs = controller.broker_epochs()
     for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
         right = controller.isr_as_it_is(topic, state, epochs[state.leader])
@@ -116,25 +118,28 @@ def ineligible(pairs: Pairs, controller: Controller) -> Iterator[Said]:
 
 @probe("KIP320-REPL-02", "KIP320-REPL-03", "KIP320-REPL-04", rig=PAIRS, examples=1, records=integers(1, 4))
 def fenced_replica_stays_out(pairs: Pairs, records: int) -> Generator[Said, None, None]:
-    """A broker that shuts down or is fenced is let into no ISR, does not count for acks=all and does not hold it up."""
+    """A broker in shutdown or fenced stays out of every ISR, does not count for acks=all and does not delay it."""
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
     yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
     with leaving(bench, pairs.follower) as see_out:
-        # While a broker is silent, its place in the metadata log holds up the end of every controlled shutdown.
+        # A broker without heartbeats holds up every controlled shutdown through its position in the metadata log.
         with frozen(bench, pairs.data.bystander):
             pairs.states_with_isr(1)
             shutting_down = pairs.tempted(records)
         see_out()
         bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
         fenced = pairs.tempted(records)
-        said = [*neither_counts_nor_blocks(pairs, records), *ineligible(pairs, Controller(bench, pairs.data.leader))]
+        said = [
+            *does_not_count_or_delay(pairs, records),
+            *ineligible_is_refused(pairs, Controller(bench, pairs.data.leader)),
+        ]
     pairs.states_with_isr(2)
     yield premise(
         all(pairs.is_listed(one.seen) for one in shutting_down), "a broker in controlled shutdown, not fenced"
     )
-    yield from kept_out(pairs, shutting_down, "shutting-down")
-    yield from kept_out(pairs, fenced, "fenced")
+    yield from stayed_out(pairs, shutting_down, "shutting-down")
+    yield from stayed_out(pairs, fenced, "fenced")
     yield from said
 
 
@@ -150,7 +155,7 @@ CAUSES = {
 
 
 def unchanged(right: IsrChange, after: AlteredPartition) -> bool:
-    """Is the partition as it was when this request was right?"""
+    """True if the partition is as it was when this request was valid."""
     epochs = (after.leader_epoch, after.partition_epoch) == (right.leader_epoch, right.partition_epoch)
     return (
         after.error is Error.NONE and epochs and after.leader_id == right.broker_id and set(after.isr) == set(right.isr)
@@ -159,7 +164,7 @@ def unchanged(right: IsrChange, after: AlteredPartition) -> bool:
 
 @probe("KIP320-REPL-04", rig=DUO, distance=integers(1, 3), newer=sampled_from(["leader_epoch", "partition_epoch"]))
 def stale_isr_change_is_refused(duo: Duo, distance: int, newer: str) -> Generator[Said, None, None]:
-    """A shrink of the ISR that rests on old or unknown epochs, or comes from a follower, is refused and changes nothing."""
+    """An ISR shrink with stale or unknown epochs, or sent by a follower, is refused and changes nothing."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
     epochs = controller.broker_epochs()
@@ -184,7 +189,7 @@ def stale_isr_change_is_refused(duo: Duo, distance: int, newer: str) -> Generato
 
 
 class Incarnations(NamedTuple):
-    """Fetches in the name of an in-sync follower that lacks records: with an older broker epoch, without one, with a newer."""
+    """Fetches with the id of an in-sync follower that lacks records: with an older broker epoch, with none, with a newer one."""
 
     end: int
     before: FetchedPartition
@@ -194,8 +199,8 @@ class Incarnations(NamedTuple):
     lifted: FetchedPartition
     newer: FetchedPartition
 
-    def older_is(self, expected: str) -> bool:
-        """Is the fetch of the older incarnation answered as this release should?"""
+    def older_is_refused_as(self, expected: str) -> bool:
+        """True if the fetch of the older incarnation is answered as this release should."""
         if expected == "ISR_INELIGIBLE":
             return self.older.error is Error.NONE
         stayed = self.after.high_watermark == self.before.high_watermark
@@ -214,7 +219,7 @@ def incarnations(duo: Duo, cast: Cast, registered: int, distance: int) -> Incarn
 
 
 def expel(duo: Duo, cast: Cast, controller: Controller, epochs: dict[int, int]) -> Cast:
-    """Take the follower out of the ISR, as its leader may; it can come back at once. A shrink may raise the epoch."""
+    """Remove the follower from the ISR, as its leader may; it can rejoin at once. A shrink may raise the epoch."""
     right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
     controller.leader().alter_partition(replace(right, isr=(cast.state.leader,)))
     duo.bench.eventually(lambda: duo.isr(cast) == {cast.state.leader}, "an ISR without the follower")
@@ -223,7 +228,7 @@ def expel(duo: Duo, cast: Cast, controller: Controller, epochs: dict[int, int]) 
 
 @probe("KIP320-REPL-05", rig=DUO, distance=integers(1, 3))
 def other_incarnation_is_refused(duo: Duo, expected: str, distance: int) -> Generator[Said, None, None]:
-    """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that test."""
+    """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that check."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
     epochs = controller.broker_epochs()
@@ -238,7 +243,7 @@ def other_incarnation_is_refused(duo: Duo, expected: str, distance: int) -> Gene
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     yield premise(seen.before.high_watermark < seen.end, "a high watermark that waits for the follower")
     yield premise(by_sentinel.inside, "a fetch without a broker epoch that leads into the ISR")
-    held = seen.older_is(expected) and not by_older.inside
+    held = seen.older_is_refused_as(expected) and not by_older.inside
     yield held_if(held, seen.older, seen.after, by_older.last, case="older")
     lifted = seen.sentinel.error is Error.NONE and seen.lifted.high_watermark == seen.end
     yield held_if(lifted, seen.sentinel, seen.lifted, case="sentinel")

@@ -1,4 +1,4 @@
-"""OffsetCommit by those whom the group does not know, or who speak a version that it does not take."""
+"""OffsetCommit by clients that are not members of the group, or in versions that the group does not accept."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ERRORS = {
     offset=OFFSETS,
     version=OLD_VERSIONS,
 )
-def stranger_to_a_group_with_members(
+def non_member_of_a_group_with_members(
     group: Group, case: str, epoch: int, offset: int, version: int
 ) -> Generator[Said, None, None]:
-    """Who is not a member by id, epoch and version is told so, and stores nothing."""
+    """A commit without valid member id, epoch and version is rejected and stores nothing."""
     member = group.alone(2)
     group.store(member, 0, offset)
     yield group.holding(member, member.epoch, 0)
@@ -46,14 +46,14 @@ def stranger_to_a_group_with_members(
 
 
 @probe("KIP1251-COMMIT-11", rig=fresh_group(), cases=["simple-group"], emptied=booleans(), offset=OFFSETS)
-def nobody_in_a_group_without_members(
+def no_member_id_in_a_group_without_members(
     group: Group, case: str, emptied: bool, offset: int
 ) -> Generator[Said, None, None]:
     """Without member id and epoch a commit is accepted by a group that has no members."""
     if emptied:
         group.alone().leave()
         described = group.describe()
-        yield premise(not described.members, f"{group.name} was left by all: {described}")
+        yield premise(not described.members, f"{group.name} has no members: {described}")
     answer = group.commit(None, {0: offset}, -1)
     after = group.stored(0)
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
@@ -70,7 +70,7 @@ def nobody_in_a_group_without_members(
 def member_of_an_unknown_group(
     group: Group, case: str, epoch: int, newest: bool, version: int
 ) -> Generator[Said, None, None]:
-    """With an epoch a commit to a group that nobody knows is refused by the error of the version that asked."""
+    """A commit with an epoch to an unknown group is refused with the error of its request version."""
     old = case.endswith("-v8")
     spoken = version if old else None if newest else 9
     answer = group.commit(group.member(), {0: 5}, epoch, version=spoken)

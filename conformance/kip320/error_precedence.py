@@ -1,4 +1,4 @@
-"""In which order a broker finds reasons to refuse: the epoch, then leadership, then membership (KIP-320)."""
+"""Order of the checks in a broker: first the epoch, then leadership, then replica membership (KIP-320)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AnyAnswer = FetchedPartition | ListedOffset | EpochEnd
 
 
 def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:
-    """One of the three requests that carry a current leader epoch, at offset or epoch 0."""
+    """One of the three requests that have a current leader epoch, at offset or epoch 0."""
     if api == "fetch":
         return node.fetch(topic, 0, 0, current_leader_epoch=current_leader_epoch, version=version)
     if api == "list-offsets":
@@ -34,7 +34,7 @@ def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, ver
 
 
 def refused(answer: AnyAnswer, error: Error) -> bool:
-    """Is this the error, and nothing of the log is told?"""
+    """True if this is the error, and nothing else is returned."""
     if isinstance(answer, FetchedPartition):
         return answer.error is error and reads_nothing(answer)
     offset = answer.offset if isinstance(answer, ListedOffset) else answer.end_offset
@@ -49,10 +49,10 @@ def refused(answer: AnyAnswer, error: Error) -> bool:
     epochs_ahead=integers(1, 1000),
     back=BACK,
 )
-def epoch_is_judged_before_leadership(
+def epoch_is_checked_before_leadership(
     partition: Partition, case: str, epochs_back: int, epochs_ahead: int, back: int
 ) -> Generator[Said, None, None]:
-    """A follower tells a stale epoch and an unknown one apart; only with its own epoch it says that it does not lead."""
+    """A follower distinguishes a stale and an unknown epoch; with its own epoch it answers NOT_LEADER_OR_FOLLOWER."""
     state = partition.settled()
     follower = partition.followers()[0]
     high = FOLLOWERS_SERVE_FROM - 1 if case == "fetch" else None
@@ -75,7 +75,7 @@ def epoch_is_judged_before_leadership(
     distance=integers(-2, 1000),
     back=BACK,
 )
-def epoch_does_not_matter_where_nothing_is_hosted(
+def epoch_is_irrelevant_without_a_replica(
     partition: Partition, case: str, api: str, distance: int, back: int
 ) -> Generator[Said, None, None]:
     """A broker that does not host the partition, or does not know the topic, says so whatever the epoch."""
@@ -84,7 +84,7 @@ def epoch_does_not_matter_where_nothing_is_hosted(
     api = "fetch" if case == "unknown-id" else api
     low = FETCH_BY_ID_FROM if case == "unknown-id" else FENCED_APIS_FROM[api]
     high = FETCH_BY_ID_FROM - 1 if case == "unknown-name" and api == "fetch" else None
-    topic = partition.topic if case == "not-hosted" else stranger(bench, partition.topic)
+    topic = partition.topic if case == "not-hosted" else unknown_topic(bench, partition.topic)
     epoch = max(-1, state.leader_epoch + distance)
     answer = ask(bench.node(outside), api, topic, epoch, spoken(bench, APIS[api], back, low=low, high=high))
     expected = {
@@ -96,8 +96,8 @@ def epoch_does_not_matter_where_nothing_is_hosted(
     yield held_if(refused(answer, expected[case]), answer)
 
 
-def stranger(bench: Bench, topic: Topic) -> Topic:
-    """A topic that nobody made: a fresh name, and an id next to one that is taken."""
+def unknown_topic(bench: Bench, topic: Topic) -> Topic:
+    """A topic that does not exist: a new name, and an id next to an existing one."""
     assert topic.id is not None
     return Topic(bench.fresh("nowhere"), type(topic.id)(int=topic.id.int ^ 1))
 
@@ -110,10 +110,10 @@ def stranger(bench: Bench, topic: Topic) -> Topic:
     id=integers(1000, 2**31 - 1),
     back=BACK,
 )
-def stranger_is_not_served(
+def unassigned_replica_is_not_served(
     partition: Partition, case: str, real: bool, id: int, back: int
 ) -> Generator[Said, None, None]:
-    """A replica id outside the assignment, of a real broker or of none, is refused by the leader."""
+    """A replica id outside the assignment, of a live broker or of none, is refused by the leader."""
     state, bench = partition.settled(), partition.bench
     outside = next(bench.id_of(name) for name in bench.brokers if bench.id_of(name) not in state.replicas)
     known = case == "stranger-with-epoch"
@@ -134,7 +134,7 @@ def stranger_is_not_served(
 def follower_does_not_serve_a_follower(
     partition: Partition, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
-    """An assigned follower's id is not served by another follower, with the right epoch or without."""
+    """A follower refuses a fetch with an assigned follower's id, with the correct epoch or without."""
     state = partition.settled()
     asked, other = partition.followers()
     answer = asked.fetch(
@@ -157,10 +157,10 @@ def follower_does_not_serve_a_follower(
     epoch=integers(0, 3),
     back=BACK,
 )
-def each_partition_is_judged_on_its_own(
+def each_partition_is_answered_on_its_own(
     apart: LedApart, case: str, order: list[str], epoch: int, back: int
 ) -> Generator[Said, None, None]:
-    """Of the partitions in one request only the one that the broker leads is answered, the others are refused."""
+    """Of the partitions in one request only the one that the broker leads is answered; the others are refused."""
     one, other = apart.one.settled(), apart.other.settled()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")
     version = spoken(

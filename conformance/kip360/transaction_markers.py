@@ -1,4 +1,4 @@
-"""Transaction markers that come late (KIP-890, KIP-1228)."""
+"""Transaction markers that arrive late (KIP-890, KIP-1228)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
 from history.since import since
 
 TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
-"""WriteTxnMarkers carries the transaction version."""
+"""The first version of WriteTxnMarkers with a transaction version."""
 TV2 = 2
 
 
 def mark(
     log: Log, producer_id: int, epoch: int, coordinator_epoch: int, committed: bool, version: int, strict: bool = True
 ) -> WriteTxnMarkersAnswer:
-    """A marker as a coordinator writes it; `strict` in TransactionVersion 2, where the version can say so."""
+    """A marker as a coordinator writes it; `strict` marks transaction version 2, if the request version has that field."""
     marker = TxnMarker(
         producer_id=producer_id,
         producer_epoch=epoch,
@@ -44,7 +44,7 @@ def mark(
 def old_coordinator_is_fenced(
     stage: Stage, case: str, epoch: int, raised: int, coordinator_epoch: int, back: int, committed: bool
 ) -> Generator[Said, None, None]:
-    """A marker of an older coordinator epoch is refused, and the partition's entry stays as it was."""
+    """A marker with an older coordinator epoch is refused, and the partition's producer state stays as it was."""
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
     version = int(case.removeprefix("v"))
@@ -73,7 +73,7 @@ def old_coordinator_is_fenced(
 def older_marker_is_refused(
     stage: Stage, epoch: int, back: int, committed: bool, version: int, strict: bool
 ) -> Generator[Said, None, None]:
-    """A marker of a producer epoch below the partition's is refused."""
+    """A marker with a producer epoch below the partition's is refused."""
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
     known = log.producer(producer.producer_id)
@@ -94,7 +94,7 @@ def older_marker_is_refused(
 def marker_of_the_same_epoch(
     stage: Stage, case: str, finished: int, committed: bool, records: int
 ) -> Generator[Said, None, None]:
-    """The last transaction's marker, sent again in TV2, is a repetition at rest and refused once the next one is open."""
+    """In TV2 the last transaction's marker, sent again, is a harmless repeat until the next transaction opens."""
     producer, log = stage.transactional(stage.newest_dialect), stage.log()
     for _ in range(finished):
         producer.enter(log, records)

@@ -1,4 +1,4 @@
-"""What a producer that was replaced can still do (KIP-360, Motivation and Unknown Producer Fencing)."""
+"""Requests of a producer that was replaced (KIP-360, Motivation and Unknown Producer Fencing)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn
 
 
 def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[Producer, Producer]:
-    """An old instance, and the new one that fenced it and may have opened a transaction."""
+    """An old instance, and the new one that fenced it and may have an open transaction."""
     zombie = stage.transactional(dialect)
     owner = zombie.successor()
     if is_open:
@@ -28,7 +28,7 @@ def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[Producer, Produ
 
 
 def sent(producer: Producer, request: str, log: Log, committed: bool, version: int) -> Answer:
-    """One of the requests that a producer makes of its coordinator. EndTxn v5 is asked for by name only."""
+    """One of the requests from a producer to its coordinator. EndTxn v5 has to be asked for by name."""
     version = producer.stage.at_most(request, version)
     if request == "AddPartitionsToTxn":
         return producer.add(log, version=version)
@@ -37,8 +37,8 @@ def sent(producer: Producer, request: str, log: Log, committed: bool, version: i
     return producer.finish(committed, version=version)
 
 
-def spoken(case: str, request: str, version: int) -> int:
-    """The version that a case of FENCE-01 speaks, from a drawn one of 2 to 5."""
+def version_of(case: str, request: str, version: int) -> int:
+    """The API version for a case of FENCE-01, from a drawn one of 2 to 5."""
     if case == "old-versions":
         return version % 2
     return 5 if case == "tv2" else min(version, LEGACY.end_txn) if request == "EndTxn" else version
@@ -62,7 +62,7 @@ def old_epoch_is_refused_by_the_coordinator(
     at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
     yield premise(at_hand and zombie.epoch < owner.epoch, f"the owner is at epoch {owner.epoch}, open: {is_open}")
     request = CASES.get(case, any_request)
-    answer = sent(zombie, request, log, committed, spoken(case, request, version))
+    answer = sent(zombie, request, log, committed, version_of(case, request, version))
     after = owner.described()
     fenced = answer.version >= since(request, "PRODUCER_FENCED")
     error = Error.PRODUCER_FENCED if fenced else Error.INVALID_PRODUCER_EPOCH
@@ -82,7 +82,7 @@ def old_epoch_is_refused_by_the_coordinator(
 def foreign_ids_are_refused_by_the_coordinator(
     stage: Stage, request: str, version: int, is_open: bool, committed: bool, unknown: bool
 ) -> Generator[Said, None, None]:
-    """A producer id that does not belong to the transactional id, or a transactional id nobody used, is told so."""
+    """A producer id that does not belong to the transactional id, or an unknown transactional id, is refused as such."""
     _, owner = replaced(stage, "legacy", is_open)
     foreigner = stage.transactional()
     foreigner.transactional_id = stage.bench.fresh("tid") if unknown else owner.transactional_id
@@ -103,10 +103,10 @@ def foreign_ids_are_refused_by_the_coordinator(
     version=integers(3, 13),
     records=integers(1, 4),
 )
-def zombie_cannot_write_where_the_epoch_is_unknown(
+def zombie_cannot_write_to_a_partition_without_the_epoch(
     stage: Stage, case: str, known: bool, is_open: bool, version: int, records: int
 ) -> Generator[Said, None, None]:
-    """A transactional batch at an old epoch is refused by a partition that never saw the newer one."""
+    """A transactional batch with an old epoch is refused by a partition that never saw the newer one."""
     log, zombie = stage.log(), stage.transactional(case)
     if known:
         zombie.enter(log)
@@ -128,15 +128,15 @@ def zombie_cannot_write_where_the_epoch_is_unknown(
 
 
 def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
-    """The group's stable offset for the partition; an error where one is pending."""
+    """The group's stable offset for the partition; an error while one is pending."""
     return stage.settled(lambda: stage.broker.offset_fetch(group, [(log.topic, 0)], require_stable=True))
 
 
 @probe("KIP360-FENCE-03", rig=STAGE, owned=integers(0, 100), offset=integers(101, 1000), version=integers(0, 4))
-def fenced_offsets_stay_out(
+def fenced_offset_commit_leaves_nothing(
     stage: Stage, case: str, owned: int, offset: int, version: int
 ) -> Generator[Said, None, None]:
-    """TxnOffsetCommit of a replaced instance, or of one that never announced it, is refused and leaves nothing pending."""
+    """TxnOffsetCommit of a replaced instance, or one not announced by AddOffsetsToTxn, is refused and leaves nothing pending."""
     log, group = stage.log(), stage.bench.fresh("group")
     zombie = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner = zombie if case == "not-added" else zombie.successor()
@@ -149,8 +149,8 @@ def fenced_offsets_stay_out(
     yield premise((known is not None) == (case == "epoch-seen"), f"the offsets partition knows {known}")
     before = committed_offset(stage, group, log)
     yield premise(before.shows(kept), f"offset {kept} is committed")
-    spoken = {"not-added": 3, "tv2": 5}.get(case, stage.at_most("TxnOffsetCommit", version))
-    answer = zombie.commit_offset(group, log, offset, version=spoken)
+    version_of = {"not-added": 3, "tv2": 5}.get(case, stage.at_most("TxnOffsetCommit", version))
+    answer = zombie.commit_offset(group, log, offset, version=version_of)
     after = committed_offset(stage, group, log)
     told = Error.INVALID_TXN_STATE if case == "not-added" else Error.INVALID_PRODUCER_EPOCH
     yield held_if(answer.all_answered(told) and after.shows(kept), before, answer, after)

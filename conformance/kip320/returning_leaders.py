@@ -1,4 +1,4 @@
-"""Reading from an ex-leader from the instant it listens: its doomed tail must not show (KIP101-TRUNC-04, SC-13)."""
+"""Fetches from a former leader from the moment it listens: its uncommitted suffix must stay hidden (KIP101-TRUNC-04, SC-13)."""
 
 from __future__ import annotations
 
@@ -14,54 +14,57 @@ from conformance.rigs.log.rejoining import CROWD, Crowd, Hammer, not_in
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 
 SILENT = 0.4
-"""Seconds by which the follower falls silent before the leader. It is fenced first then, since they send a heartbeat every
-0.2 s, and the fetch is answered that it had left waiting: what that brings, it appends when it wakes.
+"""Seconds by which the follower freezes before the leader. It is then fenced first, since both send a heartbeat every
+0.2 s, and its delayed fetch is answered: it appends those records when it resumes.
 """
 
 
-def never_showed(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[Said]:
-    """All that the hammer was handed is in the final logs."""
+def suffix_never_returned(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[Said]:
+    """Every record returned to the concurrent fetches is in the final logs."""
     logs = crowd.logs()
     gone = not_in(hammer.served(), logs)
     met = len(hammer.caught_in_time)
     shown = {name: sorted(r.offset for r in records) for name, records in gone.items() if records}
     yield premise(met > 0, f"{met} of {len(gone)} partitions answered before they had caught up")
-    detail = f"{met} partitions met in time, {len(hammer.answers)} fetches; doomed offsets on {len(shown)}: {shown}"
+    detail = (
+        f"{met} partitions answered in time, {len(hammer.answers)} fetches; doomed offsets on {len(shown)}: {shown}"
+    )
     yield held_if(not shown, *hammer.showing(gone)[:3], case=case, detail=detail[:2000])
 
 
 @scenario("SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["restarted"], doomed=integers(3, 10), more=integers(1, 3))
-def ex_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Said, None, None]:
-    """An ex-leader comes back with records that were never committed, under a leader that was elected uncleanly."""
+def former_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Said, None, None]:
+    """A former leader restarts with records that were never committed, under a leader from an unclean election."""
     bench, heir = crowd.bench, crowd.bench.id_of(crowd.second)
     crowd.write(crowd.first, b"on both")
     bench.pause(crowd.second, role="follower")
     silent = bench.now().seconds
-    bench.eventually(lambda: bench.now().seconds - silent > SILENT, "the follower silent for some heartbeats")
+    bench.eventually(lambda: bench.now().seconds - silent > SILENT, "the follower frozen for some heartbeats")
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
     ends = crowd.log_ends(crowd.first)
     bench.kill(crowd.first, role="leader")
     isrs = crowd.leaderless()
     bench.resume(crowd.second)
     crowd.elect()
-    yield premise(ends == {1 + doomed}, f"the doomed tails at the ex-leader end at {ends}")
-    yield premise(all(heir not in isr for isr in isrs), f"nobody in the ISR lives: {isrs}")
+    yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the former leader end at {ends}")
+    yield premise(all(heir not in isr for isr in isrs), f"no replica of the ISR is up: {isrs}")
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))
 
     hammer = Hammer(crowd, crowd.first, 1, 1 + doomed + more)
-    # Without its leader the ex-leader cannot cut its tail before it listens. That one may be fenced, and leads again.
+    # Without its leader the former leader cannot truncate before it listens. The new one may be fenced, and leads
+    # again.
     bench.pause(crowd.second, role="leader")
     bench.start(crowd.first)
     hammer.until_answered(CONVERGES_WITHIN)
     bench.resume(crowd.second)
     hammer.until_caught_up(CONVERGES_WITHIN)
     at_rest(*crowd.couples.values())
-    yield from never_showed(crowd, hammer, "restarted")
+    yield from suffix_never_returned(crowd, hammer, "restarted")
 
 
 @scenario("SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["healed"], doomed=integers(3, 10), more=integers(1, 3))
 def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Said, None, None]:
-    """A stale leader hears of its successor, and has to give up what it took alone."""
+    """A stale leader learns of its successor and must truncate what it took alone."""
     faults = crowd.bench.faults(crowd.topics[0])
     crowd.write(crowd.first, b"on both")
     cut = CutOffFromControllers(role="leader")
@@ -70,7 +73,7 @@ def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Sa
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
     ends = crowd.log_ends(crowd.first)
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))
-    yield premise(ends == {1 + doomed}, f"the doomed tails at the stale leader end at {ends}")
+    yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the stale leader end at {ends}")
 
     hammer = Hammer(crowd, crowd.first, 1, 1 + doomed + more, epochs)
     with ThreadPoolExecutor(1) as pool:
@@ -78,4 +81,4 @@ def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Sa
         hammer.until_caught_up(CONVERGES_WITHIN)
         healed.result()
     at_rest(*crowd.couples.values())
-    yield from never_showed(crowd, hammer, "healed")
+    yield from suffix_never_returned(crowd, hammer, "healed")

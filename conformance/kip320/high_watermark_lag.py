@@ -1,4 +1,4 @@
-"""A new leader whose high watermark has not reached its epoch yet names no latest offset (KIP-207)."""
+"""A new leader whose high watermark is still below the start of its epoch returns no latest offset (KIP-207)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fixtures.wire.log import DEBUGGER, LATEST, ListedOffset
 from fixtures.wire.records import batch
 
 AHEAD_MS = 60_000
-"""The uncommitted records are of this time, so that a lookup by it can find no other."""
+"""The timestamp of the uncommitted records, so that a lookup by it can match no other."""
 
 
-class Lagging(NamedTuple):
-    """A new leader whose epoch began at `start`, above its high watermark; `stamp` is the time of what is between."""
+class LaggingLeader(NamedTuple):
+    """A new leader whose epoch began at `start`, above its high watermark; `stamp` is the timestamp of the records between."""
 
     node: NodeClient
     epoch: int
@@ -36,8 +36,8 @@ class Lagging(NamedTuple):
 
 
 @contextmanager
-def lagging_leader(partition: Partition, records: int) -> Iterator[Lagging]:
-    """One in-sync follower is frozen, so that nothing is committed; the other one gets a tail and leads."""
+def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader]:
+    """One in-sync follower is frozen, so that nothing commits; the other one gets uncommitted records and leads."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)
@@ -49,14 +49,14 @@ def lagging_leader(partition: Partition, records: int) -> Iterator[Lagging]:
         heir = bench.node(successor)
         bench.eventually(lambda: end_of(partition, heir) == end, f"{successor} at the log end {end}")
         led = elect_preferred(partition, successor, state.leader_epoch)
-        yield Lagging(heir, led.leader_epoch, end, stamp)
+        yield LaggingLeader(heir, led.leader_epoch, end, stamp)
 
 
 def end_of(partition: Partition, node: NodeClient) -> int:
     return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
 
 
-def looked_up(partition: Partition, lagging: Lagging, case: str, back: int) -> ListedOffset:
+def looked_up(partition: Partition, lagging: LaggingLeader, case: str, back: int) -> ListedOffset:
     low, high = (1, 4) if case == "old-version" else (5, None)
     return lagging.node.list_offsets(
         partition.name,
@@ -74,8 +74,10 @@ CASES = {
 
 
 @probe("KIP320-LO-06", rig=fresh_partition(0), examples=3, smoke=False, records=integers(1, 4), back=BACK)
-def no_latest_offset_below_the_epoch(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
-    """Until the high watermark is where the epoch began, lookups of and above it are put off; then they are answered."""
+def no_latest_offset_below_the_epoch_start(
+    partition: Partition, records: int, back: int
+) -> Generator[Said, None, None]:
+    """While the high watermark is below the start of the epoch, lookups at or above it are refused; then they are answered."""
     bench, began = partition.bench, partition.bench.now().seconds
     with lagging_leader(partition, records) as lagging:
         lagged = [lagging.lags(partition)]

@@ -1,4 +1,4 @@
-"""InitProducerId of a producer that is who it says it is (KIP-360, Safe Epoch Incrementing)."""
+"""InitProducerId of the current producer (KIP-360, Safe Epoch Incrementing)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
-def rests_at(shown: DescribedTransaction, producer: Producer) -> bool:
-    """Does the coordinator hold the producer's pair, with no open transaction?"""
+def is_idle_at(shown: DescribedTransaction, producer: Producer) -> bool:
+    """True if the coordinator has this producer id and epoch, and no open transaction."""
     held = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, producer.epoch)
     return held and shown.state in ("Empty", *COMPLETE)
 
@@ -26,11 +26,11 @@ def rests_at(shown: DescribedTransaction, producer: Producer) -> bool:
 def new_id_starts_at_epoch_zero(
     stage: Stage, others: int, timeout_ms: int, version: int
 ) -> Generator[Said, None, None]:
-    """A new transactional id gets a producer id of its own, at epoch 0, and is described as Empty."""
+    """A new transactional id gets a producer id of its own at epoch 0, and is described as Empty."""
     taken = {stage.transactional().producer_id for _ in range(others)}
     fresh = Producer(stage, LEGACY, -1, -1, stage.bench.fresh("tid"), timeout_ms)
     unknown = stage.broker.describe_transaction(fresh.transactional_id)
-    yield premise(unknown.error is Error.TRANSACTIONAL_ID_NOT_FOUND, "nobody has used the transactional id")
+    yield premise(unknown.error is Error.TRANSACTIONAL_ID_NOT_FOUND, "the transactional id is unused")
     answer = fresh.init(version=stage.at_most("InitProducerId", version))
     is_new = answer.error is Error.NONE and answer.producer_id >= 0 and answer.producer_id not in taken
     shown = fresh.described()
@@ -41,10 +41,10 @@ def new_id_starts_at_epoch_zero(
 def new_instances_bump_one_by_one(
     stage: Stage, case: str, bumps: int, calls: int, committed: bool
 ) -> Generator[Said, None, None]:
-    """Each call without a pair keeps the producer id and raises the epoch by one."""
+    """Each call without producer id and epoch keeps the producer id and raises the epoch by one."""
     producer = stage.resting(case, bumps, committed)
     before = producer.described()
-    yield premise(rests_at(before, producer), f"at rest at epoch {producer.epoch}")
+    yield premise(is_idle_at(before, producer), f"no open transaction at epoch {producer.epoch}")
     answers = [producer.init() for _ in range(calls)]
     expected = range(producer.epoch + 1, producer.epoch + 1 + calls)
     raised = [gives(answer, producer.producer_id, epoch) for answer, epoch in zip(answers, expected, strict=True)]
@@ -52,13 +52,13 @@ def new_instances_bump_one_by_one(
 
 
 @probe("KIP360-INIT-03", rig=STAGE, bumps=integers(0, 6), committed=booleans(), version=integers(3, 5))
-def matching_pair_bumps_by_one(
+def matching_id_and_epoch_bump_by_one(
     stage: Stage, case: str, bumps: int, committed: bool, version: int
 ) -> Generator[Said, None, None]:
-    """The pair that the coordinator holds gets the same producer id and the next epoch."""
+    """A call with the coordinator's producer id and epoch gets the same id and the next epoch."""
     producer = stage.resting(case, bumps, committed)
     before = producer.described()
-    yield premise(rests_at(before, producer), f"at rest at epoch {producer.epoch}")
+    yield premise(is_idle_at(before, producer), f"no open transaction at epoch {producer.epoch}")
     version = stage.at_most("InitProducerId", version)
     answer = producer.init(producer.producer_id, producer.epoch, version=version)
     yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
@@ -68,7 +68,7 @@ def matching_pair_bumps_by_one(
 def repeated_bump_gets_the_same_answer(
     stage: Stage, case: str, bumps: int, repeats: int, version: int
 ) -> Generator[Said, None, None]:
-    """A bump whose answer was lost, asked for again and again, answers the epoch that was assigned first."""
+    """A repeated bump, as after a lost answer, gets the epoch that was assigned first."""
     producer = stage.resting(case, bumps)
     version = stage.at_most("InitProducerId", version)
     lost = producer.init(producer.producer_id, producer.epoch, version=version)
@@ -80,11 +80,13 @@ def repeated_bump_gets_the_same_answer(
 
 
 @probe("KIP360-INIT-07", rig=STAGE, bumps=integers(0, 6), version=integers(0, 2))
-def versions_without_the_pair_bump(stage: Stage, case: str, bumps: int, version: int) -> Generator[Said, None, None]:
-    """A version that cannot name a pair, or one that names none, bumps as a new instance does."""
+def versions_without_id_and_epoch_bump(
+    stage: Stage, case: str, bumps: int, version: int
+) -> Generator[Said, None, None]:
+    """A version without producer id and epoch, or a call that leaves them out, bumps like a new instance."""
     producer = stage.resting("untouched", bumps)
     before = producer.described()
-    yield premise(rests_at(before, producer), f"at rest at epoch {producer.epoch}")
+    yield premise(is_idle_at(before, producer), f"no open transaction at epoch {producer.epoch}")
     spoken = version if case == "v0-v2" else stage.at_most("InitProducerId", 3 + version)
     answer = producer.init(version=spoken)
     yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
@@ -94,7 +96,7 @@ def versions_without_the_pair_bump(stage: Stage, case: str, bumps: int, version:
 def idempotent_producers_always_get_a_new_id(
     stage: Stage, epoch: int, calls: int, version: int
 ) -> Generator[Said, None, None]:
-    """Without a transactional id the pair that was sent does not matter: a new id at epoch 0 each time."""
+    """Without a transactional id the producer id and epoch sent do not matter: every call gets a new id at epoch 0."""
     producer = stage.idempotent(epoch)
     version = stage.at_most("InitProducerId", version)
     answers = [

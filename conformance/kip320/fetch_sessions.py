@@ -1,4 +1,4 @@
-"""Fetch sessions: what an incremental answer leaves out, and what it must not (KIP-227 with KIP-595)."""
+"""Fetch sessions: partitions that an incremental answer may leave out, and those that it must not (KIP-227 with KIP-595)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Session:
         self._epoch = 0
 
     def ask(self, offset: int | None = None, current: int = -1, last: int = -1) -> FetchAnswer:
-        """The next fetch of the session, without the partition when no offset is given; KitError if it breaks."""
+        """The next fetch of the session; `offset` None leaves the partition out of the request. KitError if the session
+        breaks.
+        """
         wanted = FetchPartition(
             topic=self._partition.topic,
             partition=0,
@@ -47,7 +49,7 @@ class Session:
 
 
 def only(answer: FetchAnswer) -> FetchedPartition | None:
-    """The partition in an answer of the session, None where it is left out."""
+    """The partition in an answer of the session, None if it is left out."""
     return answer.partitions[0] if answer.partitions else None
 
 
@@ -60,10 +62,10 @@ def only(answer: FetchAnswer) -> FetchedPartition | None:
     rereads=integers(0, 2),
     back=BACK,
 )
-def session_tells_what_diverges_or_errs(
+def session_repeats_divergence_and_errors(
     partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
 ) -> Generator[Said, None, None]:
-    """A partition with nothing new is left out, one that diverges or is fenced is in each answer until sent anew."""
+    """A partition with nothing new is left out; one that diverges or is fenced is in every answer until it is sent again."""
     state = partition.settled()
     node = partition.bench.node(state.leader)
     log = replica_log(partition, node)
@@ -90,7 +92,7 @@ def session_tells_what_diverges_or_errs(
 def diverging(
     session: Session, log: ReplicaLog, epoch: int, offset: int, current: int, rereads: int
 ) -> Generator[Said, None, None]:
-    """Sent again with an ended LastFetchedEpoch, the partition is in this answer and in those to come."""
+    """Sent again with the LastFetchedEpoch of an ended epoch, the partition is in this answer and in those that follow."""
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]
     found = [only(answer) for answer in answers]
     held = all(one is not None and diverges(one, epoch, log.end_of(epoch)) for one in found)

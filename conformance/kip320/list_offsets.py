@@ -1,4 +1,4 @@
-"""ListOffsets: which epoch comes with an offset, and the fence of the request (KIP-320, ListOffsets)."""
+"""ListOffsets: the leader epoch of a returned offset, and the fencing of the request (KIP-320, ListOffsets)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig, Said, held_if, premise, probe
 from conformance.core.topologies import CLUSTER
-from conformance.kip320.fencing import asking, unmoved
-from conformance.kip320.refusals import FENCED_APIS_FROM, refused
+from conformance.kip320.error_precedence import FENCED_APIS_FROM, refused
+from conformance.kip320.fencing import sender, unmoved
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.producers.transactions import Transaction
@@ -34,7 +34,7 @@ EPOCH_FROM = FENCED_APIS_FROM["list-offsets"]
 MAX_TIMESTAMP_FROM = since("ListOffsets", "MAX_TIMESTAMP")
 STEP_MS = 1000
 A_MINUTE_MS = 60_000
-"""Timestamps are of the recent past: retention removes records of 1970."""
+"""Timestamps are recent, because retention removes records of 1970."""
 
 
 def listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
@@ -42,7 +42,7 @@ def listed(answer: ListedOffset, offset: int, epoch: int) -> bool:
 
 
 def timed_batch(first: int, *steps: int) -> NewBatch:
-    """A record for each step, of which each is that many times STEP_MS after `first`."""
+    """A record for each step, timestamped that many STEP_MS after `first`."""
     return NewBatch(tuple(NewRecord(f"{n}".encode(), timestamp=first + n * STEP_MS) for n in steps))
 
 
@@ -53,7 +53,7 @@ def timed_batch(first: int, *steps: int) -> NewBatch:
 def latest_offset_carries_the_current_epoch(
     partition: Partition, records: int, back: int
 ) -> Generator[Said, None, None]:
-    """The latest offset comes with the leader's epoch before that has a record, up to the watermark or stable offset."""
+    """The latest offset has the leader's epoch even before its first record, up to the high watermark or stable offset."""
     transaction = Transaction(partition.bench)
     transaction.enter(partition)
     stable = transaction.write(partition, *(b"pending" for _ in range(records))).base_offset
@@ -81,8 +81,8 @@ def latest_offset_carries_the_current_epoch(
 def earliest_offset_carries_its_own_epoch(
     partition: Partition, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
-    """After leader moves the earliest offset comes with the epoch of the record there, not with the current one."""
-    node, _, state = asking(partition, "consumer")
+    """After leader changes the earliest offset has the epoch of the record there, not the current one."""
+    node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
     answer = node.list_offsets(
         partition.name,
@@ -118,7 +118,7 @@ def timestamp_lookup_carries_the_records_epoch(
     partition: Partition, case: str, which: int, off: int, later: int, back: int
 ) -> Generator[Said, None, None]:
     """A timestamp leads to the first record that reaches it, with its epoch; past the last one to nothing."""
-    node, _, state = asking(partition, "consumer")
+    node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
     stamped = [(record, batch.leader_epoch) for batch in log.batches for record in batch.records]
     record, epoch = stamped[which]
@@ -141,7 +141,7 @@ def timestamp_lookup_carries_the_records_epoch(
 def largest_timestamp_carries_the_records_epoch(
     partition: Partition, order: tuple[int, ...], ahead: int, back: int
 ) -> Generator[Said, None, None]:
-    """The record with the largest timestamp comes with the epoch of its batch, whatever was written since."""
+    """The record with the largest timestamp has the epoch of its batch, whatever was written since."""
     before, first = partition.epoch(), partition.bench.now().unix_ms + A_MINUTE_MS
     written = partition.append(timed_batch(first, *(ahead + n for n in order)))
     state = partition.move_leader()
@@ -172,11 +172,11 @@ def largest_timestamp_carries_the_records_epoch(
     ahead=integers(1, 1000),
     back=BACK,
 )
-def current_epoch_fences_the_listing(
+def current_epoch_fences_list_offsets(
     partition: Partition, case: str, timestamp: int, epochs_back: int, ahead: int, back: int
 ) -> Generator[Said, None, None]:
-    """The leader refuses an older and a newer epoch, -2 included, and answers its own and an absent one."""
-    node, _, state = asking(partition, "consumer")
+    """The leader refuses an older and a newer epoch, even -2, and answers with its own epoch or none."""
+    node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
     own = state.leader_epoch
     sent = {"older": [own - epochs_back, -2], "newer": [own + ahead], "served": [own, -1]}[case]
@@ -192,11 +192,11 @@ def current_epoch_fences_the_listing(
 
 
 @probe("KIP320-LO-05", rig=partition_at_epoch(3), cases=["follower", "debug-replica"], with_epoch=booleans(), back=BACK)
-def follower_lists_for_debugging_only(
+def follower_answers_the_debugging_replica_only(
     partition: Partition, case: str, with_epoch: bool, back: int
 ) -> Generator[Said, None, None]:
-    """A follower does not answer a consumer, but tells replica id -2 its own log end."""
-    node, _, state = asking(partition, "follower")
+    """A follower refuses a consumer, but answers replica id -2 with its own log end."""
+    node, _, state = sender(partition, "follower")
     log = replica_log(partition, partition.bench.node(state.leader))
     answer = node.list_offsets(
         partition.name,

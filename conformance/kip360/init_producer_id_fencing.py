@@ -1,4 +1,4 @@
-"""InitProducerId of a producer that somebody else has replaced (KIP-360, Safe Epoch Incrementing, rule 2.3)."""
+"""InitProducerId of a producer that was replaced (KIP-360, Safe Epoch Incrementing, rule 2.3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.kip360.bumping import gives
+from conformance.kip360.init_producer_id import gives
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, unchanged
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType
@@ -18,7 +18,7 @@ PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
 
 
 def fenced(answer: InitProducerIdAnswer) -> bool:
-    """The fencing error of the version that was spoken, and no pair."""
+    """The fencing error of this request version, without producer id and epoch."""
     told = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
     return (answer.error, answer.producer_id, answer.producer_epoch) == (told, -1, -1)
 
@@ -32,10 +32,10 @@ def fenced(answer: InitProducerIdAnswer) -> bool:
     version=integers(4, 5),
     wrong=sampled_from(["older-epoch", "newer-epoch", "foreign-id"]),
 )
-def wrong_pair_is_fenced(
+def wrong_id_or_epoch_is_fenced(
     stage: Stage, case: str, bumps: int, back: int, ahead: int, version: int, wrong: str
 ) -> Generator[Said, None, None]:
-    """A pair that is neither the current nor the last one is refused, and nothing changes."""
+    """A producer id and epoch that are neither the current nor the last ones are refused, and nothing changes."""
     producer = stage.resting("untouched", bumps)
     pairs = {
         "older-epoch": (producer.producer_id, producer.epoch - min(back, producer.epoch)),
@@ -51,10 +51,10 @@ def wrong_pair_is_fenced(
 
 
 @probe("KIP360-INIT-06", rig=STAGE, epoch=integers(0, LAST_EPOCH), bumps=integers(0, 2), version=integers(3, 5))
-def half_a_pair_is_invalid(
+def id_without_epoch_is_invalid(
     stage: Stage, case: str, epoch: int, bumps: int, version: int
 ) -> Generator[Said, None, None]:
-    """A producer id without an epoch, or the other way round, is no request at all."""
+    """A producer id without an epoch, or the reverse, is an invalid request."""
     producer = stage.resting("untouched", bumps)
     half = (producer.producer_id, -1) if case == "id-only" else (-1, epoch)
     answer = producer.init(*half, version=stage.at_most("InitProducerId", version))
@@ -62,10 +62,8 @@ def half_a_pair_is_invalid(
 
 
 @probe("KIP360-INIT-08", rig=STAGE, bumps=integers(1, 6), version=integers(3, 5))
-def new_instance_ends_the_right_to_retry(
-    stage: Stage, case: str, bumps: int, version: int
-) -> Generator[Said, None, None]:
-    """Once a new instance came, neither the last nor the current epoch of the old one may bump."""
+def new_instance_ends_retries(stage: Stage, case: str, bumps: int, version: int) -> Generator[Said, None, None]:
+    """After a new instance neither the last nor the current epoch of the old one can bump."""
     old = stage.resting("untouched", bumps)
     new = old.init()
     yield premise(gives(new, old.producer_id, old.epoch + 1), f"a new instance at epoch {old.epoch + 1}")
@@ -86,7 +84,7 @@ def new_instance_ends_the_right_to_retry(
 def stale_epoch_leaves_an_open_transaction_alone(
     stage: Stage, case: str, bumps: int, back: int, ahead: int, records: int, version: int
 ) -> Generator[Said, None, None]:
-    """A zombie's bump is fenced while the owner's transaction is open, and the owner commits."""
+    """A zombie's bump is fenced while the owner's transaction is open, and the owner can commit."""
     owner = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner.bump(bumps)
     owner.enter(stage.log(), records)
@@ -104,7 +102,7 @@ def stale_epoch_leaves_an_open_transaction_alone(
 def owners_epoch_aborts_its_open_transaction(
     stage: Stage, case: str, expected: str, bumps: int, records: int, version: int
 ) -> Generator[Said, None, None]:
-    """The current pair first aborts the open transaction; the retry is fenced or bumped, as the server's level says."""
+    """The current producer's bump first aborts its open transaction; the retry is fenced or bumped, by transaction version."""
     owner, log = stage.transactional(case), stage.log()
     owner.bump(bumps)
     owner.enter(log, records)
@@ -122,7 +120,7 @@ def owners_epoch_aborts_its_open_transaction(
 def fence_of_a_new_instance_is_final(
     stage: Stage, case: str, bumps: int, records: int, version: int
 ) -> Generator[Said, None, None]:
-    """Once a new instance has aborted the old one's transaction, the old one's epoch cannot bump."""
+    """After a new instance has aborted the old one's transaction, the old one's epoch cannot bump."""
     old = stage.transactional(case)
     old.bump(bumps)
     old.enter(stage.log(), records)

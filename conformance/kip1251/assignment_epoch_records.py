@@ -15,14 +15,14 @@ BUMPS = integers(0, 3)
 
 
 def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> bool:
-    """Whether these are exactly the partitions of `since`, each with its epoch."""
+    """True if these are exactly the partitions of `since`, each with its epoch."""
     named = sorted(partition for topic in listed for partition in topic.partitions)
     return named == sorted(since) and all(topic.pairs(since) for topic in listed)
 
 
 @probe("KIP1251-AE-04", rig=fresh_group(), bumps=BUMPS, later=BUMPS)
 def record_form(group: Group, bumps: int, later: int) -> Generator[Said, None, None]:
-    """Each partition of a member's record has its own epoch beside it, whether it is assigned or to be revoked."""
+    """Each partition in a member's record has its own epoch, whether it is assigned or being revoked."""
     log = GroupLog(group)
     heir, partition, epoch = group.inherit(bumps, later=later)
     yield group.holding(heir, heir.epoch, *range(group.partitions))

@@ -1,4 +1,4 @@
-"""Readers at the tail of a log that an unclean election cuts and that is refilled past them (KIP-320, SC-03)."""
+"""Readers at the end of a log that an unclean election truncates and that grows past them again (KIP-320, SC-03)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import FetchedPartition
 
 OLDEST_FETCH = 4
-"""Of 4.x: its lowest version."""
+"""The lowest version of 4.x."""
 
 
 def values(count: int, what: str) -> list[bytes]:
@@ -24,7 +24,7 @@ def values(count: int, what: str) -> list[bytes]:
 
 
 def take_over(couple: Couple, heir: str) -> PartitionMetadata:
-    """Who leads alone is killed; the other replica, which lacks what that one took, is started and elected."""
+    """Kill the only leader; then start and elect the other replica, which lacks the latest records."""
     [leader] = {couple.first, couple.second} - {heir}
     couple.lose_leader(leader)
     couple.come_back(heir)
@@ -35,7 +35,7 @@ def take_over(couple: Couple, heir: str) -> PartitionMetadata:
 
 
 def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
-    """Is the reader of `epoch` at `offset` handed what follows in another history, as if nothing had happened?"""
+    """True if the reader of `epoch` at `offset` gets records of another history without any error."""
     if answer.error is not Error.NONE or answer.diverging_epoch is not None:
         return False
     handed = [b for b in answer.batches if b.last_offset >= offset]
@@ -43,10 +43,11 @@ def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
 
 
 def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Said]:
-    """Fetches at the reader's position, which was cut away and refilled: with LastFetchedEpoch, without, before it existed.
+    """Fetches at the reader's position, truncated and overwritten since: with LastFetchedEpoch, without, in a version
+    before it.
 
-    The epoch that diverges is that of what was kept. The reader's may be in nobody's log any more: until 3.5 the ISR that
-    became smaller began an epoch (KAFKA-15021), in which what was cut may have been written.
+    DivergingEpoch is the epoch of the records that were kept. The reader's epoch may be in no log any more: until 3.5 a
+    shrunk ISR began an epoch (KAFKA-15021), and the truncated records may have been written in it.
     """
     offset, epoch = reader.position.offset, reader.position.epoch
     node, current = couple.bench.node(state.leader), state.leader_epoch
@@ -54,12 +55,12 @@ def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader
     silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
     before = node.fetch(couple.topic, 0, offset, version=old)
     for case, answer in (("sentinel", silent), ("old-version", before)):
-        held = diverges(told, epoch_before(reader, cut), cut) and silently_skips(answer, offset, epoch)
+        held = diverges(told, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
         yield held_if(held, told, answer, row="KIP320-FETCH-08", case=case)
 
 
-def epoch_before(reader: Reader, cut: int) -> int:
-    """Of the last record that the reader shares with a log that was cut there."""
+def epoch_of_last_shared(reader: Reader, cut: int) -> int:
+    """The epoch of the last record that the reader shares with a log truncated there."""
     return next(record.epoch for record in reversed(reader.delivered) if record.offset < cut)
 
 
@@ -67,9 +68,10 @@ def epoch_before(reader: Reader, cut: int) -> int:
 
 
 def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Iterator[Said]:
-    """The reader meets a leader whose log is not the one that it read: it goes back to where the two part, and reads on.
+    """The reader meets a leader with another log: it goes back to where the two diverge, and reads on.
 
-    After the first time no premise is made of what the reader holds: one that went wrong then would be let off.
+    After the first time nothing about the reader's position is a premise, so that a reader that went wrong then is not
+    excused.
     """
     leader = couple.bench.node(state.leader)
     log = read_whole(couple, leader, state.leader_epoch)
@@ -99,8 +101,10 @@ def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str,
     more=integers(1, 3),
     old=integers(OLDEST_FETCH, DIVERGES_FROM - 1),
 )
-def tail_is_cut_and_refilled(couple: Couple, kept: int, lost: int, more: int, old: int) -> Generator[Said, None, None]:
-    """Readers of a tail that unclean elections cut learn of it, go back no further than they must, and miss nothing."""
+def suffix_is_truncated_and_overwritten(
+    couple: Couple, kept: int, lost: int, more: int, old: int
+) -> Generator[Said, None, None]:
+    """Readers past a truncation detect it, go back no further than needed, and miss no record."""
     first, second = couple.first, couple.second
     couple.write(*values(kept, "on both"))
     looking, fetching = Reader(couple, "reader-1", "lookup"), Reader(couple, "reader-2", "fetch")
@@ -115,7 +119,7 @@ def tail_is_cut_and_refilled(couple: Couple, kept: int, lost: int, more: int, ol
     vacancy = couple.vacancy(2 * SESSION)
     heir = couple.bench.id_of(second)
     yield premise(
-        vacancy.leaders == {-1} and heir not in vacancy.eligible, f"nobody leads without being told: {vacancy}"
+        vacancy.leaders == {-1} and heir not in vacancy.eligible, f"no leader without a requested election: {vacancy}"
     )
     state = couple.elect(second)
     yield premise(state.leader_epoch > alone.leader_epoch, f"a new epoch: {alone} and {state}")
@@ -124,18 +128,18 @@ def tail_is_cut_and_refilled(couple: Couple, kept: int, lost: int, more: int, ol
     yield from unchecked_fetches(couple, state, kept, looking, old)
     yield from follows(couple, looking, state, "lookup", exact=True)
     yield from follows(couple, fetching, state, "fetch", exact=True)
-    yield from again(couple, (looking, fetching), asleep, more)
+    yield from two_more_elections(couple, (looking, fetching), asleep, more)
 
 
 def past_the_end(couple: Couple, state: PartitionMetadata, reader: Reader) -> Said:
-    """Premise: before anybody writes, the log ends before the position, and who sends no epoch hears just that."""
+    """Premise: before any write the log ends before the position, and a fetch without an epoch is simply out of range."""
     node, offset = couple.bench.node(state.leader), reader.position.offset
     answer = node.fetch(couple.topic, 0, offset, current_leader_epoch=state.leader_epoch)
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 
-def again(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Said]:
-    """Two more such elections, each to a replica that still has what the readers gave up the last time."""
+def two_more_elections(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Said]:
+    """Two more such elections, each of a replica that still has the records that the readers gave up before."""
     for heir in (couple.first, couple.second):
         state = take_over(couple, heir)
         couple.write(*values(records, f"on {heir} at {state.leader_epoch}"), to=couple.node(heir))

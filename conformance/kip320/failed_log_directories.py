@@ -1,4 +1,4 @@
-"""Partitions whose log directory failed while the broker has others (KIP-101 as released, KIP-112)."""
+"""Partitions in a failed log directory, on a broker with another directory that works (KIP-101 as released, KIP-112)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, permutations
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.kip320.refusals import refused
+from conformance.kip320.error_precedence import refused
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoDisks
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
@@ -24,10 +24,10 @@ from history.since import since
     which=integers(0, 3),
     back=BACK,
 )
-def offline_partition_is_told(
+def offline_partition_has_a_storage_error(
     disks: TwoDisks, order: list[str], epoch: int, which: int, back: int
 ) -> Generator[Said, None, None]:
-    """Of two partitions in one request that of the failed directory is answered KAFKA_STORAGE_ERROR, the other one as ever."""
+    """In one request the partition of the failed directory is answered KAFKA_STORAGE_ERROR, and the other one as usual."""
     named = {"sound": disks.sound, "offline": disks.offline}
     chosen = {kind: of[which % len(of)].name for kind, of in named.items()}
     version = spoken(

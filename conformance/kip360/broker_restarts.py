@@ -1,4 +1,4 @@
-"""What survives a restart of the broker: the coordinator's word and what partitions know of producers."""
+"""State that survives a broker restart: the coordinator's transactions and the partitions' producer state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers, lists
 
 from conformance.catalogue import Facts, shipped
 from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
-from conformance.kip360.bumping import gives
+from conformance.kip360.init_producer_id import gives
 from conformance.kip360.sequences import REFUSED, Sent, appended, fill
 from conformance.kip360.transactions import BUMPS, ends_at, rolled_back
 from conformance.rigs.producers.combined_node import STAGE, Log, Producer, Stage, accepted
@@ -17,12 +17,12 @@ from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 
 Part = Generator[Said | None, None, None]
-"""A story that says None where the broker is to restart, once."""
+"""A part of the check, as a generator; it yields None once, where the broker restarts."""
 
 SIZES = lists(integers(1, 4), min_size=2, max_size=5)
 EPOCHS = integers(0, 100)
 WAITS_MS = 1_500
-"""Less than a restart takes, so that the time-out passes while no coordinator is there to see it."""
+"""Less than a restart takes, so that the time-out passes while no coordinator is running."""
 
 
 def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Said, None, None]:
@@ -38,7 +38,7 @@ def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generat
 
 
 def lost_bump(stage: Stage, bumps: int) -> Part:
-    """INIT-09: the answer to a bump was lost, and another process has to repeat it."""
+    """INIT-09: the answer to a bump was lost, and it is repeated after the restart."""
     producer = stage.resting("untouched", bumps)
     lost = producer.init(producer.producer_id, producer.epoch)
     yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped to {producer.epoch + 1}")
@@ -51,7 +51,7 @@ def lost_bump(stage: Stage, bumps: int) -> Part:
 
 
 def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-10: all records of a producer are deleted, and another one wrote later."""
+    """SEQ-10: all records of a producer are deleted, and another producer wrote later."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     log.empty()
@@ -69,7 +69,7 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
 
 
 def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-11: nothing at all is left in the log."""
+    """SEQ-11: the log is entirely empty."""
     producer, log = stage.idempotent(epoch), stage.log()
     newest = fill(producer, log, sizes)[-1]
     log.empty()
@@ -83,8 +83,8 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     yield held_if(recognised, newest.answer, again, row="KIP360-SEQ-11", case="duplicate", detail=detail)
 
 
-def narrowed_to_the_newest(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-12: the newest batch is recognised, the one before it is recognised or refused."""
+def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-12: the newest batch is recognised as a duplicate, the one before it recognised or refused."""
     producer, log = stage.idempotent(epoch), stage.log()
     *_, second, newest = fill(producer, log, sizes)
     yield None
@@ -100,8 +100,8 @@ def narrowed_to_the_newest(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     yield held_if(once, second.answer, older, row=row, case=case, variant=older.error.name)
 
 
-def dangling(stage: Stage, dialect: str, records: int) -> Part:
-    """TXN-02: a zombie's transaction was aborted and the partition forgets it; then the zombie writes on."""
+def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) -> Part:
+    """TXN-02: a zombie's transaction was aborted and the partition forgets it; then the zombie writes again."""
     zombie, log = stage.transactional(dialect), stage.log()
     zombie.enter(log, records)
     zombie.successor()
@@ -131,35 +131,38 @@ def dangling(stage: Stage, dialect: str, records: int) -> Part:
     sizes=SIZES,
 )
 def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Generator[Said, None, None]:
-    """After a clean restart retries are recognised, zombies refused, and the coordinator keeps its word."""
+    """After a clean restart duplicates are recognised, zombies refused, and the coordinator's answers are unchanged."""
     parts = [
         lost_bump(stage, bumps),
         deleted_with_a_later_write(stage, epoch, sizes),
         entirely_deleted(stage, epoch, sizes),
-        narrowed_to_the_newest(stage, epoch, sizes),
-        *(dangling(stage, dialect, sizes[0]) for dialect in sorted({"legacy", stage.newest_dialect})),
+        newest_batch_is_kept(stage, epoch, sizes),
+        *(
+            zombie_of_a_forgotten_transaction(stage, dialect, sizes[0])
+            for dialect in sorted({"legacy", stage.newest_dialect})
+        ),
     ]
     yield from across_a_restart(stage, parts, clean=True)
 
 
 def last_of(batches: tuple[Batch, ...], producer: Producer) -> tuple[int, int]:
-    """Epoch and last sequence of a producer by the last of its batches in the log."""
+    """Epoch and last sequence of a producer, from the last of its batches in the log."""
     last = [found for found in batches if found.producer_id == producer.producer_id][-1]
     return last.producer_epoch, last.base_sequence + len(last.records) - 1
 
 
 def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-13: what partitions know of producers is what the log says."""
+    """SEQ-13: the producer state of partitions matches their log."""
     log = stage.log()
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
     sent = [fill(producer, log, sizes[n:])[-1] for n, producer in enumerate(producers)]
     yield None
     log.led()
-    yield as_the_log_says(log, dict(zip(producers, sent, strict=True)), "kill")
+    yield state_matches_the_log(log, dict(zip(producers, sent, strict=True)), "kill")
 
 
-def rebuilt_from_what_is_left(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """SEQ-13: the same where a power loss took the last batches of some producers, and half of one is on disk."""
+def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-13: the same after a power loss took the last batches of some producers and left half of one on disk."""
     log = stage.log()
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
     first = {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
@@ -170,13 +173,13 @@ def rebuilt_from_what_is_left(stage: Stage, epoch: int, sizes: list[int]) -> Par
     yield None
     log.led()
     end = log.end()
-    yield premise(end == torn_at, f"the log ends where a batch was torn, at {torn_at}: {end}")
+    yield premise(end == torn_at, f"the log ends where a batch was incomplete, at {torn_at}: {end}")
     left = first | {producer: second[producer] for producer in producers[:kept]}
-    yield as_the_log_says(log, left, "torn-tail")
+    yield state_matches_the_log(log, left, "torn-tail")
 
 
-def as_the_log_says(log: Log, last: dict[Producer, Sent], case: str) -> ObservationSaid:
-    """Does the partition know the last batch of each producer that the log has, and recognise it when it comes again?"""
+def state_matches_the_log(log: Log, last: dict[Producer, Sent], case: str) -> ObservationSaid:
+    """True if the partition knows the last batch of each producer in the log, and recognises it when sent again."""
     batches, end = log.batches(), log.end()
     told = [last_of(batches, producer) for producer in last]
     known = [log.producer(producer.producer_id) for producer in last]
@@ -189,7 +192,7 @@ def as_the_log_says(log: Log, last: dict[Producer, Sent], case: str) -> Observat
 
 
 def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
-    """FENCE-08: the answer to EndTxn v5 was lost, and another process has to repeat it."""
+    """FENCE-08: the answer to EndTxn v5 was lost, and it is repeated after the restart."""
     producer = stage.transactional("tv2")
     producer.bump(bumps)
     producer.enter(stage.log())
@@ -228,8 +231,8 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
 def killed_broker(
     stage: Stage, epoch: int, bumps: int, sizes: list[int], committed: bool
 ) -> Generator[Said, None, None]:
-    """After a kill partitions know what their log says, and the coordinator's word and its time-outs stand."""
-    parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_what_is_left(stage, epoch, sizes)]
+    """After a kill producer state matches the log, and the coordinator's transactions and time-outs are unchanged."""
+    parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_a_truncated_log(stage, epoch, sizes)]
     if stage.newest_dialect == "tv2":
         parts.append(repeated_end(stage, bumps, committed))
     parts.append(waiting_for_its_time_out(stage, sizes[0]))

@@ -1,0 +1,27 @@
+"""Bugs of topics and configurations: what each does, and the row under which a judge has to find it."""
+
+from __future__ import annotations
+
+from tests.miniature.bugs import Bug, by_name, of_row
+
+BUGS: dict[str, Bug] = by_name(
+    of_row(
+        "GEN-01",
+        ("refused-topic-created", "a topic whose configuration is refused is created without one"),
+        ("refused-alteration-half-applied", "what stands before the refused value of an alteration is applied"),
+        ("refused-growth-grows", "partitions are added although their assignment is refused"),
+    ),
+    of_row(
+        "GEN-19",
+        ("first-configuration-described", "one broker describes the first configuration of a topic for ever"),
+        ("deleted-value-kept", "deleting a value is acknowledged and not done"),
+        ("limit-not-in-force", "a batch larger than max.message.bytes is accepted"),
+    ),
+)
+
+ADMINISTRATION: dict[str, str] = {
+    "deleted-topic-described": "one broker describes a deleted topic for ever",
+    "deleted-name-taken": "the name of a deleted topic cannot be used again",
+    "last-partition-unheard": "one broker describes one partition less where there are several",
+}
+"""Bugs of the miniature that no row has been made for."""

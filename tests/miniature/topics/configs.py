@@ -1,0 +1,151 @@
+"""Configurations of topics, brokers and groups: their defaults, what is valid, and which value is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fixtures.wire import Error
+from fixtures.wire.configs import ResourceType
+
+Plain = dict[str, Any]
+Resource = tuple[int, str]
+"""A resource type and a name. Brokers go by their id as text; an empty name is the default of all brokers."""
+Configs = Mapping[Resource, Mapping[str, str]]
+
+TOPIC, BROKER, GROUP = ResourceType.TOPIC.value, ResourceType.BROKER.value, ResourceType.GROUP.value
+SET, DELETE, APPEND, SUBTRACT = range(4)
+OF_TOPIC, OF_BROKER, OF_ALL_BROKERS, DEFAULT, OF_GROUP = 1, 2, 3, 5, 8
+"""Values of `config_source`."""
+
+LONGEST = 2**63 - 1
+
+
+def whole_number(low: int, high: int = LONGEST) -> Callable[[str], bool]:
+    def valid(value: str) -> bool:
+        text = value.strip()
+        return text.removeprefix("-").isdecimal() and low <= int(text) <= high
+
+    return valid
+
+
+def ratio(value: str) -> bool:
+    try:
+        return 0 <= float(value) <= 1
+    except ValueError:
+        return False
+
+
+def one_of(*allowed: str) -> Callable[[str], bool]:
+    return lambda value: value in allowed
+
+
+def listed(*allowed: str) -> Callable[[str], bool]:
+    """A list without a foreign item; it is not empty."""
+    return lambda value: bool(value) and all(item in allowed for item in value.split(","))
+
+
+boolean = one_of("true", "false")
+
+KNOWN: dict[int, dict[str, tuple[str, Callable[[str], bool]]]] = {
+    TOPIC: {
+        "cleanup.policy": ("delete", listed("delete", "compact")),
+        "compression.type": ("producer", one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
+        "delete.retention.ms": ("86400000", whole_number(0)),
+        "file.delete.delay.ms": ("60000", whole_number(0)),
+        "flush.messages": (str(LONGEST), whole_number(1)),
+        "flush.ms": (str(LONGEST), whole_number(0)),
+        "index.interval.bytes": ("4096", whole_number(0, 2**31 - 1)),
+        "max.compaction.lag.ms": (str(LONGEST), whole_number(1)),
+        "max.message.bytes": ("1048588", whole_number(0, 2**31 - 1)),
+        "message.timestamp.type": ("CreateTime", one_of("CreateTime", "LogAppendTime")),
+        "min.cleanable.dirty.ratio": ("0.5", ratio),
+        "min.compaction.lag.ms": ("0", whole_number(0)),
+        "min.insync.replicas": ("1", whole_number(1, 2**31 - 1)),
+        "preallocate": ("false", boolean),
+        "retention.bytes": ("-1", whole_number(-1)),
+        "retention.ms": ("604800000", whole_number(-1)),
+        "segment.bytes": ("1073741824", whole_number(14, 2**31 - 1)),
+        "segment.index.bytes": ("10485760", whole_number(4, 2**31 - 1)),
+        "segment.jitter.ms": ("0", whole_number(0)),
+        "segment.ms": ("604800000", whole_number(1)),
+        "unclean.leader.election.enable": ("false", boolean),
+    },
+    BROKER: {
+        "background.threads": ("10", whole_number(1, 2**31 - 1)),
+        "log.cleaner.backoff.ms": ("15000", whole_number(0)),
+        "log.retention.bytes": ("-1", whole_number(-1)),
+        "log.retention.ms": ("604800000", whole_number(-1)),
+        "message.max.bytes": ("1048588", whole_number(0, 2**31 - 1)),
+        "min.insync.replicas": ("1", whole_number(1, 2**31 - 1)),
+    },
+    GROUP: {
+        "consumer.heartbeat.interval.ms": ("5000", whole_number(5_000, 15_000)),
+        "consumer.session.timeout.ms": ("45000", whole_number(45_000, 60_000)),
+    },
+}
+"""By type of resource: the dynamic configurations, each with its default and what a value has to be."""
+
+BROKERS_WORD = {
+    "max.message.bytes": "message.max.bytes",
+    "min.insync.replicas": "min.insync.replicas",
+    "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms",
+}
+"""A topic's configuration -> the broker's of which a topic without a value of its own takes it."""
+
+
+def in_force(configs: Configs, broker: int, topic: str, name: str) -> str:
+    """The value by which a broker treats a topic."""
+    return described(configs, (TOPIC, topic), name, broker)[0]
+
+
+def described(configs: Configs, resource: Resource, name: str, broker: int) -> tuple[str, int]:
+    """A value and its source, as a broker that knows these configurations describes it."""
+    kind, _ = resource
+    if (own := configs.get(resource, {}).get(name)) is not None:
+        return own, {TOPIC: OF_TOPIC, BROKER: OF_BROKER, GROUP: OF_GROUP}[kind] if resource[1] else OF_ALL_BROKERS
+    for_brokers = BROKERS_WORD.get(name) if kind == TOPIC else name if kind == BROKER else None
+    for source, of in ((OF_BROKER, str(broker)), (OF_ALL_BROKERS, "")):
+        if for_brokers is not None and (found := configs.get((BROKER, of), {}).get(for_brokers)) is not None:
+            return found, source
+    return KNOWN[kind][name][0], DEFAULT
+
+
+def refusal(kind: int, name: str, value: str | None) -> Error:
+    """Why a value cannot be set."""
+    if name not in KNOWN[kind]:
+        return Error.INVALID_REQUEST if kind == BROKER else Error.INVALID_CONFIG
+    return Error.NONE if value is not None and KNOWN[kind][name][1](value) else Error.INVALID_CONFIG
+
+
+def altered(kind: int, before: Mapping[str, str], changes: Sequence[Plain]) -> tuple[dict[str, str], Error]:
+    """The values after the changes up to the first that is refused, and why that is refused."""
+    after = dict(before)
+    for change in changes:
+        name, operation, value = change["name"], change["config_operation"], change["value"]
+        if [one["name"] for one in changes].count(name) > 1:
+            return after, Error.INVALID_REQUEST
+        if operation == DELETE:
+            if name not in KNOWN[kind]:
+                return after, Error.INVALID_CONFIG
+            after.pop(name, None)
+            continue
+        wanted = value if operation == SET else _relisted(operation, after.get(name), kind, name, value)
+        if (error := refusal(kind, name, wanted)) is not Error.NONE:
+            return after, error
+        after[name] = str(wanted)
+    return after, Error.NONE
+
+
+def _relisted(operation: int, now: str | None, kind: int, name: str, value: str | None) -> str | None:
+    """A list with items more or fewer. What is no list has no items: None."""
+    if name != "cleanup.policy" or value is None:
+        return None
+    items = (now or KNOWN[kind][name][0]).split(",")
+    given = value.split(",")
+    kept = [item for item in items if item not in given]
+    return ",".join([*items, *(item for item in given if item not in items)] if operation == APPEND else kept)
+
+
+__all__ = ["BROKER", "GROUP", "KNOWN", "TOPIC", "Configs", "Resource", "altered", "described", "in_force", "refusal"]
