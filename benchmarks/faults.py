@@ -25,7 +25,7 @@ from fixtures.faults.base.scene import Scene
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from fixtures.faults.selftest import Stages, shown_once
+from fixtures.faults.selftest import Stages, run_once
 from fixtures.faults.traffic import Traffic
 from fixtures.images import Image
 from fixtures.runs import Progress, Run
@@ -170,7 +170,7 @@ def others(image: Image, rounds: int, progress: Progress) -> str:
 
 
 def _other(stages: Stages, kind: type[Fault], rounds: int) -> str:
-    shown = [shown_once(stages, kind(role=kind.roles[0])) for _ in range(rounds)]
+    shown = [run_once(stages, kind(role=kind.roles[0])) for _ in range(rounds)]
     cycles = [row.injected for row in shown if row.injected is not None]
     if not cycles:
         return f"| {shown[0].fault} | {shown[0].role} | 0 | {shown[0].ending}: {shown[0].reason.splitlines()[0]} | |"

@@ -14,7 +14,7 @@ from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, WrongUse
-from fixtures.faults.selftest import Stages, as_expected, chosen, kinds, show, table
+from fixtures.faults.selftest import Stages, as_expected, chosen, kinds, self_test, table
 from fixtures.images import newest, obtain, select
 from fixtures.ready import have_ready
 from fixtures.runs import Run, forget, sweep
@@ -58,7 +58,7 @@ def matrix(options: Sequence[str]) -> int:
 
 
 def faults(options: Sequence[str]) -> int:
-    """Each fault once on each version, as a table; 0 if every one showed its witness and healed.
+    """Each fault once on each version, as a table; 0 if every one showed its witness and its consequence, and healed.
 
     With --sabotage the acts are left out, and it is 0 if no witness showed.
     """
@@ -71,20 +71,20 @@ def faults(options: Sequence[str]) -> int:
     parser.add_argument("--sabotage", action="store_true", help="leave the acts out: every witness has to stay away")
     asked = parser.parse_args(options)
     setup(asked.kafka_version)
-    shown = {}
+    tested = {}
     with Run.begin() as run:
         try:
             for version in select(asked.kafka_version or [newest()]):
                 image, wanted = obtain(version), chosen(asked.fault, every_role=asked.every_role)
-                shown[version] = show(image, wanted, run, _say, sabotage=asked.sabotage)
+                tested[version] = self_test(image, wanted, run, _say, sabotage=asked.sabotage)
         finally:
             run.end(connect())
-    _say(table(shown))
-    return 0 if all(as_expected(rows, sabotage=asked.sabotage) for rows in shown.values()) else EXIT_TROUBLE
+    _say(table(tested))
+    return 0 if all(as_expected(rows, sabotage=asked.sabotage) for rows in tested.values()) else EXIT_TROUBLE
 
 
 def storm(options: Sequence[str]) -> int:
-    """Random fault cycles in a row on one cluster under light traffic; 0 if every one showed its witness and healed."""
+    """Random fault cycles in a row on one cluster under light traffic; 0 if every one showed its witness and its consequence."""
     parser = argparse.ArgumentParser(prog="./kit storm", description=storm.__doc__)
     parser.add_argument("--kafka-version", default=newest(), metavar="V")
     parser.add_argument("--cycles", type=int, default=200)

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis.strategies import SearchStrategy, builds, integers, one_of, sampled_from
 
 from fixtures.faults.kinds.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
-from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassignment
+from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassign
 from fixtures.faults.kinds.logs import RetentionBySize, RetentionByTime, RollBySize
 from fixtures.faults.kinds.process import Kill, PausePastFencing, RollingRestart, Stop
 from fixtures.faults.kinds.shapes import Isolate
@@ -39,7 +39,7 @@ StandingFault = (
 """Faults that stand until they are healed, while clients go on."""
 
 PassingFault = (
-    MoveLeader | PreferredElection | Reassignment | RetentionBySize | RetentionByTime | RollBySize | RollingRestart
+    MoveLeader | PreferredElection | Reassign | RetentionBySize | RetentionByTime | RollBySize | RollingRestart
 )
 """What needs the cluster whole, or is over when it shows."""
 
@@ -289,7 +289,7 @@ def _standing(kind: Any, on: tuple[PartitionName, ...], **drawn: SearchStrategy[
 
 def shakes() -> SearchStrategy[Shake]:
     return one_of(
-        *(_passing(kind, PARTITIONS) for kind in (MoveLeader, PreferredElection, Reassignment, RollingRestart)),
+        *(_passing(kind, PARTITIONS) for kind in (MoveLeader, PreferredElection, Reassign, RollingRestart)),
         *(_passing(kind, UNCOMPACTED) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
     )
 

@@ -1,6 +1,6 @@
-"""Random fault cycles in a row on one cluster under light traffic: each is witnessed, healed, and the cluster whole again.
+"""Random fault cycles in a row on one cluster under light traffic: each is witnessed, followed by its consequence, and healed.
 
-What is drawn depends on the seed alone; what could not be had is told with its reason and counts as nothing.
+What is drawn depends on the seed alone; a fault that is not available is shown with the reason and counts as nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fixtures.runs import Progress
 from fixtures.waiting import eventually
 from strategies.faults import faults_of
 
-Ending = Literal["healed", "skipped", "unwitnessed", "unhealed", "error"]
+Ending = Literal["healed", "skipped", "unwitnessed", "no consequence", "unhealed", "error"]
 
 POOL = 30
 """How many draws of each kind there are to choose from: Hypothesis begins with the simplest, a storm shall not."""
@@ -168,7 +168,7 @@ def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
     cycles: list[Cycle] = []
     try:
         with staged(injector, plan.fault.role if isinstance(plan, Once) else ""):
-            cycles.extend(_cycle(step) for step in run(plan, injector) if not isinstance(step, Calm))
+            cycles.extend(_cycle(plan, step) for step in run(plan, injector) if not isinstance(step, Calm))
     except Unwitnessed as trouble:
         cycles.append(_troubled(plan, "unwitnessed", trouble))
     except Unhealed as trouble:
@@ -178,9 +178,12 @@ def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
     return cycles
 
 
-def _cycle(step: Injected | Skipped) -> Cycle:
+def _cycle(plan: Plan, step: Injected | Skipped) -> Cycle:
     if isinstance(step, Skipped):
         return Cycle(fault=step.fault, role=step.role, ending="skipped", reason=step.reason)
+    if not step.met:
+        reason = _with_drawn(plan, f"nothing followed within {step.consequence_seconds:.0f} s")
+        return Cycle(fault=step.fault, role=step.role, ending="no consequence", injected=step, reason=reason)
     return Cycle(fault=step.fault, role=step.role, ending="healed", injected=step)
 
 
@@ -204,14 +207,16 @@ def _with_drawn(plan: Plan, text: str) -> str:
 
 
 def succeeded(storm: Storm) -> bool:
-    """Every fault that was injected showed and healed, no cluster was lost, and the traffic went on to the end."""
+    """Every fault that was injected showed, was followed and healed, no cluster was lost, and the traffic went on to the end."""
     return all(cycle.ending in ("healed", "skipped") for cycle in storm.cycles) and not storm.traffic.trouble
 
 
 def summary(storm: Storm) -> list[str]:
     """The table, what was skipped and what went wrong, and the totals."""
-    lines = ["| fault | cycles | unwitnessed | unhealed | error | skipped | to witness | to heal |"]
-    lines += ["|---|---:|---:|---:|---:|---:|---:|---:|"]
+    lines = [
+        "| fault | cycles | unwitnessed | no consequence | unhealed | error | skipped | to consequence | to heal |"
+    ]
+    lines += ["|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
     by_fault: dict[str, list[Cycle]] = defaultdict(list)
     for cycle in storm.cycles:
         by_fault[cycle.fault].append(cycle)
@@ -222,7 +227,10 @@ def summary(storm: Storm) -> list[str]:
 def _row(fault: str, cycles: list[Cycle]) -> str:
     endings = Counter(cycle.ending for cycle in cycles)
     healed = [cycle.injected for cycle in cycles if cycle.injected is not None and cycle.ending == "healed"]
-    counts = [len(cycles) - endings["skipped"], *(endings[e] for e in ("unwitnessed", "unhealed", "error", "skipped"))]
+    counts = [
+        len(cycles) - endings["skipped"],
+        *(endings[e] for e in ("unwitnessed", "no consequence", "unhealed", "error", "skipped")),
+    ]
     times = [_median([_shown_in(one) for one in healed]), _median([one.heal_seconds for one in healed])]
     return f"| {fault} | " + " | ".join([*map(str, counts), *times]) + " |"
 
@@ -246,7 +254,7 @@ def _totals(storm: Storm) -> list[str]:
 
 
 def _shown_in(injected: Injected) -> float:
-    return injected.inject_seconds + injected.witness_seconds
+    return injected.inject_seconds + injected.witness_seconds + injected.consequence_seconds
 
 
 def _median(seconds: list[float]) -> str:

@@ -8,7 +8,7 @@ from fixtures.engine import connect
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.upgrade import Upgrade, next_release
-from fixtures.faults.selftest import Stages, shown_once
+from fixtures.faults.selftest import Stages, run_once
 from fixtures.images import obtain
 from fixtures.runs import Run
 
@@ -28,7 +28,7 @@ def stages() -> Iterator[Stages]:
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind().name)
 def test_it_is_witnessed_and_heals(kind: type[Fault], stages: Stages) -> None:
-    row = shown_once(stages, kind(role=kind.roles[0]))
+    row = run_once(stages, kind(role=kind.roles[0]))
     if kind is Upgrade and not next_release(VERSION):
         assert "no image of a release after" in row.reason
         pytest.skip("there is nothing to upgrade to; test_faults_upgrade shows it from an older release")

@@ -9,7 +9,7 @@ from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.base.fault import AVAILABLE, Availability, Fault, Measured
 from fixtures.faults.base.injector import Injector
 from fixtures.faults.base.scene import Snapshot
-from fixtures.faults.kinds.cuts import Cut, Link, LinkFault
+from fixtures.faults.kinds.cuts import Link, LinkFault, SeveredLinks
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from history.effects import Effects
@@ -92,16 +92,18 @@ class FakeScene:
 
 
 class Recorded(Fault, kw_only=True, tag="recorded"):
-    """Does nothing but tell. `on` is the node it hits; the other fields say what goes wrong."""
+    """Only records what is done. `on` is the node it hits; the other fields say what goes wrong."""
 
     on: str = "broker-1"
     acts: bool = True
     shows: bool = True
+    follows: bool = True
     heals: bool = True
     possible: bool = True
     roles: ClassVar[tuple[str, ...]] = ("leader", "follower", "active controller", "all brokers")
     effects = Effects()
     witness_within: ClassVar[float] = 0.05
+    consequence_within: ClassVar[float] = 0.05
     heal_within: ClassVar[float] = 0.05
 
     def told(self, what: str) -> None:
@@ -124,6 +126,9 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
     def witness(self) -> Measured | None:
         return {"seen": self.on} if self.shows else None
 
+    def consequence(self) -> Measured | None:
+        return {} if self.follows else None
+
     def heal(self) -> None:
         self.told("heal")
 
@@ -133,6 +138,17 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
 
 class Lonely(Recorded, kw_only=True, tag="lonely"):
     alone: ClassVar[bool] = True
+
+
+class Followed(Recorded, kw_only=True, tag="followed"):
+    """Something follows it, or looking at it fails with `trouble`."""
+
+    trouble: str = ""
+
+    def consequence(self) -> Measured | None:
+        if self.trouble:
+            raise KitError(self.trouble)
+        return {"fenced": [self.on]} if self.follows else None
 
 
 class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
@@ -148,7 +164,7 @@ class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
         self.hit = self.links()
 
 
-class Cutting(OnLinks, Cut, kw_only=True, tag="cutting"):
+class Cutting(OnLinks, SeveredLinks, kw_only=True, tag="cutting"):
     pass
 
 
@@ -157,6 +173,7 @@ class FakeLog:
 
     def __init__(self) -> None:
         self.phases: list[tuple[str, Phase]] = []
+        self.details: list[dict[str, Any]] = []
         self.effects: list[Effects | None] = []
 
     def fault(
@@ -170,6 +187,7 @@ class FakeLog:
         effects: Effects | None = None,
     ) -> None:
         self.phases.append((node, phase))
+        self.details.append(detail or {})
         self.effects.append(effects)
 
 

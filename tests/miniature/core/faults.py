@@ -51,7 +51,7 @@ EFFECTS: dict[type[Fault], type[Effect]] = {
     shapes.Isolate: Isolated,
     elections.MoveLeader: Moved,
     elections.PreferredElection: Preferred,
-    elections.Reassignment: Reassigned,
+    elections.Reassign: Reassigned,
     unclean.UncleanElection: Unclean,
     unclean.UncleanElectionByConfig: Unclean,
     disk.CutTailAbove: TailLost,

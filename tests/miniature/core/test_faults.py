@@ -9,7 +9,7 @@ from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.kinds.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint, WipeDisk
-from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassignment
+from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassign
 from fixtures.faults.kinds.logs import Compaction, DeleteRecords, RetentionBySize, RetentionByTime, RollBySize
 from fixtures.faults.kinds.process import Kill, Pause, PausePastFencing, RollingRestart, Stop
 from fixtures.faults.kinds.shapes import Isolate
@@ -38,7 +38,7 @@ KINDS: list[Fault] = [
     CutTailBelow(role="leader"),
     RemoveEpochCheckpoint(role="leader", clean=False),
     WipeDisk(role="follower"),
-    Reassignment(role="leader"),
+    Reassign(role="leader"),
     MoveLeader(),
     PreferredElection(),
     DeleteRecords(keep=2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
-from fixtures.faults.kinds.elections import MoveLeader, Reassignment
+from fixtures.faults.kinds.elections import MoveLeader, Reassign
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.shapes import Isolate
 from fixtures.faults.kinds.unclean import UncleanElection
@@ -72,7 +72,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "epoch-ends-fall": [WRITE, MOVE, WRITE],
     "stale-leader-commits": disturbed(cut_off(), READ, ALL_TO_DEPOSED),
     "fenced-in-isr": disturbed(cut_off("follower"), READ, READ, READ),
-    "never-unparked": [WRITE, Shake(fault=Reassignment()), WRITE],
+    "never-unparked": [WRITE, Shake(fault=Reassign()), WRITE],
     "epoch-beyond-log-end": [WRITE, MOVE, *disturbed(cut_off(), TO_DEPOSED)],
     "committed-epoch-lost": [WRITE, Join(), PollGroup(), PollGroup(), AskCommitted()],
     "genuine-pair-flagged": [WRITE, READ, MOVE, WRITE, Recall()],

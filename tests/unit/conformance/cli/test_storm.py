@@ -78,14 +78,15 @@ def test_a_storm_goes_on_until_so_many_cycles_count(stages: FakeStages) -> None:
     assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
     assert (len(said), succeeded(storm), stages.closed) == (5, True, True)
     assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
-    assert "| recorded | 3 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
+    assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
     assert "skipped (2): recorded of the leader: recorded cannot be had here: it cannot be" in summary(storm)
 
 
 TROUBLE = [
-    (Recorded(shows=False), "unwitnessed", "| recorded | 2 | 1 | 0 | 0 | 0 |"),
-    (Recorded(heals=False), "unhealed", "| recorded | 2 | 0 | 1 | 0 | 0 |"),
-    (Recorded(acts=False), "error", "| recorded | 2 | 0 | 0 | 1 | 0 |"),
+    (Recorded(shows=False), "unwitnessed", "| recorded | 2 | 1 | 0 | 0 | 0 | 0 |"),
+    (Recorded(heals=False), "unhealed", "| recorded | 2 | 0 | 0 | 1 | 0 | 0 |"),
+    (Recorded(follows=False), "no consequence", "| recorded | 2 | 0 | 1 | 0 | 0 | 0 |"),
+    (Recorded(acts=False), "error", "| recorded | 2 | 0 | 0 | 0 | 1 | 0 |"),
 ]
 
 
