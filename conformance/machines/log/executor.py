@@ -16,7 +16,7 @@ from conformance.rigs.log.quiescence import at_rest, read_whole
 from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault, Unavailable
-from fixtures.faults.base.injector import Unhealed
+from fixtures.faults.base.injector import Stuck, Unhealed
 from fixtures.waiting import Overdue
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
@@ -105,7 +105,7 @@ class LogExecutor:
         with suppress(WireError, ConsumerTrouble):
             try:
                 self._unhealed = self._heals(lambda: self.run(step))
-            except (Unavailable, Absent) as reason:
+            except (Unavailable, Stuck, Absent) as reason:
                 self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
 
     def _heals(self, act: Callable[[], None]) -> Unhealed | None:
