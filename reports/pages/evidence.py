@@ -9,9 +9,11 @@ from pathlib import Path
 import msgspec
 
 from conformance.catalogue import Requirement, shipped
+from conformance.judging.narration import EventLine, Narration, in_words, main_subjects
 from history.events import Answer, Call, Fault, History
-from history.taken import Taken, in_words, places, taken
-from history.telling import Telling, Told
+from history.subjects import Subject, subjects
+from history.subjects import named as names_of
+from history.taken import Taken, taken
 from reports.matrix import Matrix, ReportedCell
 from reports.pages.around import Exchange, LogView, began_at, exchanges, log_view
 from reports.pages.folder import Folder, names_short, read_folder, readable, shown_events
@@ -122,8 +124,8 @@ def view(cell: ReportedCell, row: Requirement, folder: Folder) -> View:
     found = [Found(case=one.case, label=one.label, detail=one.detail) for one in matching]
     events = _told_of(history, [n for one in matching for n in one.events] or shown_events(history, said))
     about = _about(history, events)
-    told = Telling(history, about, events[:SHOWN]).told()
-    steps = taken(history)
+    told = Narration(history, about, events[:SHOWN]).events()
+    steps, place = taken(history), next(iter(names_of(about, "partition")), "")
     rows = list(_rows(history, told, steps))
     shown = [row for row in rows if row.number]
     began = began_at(history, folder.frames)
@@ -136,8 +138,8 @@ def view(cell: ReportedCell, row: Requirement, folder: Folder) -> View:
         found=found or [Found(case=said.case, label="", detail=said.detail)],
         shown=shown,
         unshown=len(events) - len(shown),
-        place=min(about, default=""),
-        line=draw(history, told, steps, min(about, default="")),
+        place=place,
+        line=draw(history, told, steps, place),
         steps=[_step(step, shown, history.example.example) for step in steps],
         parts=list(_parts(rows)),
         wire=exchanges(history, folder.frames, [row.event for row in shown], began) if began is not None else [],
@@ -155,12 +157,13 @@ def _told_of(history: History, events: Sequence[int]) -> list[int]:
     return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})
 
 
-def _about(history: History, events: Sequence[int]) -> set[str]:
-    """The partitions that these events are about; Metadata names them all, so it counts only where nothing else does."""
+def _about(history: History, events: Sequence[int]) -> list[Subject]:
+    """What these events are about. Metadata names all partitions, so that it counts only where nothing else does."""
     metadata = {
         n for n in events if isinstance(event := history.events[n], Answer) and _op(history, event) == "metadata"
     }
-    return places(history, [n for n in events if n not in metadata]) or places(history, events)
+    others = subjects(history, [n for n in events if n not in metadata])
+    return sorted(main_subjects(others or subjects(history, events)))
 
 
 def _op(history: History, answer: Answer) -> str:
@@ -186,7 +189,7 @@ def _step(step: Taken, shown: Sequence[Row], example: str) -> Step:
 # --- the course
 
 
-def _rows(history: History, told: Sequence[Told], steps: Sequence[Taken]) -> Iterator[Row]:
+def _rows(history: History, told: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[Row]:
     example, number = history.example.example, 0
     near = _near([one.shown for one in told], OPEN)
     for place, one in enumerate(told):
@@ -197,7 +200,7 @@ def _rows(history: History, told: Sequence[Told], steps: Sequence[Taken]) -> Ite
             event=event.n,
             t=f"{event.t:.3f}",
             node=one.node or (event.node if isinstance(event, Fault) else ""),
-            asked=_cut(names_short(one.asked, example)),
+            asked=_cut(names_short(one.request, example)),
             text=_cut(names_short(one.text, example)),
             kind=shape or str(event.__struct_config__.tag),
             word=WORDS[shape] if shape else "",

@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
+from conformance.judging.narration import EventLine
 from history.events import Answer, AnyEvent, Call, Fault, History, Phase, Premise
 from history.taken import Taken
-from history.telling import Told
 from reports.pages.spells import Led, Spell, leaders, spells
 
 NEAR = 14
@@ -109,7 +109,7 @@ class TimeLine(msgspec.Struct, frozen=True, kw_only=True):
 class _Moment(msgspec.Struct, kw_only=True):
     """A column: told events that one mark stands for; a fault's phase is one of its own. `skipped` were left out before it."""
 
-    told: list[Told]
+    told: list[EventLine]
     node: str
     op: str
     shape: Shape
@@ -122,7 +122,7 @@ class _Moment(msgspec.Struct, kw_only=True):
         return self.told[0].event
 
 
-def draw(history: History, told: Sequence[Told], steps: Sequence[Taken], place: str) -> TimeLine:
+def draw(history: History, told: Sequence[EventLine], steps: Sequence[Taken], place: str) -> TimeLine:
     """The time line of what was told; leaders are those of the partition `place`, or of the quorum for ""."""
     leads = leaders(history, place)
     moments = _moments(history, told, steps, {lead.event for lead in leads})
@@ -175,7 +175,9 @@ def _x_of(event: int, moments: Sequence[_Moment], width: float) -> float:
 # --- columns
 
 
-def _moments(history: History, told: Sequence[Told], steps: Sequence[Taken], new: Collection[int]) -> list[_Moment]:
+def _moments(
+    history: History, told: Sequence[EventLine], steps: Sequence[Taken], new: Collection[int]
+) -> list[_Moment]:
     near = _near(told)
     moments: list[_Moment] = []
     skipped = 0
@@ -193,12 +195,12 @@ def _moments(history: History, told: Sequence[Told], steps: Sequence[Taken], new
     return moments
 
 
-def _near(told: Sequence[Told]) -> set[int]:
+def _near(told: Sequence[EventLine]) -> set[int]:
     shown = [place for place, one in enumerate(told) if one.shown] or [len(told) - 1]
     return {near for place in shown for near in range(place - NEAR, place + NEAR + 1)}
 
 
-def _moment(history: History, one: Told, steps: Sequence[Taken]) -> _Moment | None:
+def _moment(history: History, one: EventLine, steps: Sequence[Taken]) -> _Moment | None:
     event = one.event
     step = next((step.number + 1 for step in steps if step.begin <= event.n < step.end), 0)
     match event:
@@ -257,8 +259,8 @@ def _marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[Mark]
             y=lanes[moment.node].middle,
             shape=moment.shape,
             letter="" if isinstance(moment.event, Fault) else LETTERS.get(moment.op, ""),
-            op=first.asked.partition(" ")[0] or moment.op or "fault",
-            words=f"{first.node} {first.asked} → {first.text}".strip(" →"),
+            op=first.request.partition(" ")[0] or moment.op or "fault",
+            words=f"{first.node} {first.request} → {first.text}".strip(" →"),
             count=len(moment.told),
             number=number if first.shown else 0,
         )

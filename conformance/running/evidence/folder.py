@@ -15,7 +15,8 @@ from conformance.running.evidence.report import report, said_again
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
-from history.taken import places, taken
+from history.subjects import named, subjects
+from history.taken import taken
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
@@ -56,7 +57,7 @@ def write_evidence(
     _write_json(folder / "schedule.json", schedule_of(column, history, observation.requirement))
     (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
     collected = _Collected(folder, cluster, time.time() - seconds - BEFORE)
-    collected.all(places(history, observation.events))
+    collected.all(named(subjects(history, observation.events), "partition"))
     text = report(column, history, observation, replay, collected.lacking, collected.on_disk)
     (folder / "report.md").write_text(text)
     return str(relative)

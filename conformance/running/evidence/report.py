@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from conformance.catalogue import shipped
 from conformance.core.machines import MACHINES
+from conformance.judging.narration import Narration, in_words, leader_of, main_subjects
 from history.events import History, Note
 from history.observations import Observation
 from history.shards import Column
-from history.taken import REST_NOTE, Taken, in_words, places, taken
-from history.telling import Telling, leader_of
+from history.subjects import Subject, subjects
+from history.taken import REST_NOTE, Taken, taken
 
 MOST_LINES = 40
 """Of one step, or before what shows the violation where there are no steps."""
@@ -51,8 +52,8 @@ def _head(column: Column, history: History, observation: Observation) -> list[st
 
 
 def _seen(history: History, observation: Observation) -> list[str]:
-    telling = Telling(history, shown=observation.events)
-    lines = [line for n in sorted(observation.events) for line in telling.lines(n, n + 1)]
+    narration = Narration(history, shown=observation.events)
+    lines = [line for n in sorted(observation.events) for line in narration.lines(n, n + 1)]
     inputs = [f"Inputs: `{observation.inputs}`", ""] if observation.inputs not in ("", "{}") else []
     shown = ["Shown by:", "", "```", *lines, "```", ""] if lines else []
     return ["## What was seen", "", *inputs, "```", observation.detail, "```", "", *shown]
@@ -67,36 +68,40 @@ def _course(history: History, observation: Observation) -> list[str]:
     Names of topics and groups are told without the example's, which they all carry.
     """
     example = history.example.example
-    about = ", ".join(f"`{name}`" for name in sorted(places(history, observation.events)))
+    about = ", ".join(f"`{name}`" for name in _about(history, observation))
     note = f"Times are seconds since the example began; names are told without `-{example}`."
     told = [line.replace(f"-{example}", "") for line in _told(history, observation)]
     return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *told]
 
 
 def _told(history: History, observation: Observation) -> Iterator[str]:
-    partitions = sorted(places(history, observation.events))
-    telling = Telling(history, partitions, observation.events)
+    about = _about(history, observation)
+    narration = Narration(history, about, observation.events)
     steps = taken(history)
     if not steps:
-        yield from _block(telling.lines())
+        yield from _block(narration.lines())
         return
-    yield from ("Before the first step:", "", *_block(telling.lines(0, steps[0].begin)))
+    yield from ("Before the first step:", "", *_block(narration.lines(0, steps[0].begin)))
     for step in steps:
-        yield from _step(history, step, partitions)
-        yield from _block(telling.lines(step.begin, step.end))
-    yield from _rest(history, telling)
+        yield from _step(history, step, about)
+        yield from _block(narration.lines(step.begin, step.end))
+    yield from _rest(history, narration)
 
 
-def _step(history: History, step: Taken, partitions: Sequence[str]) -> list[str]:
-    leads = [f"{name}: {told}" for name in partitions if (told := leader_of(history, name, step.begin))]
+def _about(history: History, observation: Observation) -> list[Subject]:
+    return sorted(main_subjects(subjects(history, observation.events)))
+
+
+def _step(history: History, step: Taken, about: Sequence[Subject]) -> list[str]:
+    leads = [f"{one}: {leader}" for one in about if (leader := leader_of(history, one, step.begin))]
     now = f" ({'; '.join(leads)})" if leads else ""
     explained = described(history.example.check).get(step.kind, "")
     return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
 
 
-def _rest(history: History, telling: Telling) -> list[str]:
+def _rest(history: History, narration: Narration) -> list[str]:
     begins = [e.n for e in history.events if isinstance(e, Note) and e.text == REST_NOTE]
-    return ["**At rest**", "", *_block(telling.lines(begins[0]))] if begins else []
+    return ["**At rest**", "", *_block(narration.lines(begins[0]))] if begins else []
 
 
 def _block(lines: Sequence[str]) -> list[str]:

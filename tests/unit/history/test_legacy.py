@@ -13,6 +13,8 @@ from history.legacy import TABLE, legacy_effects
 
 ROOT = Path(__file__).parents[3]
 READERS = (*ROOT.glob("conformance/judging/**/*.py"), *ROOT.glob("reports/**/*.py"))
+ACTIONS = {"kill", "pause", "stop"}
+"""Operations on nodes that go by the names of faults: their calls get no line, since the fault does."""
 
 
 def literals(path: Path) -> set[str]:
@@ -22,7 +24,7 @@ def literals(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_judge_and_no_report_knows_a_fault_by_its_name(path: Path) -> None:
-    assert literals(path) & TABLE.keys() == set()
+    assert literals(path) & TABLE.keys() <= (ACTIONS if path.name == "narration.py" else set())
 
 
 def test_every_fault_of_the_catalogue_that_older_histories_may_hold_is_in_the_table() -> None:

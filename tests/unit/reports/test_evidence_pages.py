@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.judging.narration import Narration
 from history.events import Answer, Call, Fault, History
-from history.telling import Telling
+from history.subjects import Subject
 from reports.matrix import Matrix, Pooled
 from reports.pages.around import LINES, began_at, log_view
 from reports.pages.evidence import NEAR, evidence_pages
@@ -55,7 +56,7 @@ def plain(text: str) -> str:
 
 def drawn(history: LogHistory, *shown: int) -> TimeLine:
     found = history.history
-    return draw(found, Telling(found, [PARTITION], shown).told(), [], PARTITION)
+    return draw(found, Narration(found, [Subject("partition", PARTITION)], shown).events(), [], PARTITION)
 
 
 # --- what it says

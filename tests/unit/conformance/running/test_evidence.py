@@ -10,17 +10,20 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.judging.narration import LONGEST, Narration, in_words, leader_of
 from conformance.running.evidence import on_disk as stored
 from conformance.running.evidence.folder import Replays, Schedule, conclude, write_evidence
 from conformance.running.evidence.report import MOST_LINES
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
-from history.events import Answer, Call, End, History, Note, Premise
+from history.events import End, History, Note
 from history.observations import Observation
-from history.taken import STEP_NOTE, in_words, places
-from history.telling import LONGEST, Telling, leader_of
+from history.subjects import Subject
+from history.taken import STEP_NOTE
 from tests.support.histories import LogHistory, stamped
 from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript
+
+SUBJECT = Subject("partition", PARTITION)
 
 
 def told() -> LogHistory:
@@ -81,17 +84,17 @@ def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, d
 
 def test_leaders_are_told_when_they_change(tmp_path: Path) -> None:
     history = LogHistory().settled(1, 3).settled(1, 3).metadata(2, leader=2, epoch=4).history
-    lines = Telling(history, [PARTITION]).lines()
+    lines = Narration(history, [SUBJECT]).lines()
     assert [line.split("Metadata -> ")[1].split(",")[0] for line in lines] == [
         *[f"{PARTITION} leader broker-1 at epoch 3"] * 3,
         f"{PARTITION} leader broker-2 at epoch 4",
     ]
-    assert leader_of(history, PARTITION, len(history.events)) == "broker-2 leads at epoch 4"
+    assert leader_of(history, SUBJECT, len(history.events)) == "broker-2 leads at epoch 4"
 
 
 def test_faults_and_refusals_have_their_names() -> None:
     history = LogHistory().refused(2, 3, Error.FENCED_LEADER_EPOCH, hint=(1, 4)).kill(1).at_rest().history
-    refused, injected, shown, rest = Telling(history).lines()
+    refused, injected, shown, rest = Narration(history).lines()
     assert refused.endswith("-> FENCED_LEADER_EPOCH (74), leader 1 at epoch 4")
     assert injected.endswith("FAULT: kill of the leader of the partition, broker-1")
     assert "FAULT SHOWN: kill" in shown
@@ -99,14 +102,14 @@ def test_faults_and_refusals_have_their_names() -> None:
 
 
 def test_what_nobody_answered_may_have_happened() -> None:
-    [line] = Telling(LogHistory().produce(1, "a", lost=True).history).lines()
+    [line] = Narration(LogHistory().produce(1, "a", lost=True).history).lines()
     assert line.endswith("-> Unanswered: no answer in 10 s (it may have happened)")
 
 
 def test_other_partitions_are_left_out_and_long_answers_cut() -> None:
     history = LogHistory().produce(1, "v" * 2 * LONGEST, at=0).history
-    assert Telling(history, ["other-0"]).lines() == []
-    [line] = Telling(history, [PARTITION]).lines()
+    assert Narration(history, [Subject("partition", "other-0")]).lines() == []
+    [line] = Narration(history, [SUBJECT]).lines()
     assert len(line) < LONGEST + 80
     assert "more, in history.jsonl)" in line
 
@@ -171,16 +174,3 @@ def test_steps_in_words() -> None:
     step = {"acks": -1, "do": "disturb", "fault": {"fault": "kill", "pick": 0, "role": "leader"}, "on": "strict-0"}
     assert in_words(step) == "disturb, acks -1, fault (kill, pick 0, role leader), on strict-0"
     assert in_words({"do": "heal"}) == "heal"
-
-
-def test_partitions_are_found_wherever_they_are_named() -> None:
-    def asked(request: dict[str, Any], value: Any = None) -> History:
-        call = Call(n=0, t=0.0, op="any", node="broker-1", request=request)
-        answer = Answer(n=1, t=0.0, call=0, outcome="ok", value=value)
-        return History(example=LogHistory().example, events=[call, answer, Premise(n=2, t=0.0, what="w", met=True)])
-
-    one = asked({"topic": {"name": "a", "id": None}, "partition": 1})
-    pairs = asked({"partitions": [["a", 1], ["b", 0]]})
-    polled = asked({"within_ms": 5}, {"records": [{"topic": "c", "partition": 2, "offset": 0}]})
-    assert (places(one, [1]), places(pairs, [0]), places(polled, [1])) == ({"a-1"}, {"a-1", "b-0"}, {"c-2"})
-    assert places(one, [2]) == set()

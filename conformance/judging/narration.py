@@ -1,4 +1,4 @@
-"""Events of a history in words: one line for what was asked and answered, for a fault, for another leader."""
+"""A history in words: a line for each request and its answer, for each phase of a fault, for each new leader, for a step."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import msgspec
 
 from history.codes import Error
 from history.events import Answer, AnyEvent, Call, Fault, History, Note, Premise
-from history.taken import places_of
+from history.subjects import Subject, subjects_of_exchange
 
 LONGEST = 400
 KIT = "kit"
-"""Who the tape says was asked for times and waits: that tells nothing about a cluster."""
-UNTOLD = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop", "terminate"})
+"""The node of calls for times and waits, which say nothing about a cluster."""
+TAGS = ("do", "fault")
+"""The fields with the kind of a step, and of a fault in it."""
+LEFT_OUT = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop", "terminate"})
 """Calls whose fault is an event of its own, when they succeed."""
 
 Plain = dict[str, Any]
@@ -30,87 +32,98 @@ _APIS = frozenset({
 """Calls that are Kafka's own requests, which readers know by another spelling."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """An event in words. Of an answer, `asked` is what its call asked the node for, and `text` what came of it."""
+class EventLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An event in words. Of an answer, `request` is what its call asked of the node, and `text` the outcome."""
 
     event: AnyEvent
     text: str
     node: str = ""
-    asked: str = ""
+    request: str = ""
     shown: bool = False
     """Whether it is one of those that show the violation."""
 
     @property
     def line(self) -> str:
-        told = f"{self.node:9} {self.asked} -> {self.text}" if self.node else self.text
-        return f"{'->' if self.shown else '  '} {self.event.t:9.3f} s  {_cut(told)}"
+        text = f"{self.node:9} {self.request} -> {self.text}" if self.node else self.text
+        return f"{'->' if self.shown else '  '} {self.event.t:9.3f} s  {_cut(text)}"
 
 
-class Telling:
-    """Tells the events of one history, in their order. What is asked again and again is told when its answer differs."""
+class Narration:
+    """Puts the events of one history in words, in their order. A request that is repeated gets a line when its answer differs.
 
-    def __init__(self, history: History, partitions: Collection[str] = (), shown: Collection[int] = ()) -> None:
+    With `about`, only events that concern these subjects do. `shown` are the numbers of the events that show a violation.
+    """
+
+    def __init__(self, history: History, about: Collection[Subject] = (), shown: Collection[int] = ()) -> None:
         self._events = history.events
         self._names = {int(member["id"]): str(member["name"]) for member in history.example.members}
-        self._partitions = set(partitions)
+        self._about = frozenset(main_subjects(about))
+        self._kinds = {subject.kind for subject in self._about}
         self._shown = set(shown)
         self._last: dict[tuple[str, ...], str] = {}
 
     def lines(self, begin: int = 0, end: int | None = None) -> list[str]:
-        """Those of the partitions, or of all where none were named; an arrow marks what shows the violation."""
-        return [told.line for told in self.told(begin, end)]
+        """Of the events from `begin` up to `end`; an arrow marks those that show the violation."""
+        return [one.line for one in self.events(begin, end)]
 
-    def told(self, begin: int = 0, end: int | None = None) -> list[Told]:
-        return [told for event in self._events[begin:end] if (told := self._told(event)) is not None]
+    def events(self, begin: int = 0, end: int | None = None) -> list[EventLine]:
+        return [one for event in self._events[begin:end] if (one := self._line(event)) is not None]
 
-    def _told(self, event: AnyEvent) -> Told | None:
+    def _line(self, event: AnyEvent) -> EventLine | None:
         shown = event.n in self._shown
         text = ""
         match event:
             case Answer():
-                return self._answered(self._events[event.call], event, shown)
+                return self._exchange(self._events[event.call], event, shown)
             case Fault():
                 text = _fault(event)
             case Premise():
                 text = f"{event.what}: {'yes' if event.met else 'NO'}"
             case Note() if event.text in ("suspicion", "the cluster was replaced"):
                 text = f"{event.text}: {' '.join(map(str, event.data.values()))}"
-        return Told(event=event, text=text, shown=shown) if text else None
+        return EventLine(event=event, text=text, shown=shown) if text else None
 
-    def _answered(self, call: AnyEvent, answer: Answer, shown: bool) -> Told | None:
+    def _exchange(self, call: AnyEvent, answer: Answer, shown: bool) -> EventLine | None:
         if not isinstance(call, Call) or call.node == KIT or not self._concerns(call, answer):
             return None
-        if call.op in UNTOLD and answer.outcome == "ok":
+        if call.op in LEFT_OUT and answer.outcome == "ok":
             return None
         if call.op == "metadata" and answer.outcome == "ok":
-            asked, text = "Metadata", self._seen(call, answer, shown)
+            request, text = "Metadata", self._metadata(call, answer, shown)
         else:
-            asked, text = _asked(call), _outcome(call, answer)
-            repeated = self._last.get((call.node, call.op)) == f"{asked} {text}"
-            self._last[call.node, call.op] = f"{asked} {text}"
+            request, text = _request(call), _outcome(call, answer)
+            repeated = self._last.get((call.node, call.op)) == f"{request} {text}"
+            self._last[call.node, call.op] = f"{request} {text}"
             text = "" if repeated and not shown else text
-        return Told(event=answer, node=call.node, asked=asked, text=text, shown=shown) if text else None
+        return EventLine(event=answer, node=call.node, request=request, text=text, shown=shown) if text else None
 
     def _concerns(self, call: Call, answer: Answer) -> bool:
-        named = places_of(call) or places_of(answer)
-        return not self._partitions or not named or bool(named & self._partitions)
+        if not self._about:
+            return True
+        found = {subject for subject in subjects_of_exchange(call, answer) if subject.kind in self._kinds}
+        return not found or bool(found & self._about)
 
-    def _seen(self, call: Call, answer: Answer, always: bool) -> str:
-        """Leader, epoch and ISR, as one broker has them: when they are others than it last said."""
-        told = []
+    def _metadata(self, call: Call, answer: Answer, always: bool) -> str:
+        """Leader, epoch and ISR by the metadata of one broker, where they differ from what it answered last."""
+        changed = []
         for name, partition in _partitions(answer.value):
-            if self._partitions and name not in self._partitions:
+            if "partition" in self._kinds and Subject("partition", name) not in self._about:
                 continue
             text = self._state(partition)
             if always or self._last.get((call.node, name)) != text:
-                told.append(f"{name} {text}")
+                changed.append(f"{name} {text}")
             self._last[call.node, name] = text
-        return "; ".join(told)
+        return "; ".join(changed)
 
     def _state(self, partition: Plain) -> str:
         leader = self._names.get(partition["leader_id"], "nobody")
         isr = ", ".join(self._names.get(id, str(id)) for id in partition["isr_nodes"])
         return f"leader {leader} at epoch {partition['leader_epoch']}, ISR {isr}{_error(partition['error_code'])}"
+
+
+def main_subjects(subjects: Collection[Subject]) -> list[Subject]:
+    """The partitions among them, to which whatever else they are has written; where there is none, all."""
+    return [subject for subject in subjects if subject.kind == "partition"] or [*subjects]
 
 
 def _partitions(value: Plain) -> Iterator[tuple[str, Plain]]:
@@ -119,14 +132,16 @@ def _partitions(value: Plain) -> Iterator[tuple[str, Plain]]:
             yield f"{topic['name']}-{partition['partition_index']}", partition
 
 
-def leader_of(history: History, partition: str, before: int) -> str:
-    """Leader and epoch of a partition, as the newest Metadata before an event had them."""
+def leader_of(history: History, about: Subject, before: int) -> str:
+    """Leader and epoch of a partition by the newest Metadata before an event; empty for other subjects."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
     newest: Plain | None = None
     for event in history.events[:before]:
         if isinstance(event, Answer) and event.outcome == "ok" and _is_metadata(event.value):
             for name, found in _partitions(event.value):
-                if name == partition and (newest is None or found["leader_epoch"] >= newest["leader_epoch"]):
+                if Subject("partition", name) == about and (
+                    newest is None or found["leader_epoch"] >= newest["leader_epoch"]
+                ):
                     newest = found
     return f"{names.get(newest['leader_id'], 'nobody')} leads at epoch {newest['leader_epoch']}" if newest else ""
 
@@ -138,16 +153,32 @@ def _is_metadata(value: Any) -> bool:
 def _fault(event: Fault) -> str:
     phases = {"inject": "FAULT", "witness": "FAULT SHOWN", "consequence": "FAULT FOLLOWED", "heal": "FAULT HEALED"}
     detail = {name: value for name, value in event.detail.items() if name not in ("fault", "role", "partition")}
-    told = f": {_words(detail)}" if detail else ""
+    measured = f": {_words(detail)}" if detail else ""
     whose = event.node if event.role == event.node else f"the {event.role}, {event.node}"
-    return f"{phases[event.phase]}: {event.fault} of {whose}{told}"
+    return f"{phases[event.phase]}: {event.fault} of {whose}{measured}"
+
+
+# --- steps of machines
+
+
+def in_words(step: dict[str, Any]) -> str:
+    """`produce, on strict-0, records 3`: the kind of a step and its parameters."""
+    tag = next((tag for tag in TAGS if isinstance(step.get(tag), str)), "")
+    fields = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in step.items() if name != tag]
+    return ", ".join([*([step[tag]] if tag else []), *fields])
+
+
+def _value(value: Any) -> str:
+    return (
+        f"({in_words(value)})" if isinstance(value, dict) and value else msgspec.json.encode(value).decode().strip('"')
+    )
 
 
 # --- requests and answers
 
 
-def _asked(call: Call) -> str:
-    ask = _ASKED.get(call.op)
+def _request(call: Call) -> str:
+    ask = _REQUESTS.get(call.op)
     return (
         ask(call.request) if ask is not None else f"{_api(call.op)} {_words(_without_nothing(call.request))}".rstrip()
     )
@@ -220,7 +251,7 @@ _READERS: dict[int | None, str] = {
     -3: "future replica (whole log)",
 }
 
-_ASKED: dict[str, Callable[[Plain], str]] = {
+_REQUESTS: dict[str, Callable[[Plain], str]] = {
     "fetch": lambda r: f"Fetch {_place(r)} from {r['fetch_offset']}{_epochs(r)} as {_by(r)}",
     "produce": _produce,
     "list_offsets": lambda r: f"ListOffsets {_place(r)} at {r['timestamp']}{_epochs(r)} as {_by(r)}",

@@ -1,0 +1,142 @@
+"""What events are about: partitions, topics, groups, members, transactional ids, producers, the quorum of controllers.
+
+An operation declares its subjects by the names of its parameters, which are those of Kafka's schemas: a call that takes
+`group` is about that group. So they are found alike in what is recorded today and in older histories, and a new operation
+needs no line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from history.events import Answer, AnyEvent, Call, Fault, History
+
+Kind = Literal["partition", "topic", "group", "member", "transactional-id", "producer", "quorum"]
+METADATA_LOG = "__cluster_metadata"
+"""The topic whose one partition the quorum of controllers replicates (KIP-595)."""
+
+
+class Subject(msgspec.Struct, frozen=True, order=True):
+    """One thing that keeps state in a cluster, e.g. `Subject("partition", "topic-0")`; a producer goes by its id in digits."""
+
+    kind: Kind
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+QUORUM = Subject("quorum", METADATA_LOG)
+
+
+def partition(topic: str, index: int) -> Subject:
+    return Subject("partition", f"{topic}-{index}")
+
+
+def named(subjects: Iterable[Subject], kind: Kind) -> list[str]:
+    """The names of those of one kind, sorted."""
+    return sorted(subject.name for subject in subjects if subject.kind == kind)
+
+
+# --- of events
+
+
+def subjects(history: History, events: Collection[int]) -> set[Subject]:
+    """The subjects of these events, given by their numbers."""
+    return {subject for n in events for subject in _with_its_call(history, history.events[n])}
+
+
+def _with_its_call(history: History, event: AnyEvent) -> Iterable[Subject]:
+    return subjects_of_exchange(history.events[event.call], event) if isinstance(event, Answer) else subjects_of(event)
+
+
+def subjects_of_exchange(call: AnyEvent, answer: Answer) -> set[Subject]:
+    """Those of a request; of each kind that it does not name, those that the answer names."""
+    asked = subjects_of(call)
+    kinds = {subject.kind for subject in asked}
+    return asked | {subject for subject in subjects_of(answer) if subject.kind not in kinds}
+
+
+def subjects_of(event: AnyEvent) -> set[Subject]:
+    """What one event names by itself."""
+    match event:
+        case Call():
+            return {*_walk(event.request)}
+        case Answer():
+            return {*_walk(event.value)}
+        case Fault():
+            return {*_of_fields(event.detail)}
+    return set()
+
+
+# --- in plain data
+
+
+def _walk(value: Any) -> Iterator[Subject]:
+    """Subjects anywhere in a request or an answer. Records that were read are not looked into: they name who wrote them."""
+    match value:
+        case dict():
+            yield from _of_fields(value)
+            for name, item in value.items():
+                if name != "batches":
+                    yield from _walk(item)
+        case [str(topic), int(index)] | [{"name": str(topic)}, int(index)]:
+            yield partition(topic, index)
+        case list() | tuple():
+            for item in value:
+                yield from _walk(item)
+
+
+def _of_fields(fields: dict[str, Any]) -> Iterator[Subject]:
+    yield from _of_topics(fields)
+    for name, kind in _KINDS.items():
+        if _is_given(found := fields.get(name)):
+            yield Subject(kind, str(found))
+        yield from (Subject(kind, str(one)) for one in fields.get(f"{name}s") or ())
+    match fields:
+        case {"key": str(key), "key_type": 0 | 1 as key_type}:
+            yield Subject("transactional-id" if key_type else "group", key)
+
+
+def _of_topics(fields: dict[str, Any]) -> Iterator[Subject]:
+    match fields:
+        case {"topic": {"name": str(topic)} | str(topic), "partition": int(index)}:
+            yield partition(topic, index)
+        case {"name": str(topic), "partitions": [{"partition_index": _}, *_] as partitions}:
+            yield from (partition(topic, one["partition_index"]) for one in partitions)
+        case {"partition": str(name)}:
+            yield Subject("partition", name)
+    match fields:
+        case {"topic": "__cluster_metadata"} | {"topics": ["__cluster_metadata"]}:
+            yield QUORUM
+        case {"topics": [*topics]}:
+            yield from (Subject("topic", name) for one in topics if (name := _name_of(one)))
+        case {"resource_type": 2, "resource_name": str(topic)}:
+            yield Subject("topic", topic)
+        case {"topic": str(topic)} if "partition" not in fields:
+            yield Subject("topic", topic)
+
+
+def _name_of(topic: Any) -> str:
+    match topic:
+        case str(name) | {"name": str(name)}:
+            return name
+    return ""
+
+
+def _is_given(value: Any) -> bool:
+    """Neither absent nor the value that stands for none: an empty id, or -1."""
+    return isinstance(value, str | int) and value not in ("", -1)
+
+
+_KINDS: dict[str, Kind] = {
+    "group": "group",
+    "group_id": "group",
+    "member_id": "member",
+    "producer_id": "producer",
+    "transactional_id": "transactional-id",
+}
+"""Fields that hold the name of a subject."""
