@@ -125,7 +125,10 @@ class ReplayLine(ShardLine, frozen=True, kw_only=True, tag="replay"):
 
 
 class Footer(ShardLine, frozen=True, kw_only=True, tag="footer"):
+    """`counts` is how many lines of each kind the shard has; `spent` are the worker's seconds by part of its work."""
+
     counts: dict[str, int]
+    spent: dict[str, float] = {}
 
 
 AnyShardLine = Header | ObservationLine | ExampleLine | CheckLine | ReplayLine | Footer

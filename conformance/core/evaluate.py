@@ -12,6 +12,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, ObservationSaid, PremiseSaid
 from conformance.judging.judge import judge_all
 from fixtures.errors import KitError
+from fixtures.spending import spending
 from history.observations import Observation
 
 
@@ -56,8 +57,11 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
 
 def _judged(check: Check, bench: Bench) -> list[Observation]:
     """What the judges of a scenario make of all that its tape holds."""
+    if not check.judges:
+        return []
     facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
-    return applicable(judge_all(check.judges, bench.tape.history), facts) if check.judges else []
+    with spending("judge"):
+        return applicable(judge_all(check.judges, bench.tape.history), facts)
 
 
 def applicable(observations: list[Observation], facts: Facts) -> list[Observation]:
@@ -77,8 +81,9 @@ def _proofs(observations: list[Observation]) -> list[Observation]:
 
 
 def _handle(check: Check, bench: Bench, context: dict[str, Any]) -> Any:
-    data = msgspec.convert(context, check.rig.data) if check.rig.shared else check.rig.prepare(bench)
-    return check.rig.handle(bench, data)
+    with spending("prepare"):
+        data = msgspec.convert(context, check.rig.data) if check.rig.shared else check.rig.prepare(bench)
+        return check.rig.handle(bench, data)
 
 
 def _offered(check: Check, bench: Bench) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 import traceback
@@ -11,56 +12,92 @@ from typing import Any, Literal
 
 import msgspec
 
-from conformance.running.lab import REPLACED_NOTE, Lab, Standing
+from conformance.running.lab import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Lab, Standing
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
+from fixtures.waiting import deadline
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import Column, FaultCount, PremiseCount
 from history.taken import taken
 
-MOST_ERRORS = 3
+MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
+"""Examples in trouble of the kit after which a check gives up, and the seconds that they may take together."""
 
 
 class CheckRun:
-    """One check on one column. `violations` holds what broke a row, `trouble` why the check did not get to its floors."""
+    """One check on one column. `violations` holds what broke a row, `trouble` why the check did not get to its floors.
 
-    def __init__(self, id: str, rows: Sequence[str], topology: Topology, lab: Lab, label: str) -> None:
+    A `further` run comes after the one that was for the floors: no end that time puts to it cuts anything off.
+    """
+
+    def __init__(
+        self, id: str, rows: Sequence[str], topology: Topology, lab: Lab, label: str, *, further: bool = False
+    ) -> None:
         self.id = id
         self.rows = list(rows)
         self.topology = topology
         self.lab = lab
         self.label = label
+        self._further = further
         self.violations: list[Observation] = []
         self.trouble: list[str] = []
         self._column: Column | None = None
         self._examples = 0
         self._errors: list[str] = []
+        self._seconds_in_trouble = 0.0
         self.remarks: list[str] = []
         self.cut_off = False
+        self.ends = math.inf
 
-    def run(self) -> None:
-        """Everything seen is in the shard when this returns; raises nothing that a check or a cluster may cause."""
+    def run(self, seconds: float = math.inf) -> None:
+        """Run it, for that long at most, and not at all for 0 seconds.
+
+        Everything seen is in the shard when this returns; raises nothing that a check or a cluster may cause. What ends it from
+        outside (an interruption) goes on, with the check filed as ended in trouble.
+        """
         began = time.monotonic()
-        outcome: Literal["done", "error", "cut-off"] = "done"
+        self.ends = began + seconds
         try:
-            if self.lab.time_left() <= 0:
-                outcome = "cut-off"
+            if seconds > 0:
+                with deadline(self.ends):
+                    self.run_examples()
             else:
-                self.run_examples()
-                outcome = "cut-off" if self.cut_off else "done"
+                self.cut_off = True
         except KitError as error:
-            self.trouble += [] if str(error) in self.trouble else [str(error)]
+            self._ended_by(error)
         except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
             self.trouble.append(traceback.format_exc())
-        if self.trouble:
-            outcome = "error"
+        except BaseException as error:
+            self.trouble.append(f"the run was ended: {type(error).__name__}")
+            raise
+        finally:
+            self._file_outcome(time.monotonic() - began)
+
+    @property
+    def is_over(self) -> bool:
+        """Is its time up?"""
+        return time.monotonic() >= self.ends
+
+    @property
+    def heals_within(self) -> float:
+        """Seconds that healing may take after an example."""
+        return HURRIED if self.is_over else HEALED_WITHIN
+
+    def _ended_by(self, error: KitError) -> None:
+        if self.is_over:
+            self.cut_off = True
+        elif str(error) not in self.trouble:
+            self.trouble.append(str(error))
+
+    def _file_outcome(self, seconds: float) -> None:
+        outcome: Literal["done", "error", "cut-off"] = "cut-off" if self.cut_off and not self._further else "done"
         self.lab.shard(self._column or self.lab.bare_column(self.label)).check(
             check=self.id,
             rows=self.rows,
-            outcome=outcome,
+            outcome="error" if self.trouble else outcome,
             examples=self._examples,
-            seconds=round(time.monotonic() - began, 3),
+            seconds=round(seconds, 3),
             detail="\n".join([*self.trouble, *self.remarks])[:4000],
         )
 
@@ -103,15 +140,19 @@ class CheckRun:
         if self.violations and self.lab.settings.keep_cluster:
             self.lab.keep()
 
-    def failed(self, detail: str) -> None:
-        """An example ended in trouble. After some of them the check gives up."""
+    def failed(self, detail: str, seconds: float) -> None:
+        """An example ended in trouble. After some of them the check gives up; what its own time cut short is none."""
+        if self.is_over:
+            self.cut_off = True
+            return
         self._errors.append(detail)
+        self._seconds_in_trouble += seconds
         if self.gave_up:
             self.trouble += [error for error in self._errors if error not in self.trouble]
 
     @property
     def gave_up(self) -> bool:
-        return len(self._errors) >= MOST_ERRORS
+        return len(self._errors) >= MOST_ERRORS or self._seconds_in_trouble > MOST_SECONDS_IN_TROUBLE
 
     def replayed(self, **fields: Any) -> None:
         """How often a violation was seen again."""

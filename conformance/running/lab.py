@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import fitted
+from conformance.running.budget import Plan, Work
 from conformance.running.progress import Progress
 from conformance.running.settings import Settings
 from conformance.running.shard_writer import ShardWriter
@@ -24,8 +25,9 @@ from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.base.watch import Watch
 from fixtures.images import Image
 from fixtures.runs import Run
+from fixtures.spending import Ledger, counted_in, spending
 from fixtures.tape import LiveTape
-from fixtures.waiting import eventually
+from fixtures.waiting import deadline, eventually
 from history.events import End, Example, Fault
 from history.shards import SCHEMA, Column
 from history.store import HistoryWriter
@@ -33,6 +35,8 @@ from history.store import HistoryWriter
 READY_AGAIN_WITHIN = 30.0
 WHOLE_AGAIN_WITHIN = 60.0
 """Seconds after an example that broke something: until all nodes serve again, and until nothing is lacking any more."""
+HEALED_WITHIN, HURRIED = 150.0, 30.0
+"""Seconds for all of that, with the faults taken back, and where the time of the check is up; then the cluster is replaced."""
 
 REPLACED_NOTE = "the cluster was replaced"
 """The note in the history of the example after which a cluster was given up; its data has the reason."""
@@ -51,8 +55,13 @@ class Standing(msgspec.Struct, kw_only=True):
 class Lab:
     """Holds at most one cluster; asking for another topology or image closes it first."""
 
-    def __init__(self, settings: Settings, run: Run, worker: str, images: dict[str, Image]) -> None:
+    def __init__(
+        self, settings: Settings, run: Run, worker: str, images: dict[str, Image], plan: Plan | None = None
+    ) -> None:
         self.settings = settings
+        self.plan = plan or Plan(0.0, {})
+        self._began = time.monotonic() - (time.time() - settings.began if settings.began else 0.0)
+        self._ledgers: dict[str, Ledger] = {}
         self.run = run
         self.worker = worker
         self.images = images
@@ -62,7 +71,6 @@ class Lab:
         self._writer = HistoryWriter(settings.out_dir / self.history_path)
         self._shards: dict[str, ShardWriter] = {}
         self.progress = Progress(settings.out_dir / "progress", run.id, worker)
-        self._spent = 0.0
         self._examples = 0
 
     # --- clusters
@@ -74,8 +82,10 @@ class Lab:
         if key in self._failed:
             raise KitError(self._failed[key])
         if self._standing is None or self._standing[0] != key:
-            self.drop_cluster()
-            self._standing = (key, self._boot(key, topology))
+            # Half a boot is lost, so that it outlives the time of the check that needs it.
+            with spending("boot"), deadline(math.inf):
+                self.drop_cluster()
+                self._standing = (key, self._boot(key, topology))
         return self._standing[1]
 
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
@@ -98,8 +108,10 @@ class Lab:
         except EngineTrouble:
             return KRaftCluster(topology, image, self.run).boot()
 
-    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False) -> str:
-        """After an example: what it left broken is taken back, and the cluster seen to be whole.
+    def healed(
+        self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN
+    ) -> str:
+        """After an example: what it left broken is taken back, and the cluster seen to be whole `within` some seconds.
 
         Returns why the cluster has to be replaced, which the history then says too; empty when it is whole. Nothing is looked
         at after an example that had no fault and ran into no trouble.
@@ -107,8 +119,10 @@ class Lab:
         if self._standing is None or not (troubled or any(isinstance(event, Fault) for event in tape.events)):
             return ""
         try:
-            bench.heal_all()
-            self._wait_whole(bench, self._standing[1])
+            # Of its own, since a check whose time is up has to be healed all the same.
+            with deadline(time.monotonic() + within):
+                bench.heal_all()
+                self._wait_whole(bench, self._standing[1])
         except Exception as trouble:  # whatever it is, the next example must not meet it
             reason = f"{type(trouble).__name__}: {trouble}"
             tape.note(REPLACED_NOTE, {"reason": reason})
@@ -181,7 +195,8 @@ class Lab:
             tape = self.tape(f"rig:{rig.name}", standing)
             bench = self.bench(tape, standing)
             try:
-                data = rig.prepare(bench)
+                with spending("prepare"):
+                    data = rig.prepare(bench)
             except Exception as error:
                 detail = self._given_up(bench, tape, error)
                 tape.end(End(example=tape.example.example, outcome="error", detail=detail))
@@ -227,21 +242,25 @@ class Lab:
         """A column whose cluster never came up: what its image says, and nothing that it would have declared."""
         return column_of(label, self.images[label], {})
 
-    def time_left(self) -> float:
-        """Seconds. Columns share the cores and so their time: what one does not need is the others'."""
-        return self.settings.budget * len(self.images) - self._spent
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._began
 
-    def timed(self, do: Callable[[], None]) -> None:
-        began = time.monotonic()
-        try:
-            do()
-        finally:
-            self._spent += time.monotonic() - began
+    def allowance(self, work: Work) -> float:
+        """Seconds that an item gets which begins now; 0 when it is too late for it."""
+        return self.plan.share(work).allowance(self.elapsed)
+
+    def ledger(self, label: str) -> Ledger:
+        """Where the time goes that this worker spends on a column."""
+        return self._ledgers.setdefault(label, Ledger())
 
     def close(self) -> None:
-        self.drop_cluster()
-        for shard in self._shards.values():
-            shard.close()
+        if self._standing is not None:
+            with counted_in(self.ledger(self._standing[0][0])), spending("boot"):
+                self.drop_cluster()
+        for label, shard in self._shards.items():
+            shard.close(self.ledger(label).seconds)
         self._writer.close()
 
 

@@ -28,17 +28,20 @@ ROUNDS = 3
 
 
 class ProbeRun(CheckRun):
-    """One probe on one column."""
+    """One probe on one column: rounds until its cases are at their floors, or one `further` round for the `rarest` case."""
 
-    def __init__(self, check: Check, lab: Lab, label: str) -> None:
-        super().__init__(check.id, check.rows, check.topology, lab, label)
+    def __init__(self, check: Check, lab: Lab, label: str, *, further: int = 0, rarest: str = "") -> None:
+        super().__init__(check.id, check.rows, check.topology, lab, label, further=bool(further))
         self.check = check
+        self._rounds = range(further, further + 1) if further else range(ROUNDS)
+        self._rarest = rarest
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
         self._shown: set[tuple[str, str]] = set()
 
     def run_examples(self) -> None:
-        for case in self.cases(self.standing().column):
-            for round in range(ROUNDS):
+        cases = self.cases(self.standing().column)
+        for case in [self._rarest] if self._rarest in cases else cases:
+            for round in self._rounds:
                 for drawn in self._drawn(case, round):
                     if self.gave_up or self._time_is_up():
                         return
@@ -47,8 +50,8 @@ class ProbeRun(CheckRun):
                     break
 
     def _time_is_up(self) -> bool:
-        """Between examples, not only before the first: those of a schedule take minutes together."""
-        self.cut_off = self._examples > 0 and self.lab.time_left() <= 0
+        """Between examples: those of a schedule take minutes together."""
+        self.cut_off = self.cut_off or self.is_over
         return self.cut_off
 
     def cases(self, column: Column) -> list[str]:
@@ -87,7 +90,7 @@ class ProbeRun(CheckRun):
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate(self.check, bench, drawn, context)
-            replaced = self.lab.healed(bench, tape, troubled=outcome.end == "error")
+            replaced = self.lab.healed(bench, tape, troubled=outcome.end == "error", within=self.heals_within)
         finally:
             bench.close()
         detail = with_reason(outcome.detail, replaced)
@@ -101,7 +104,7 @@ class ProbeRun(CheckRun):
         if replaced:
             self.replace_cluster(replaced)
         if end == "error":
-            self.failed(detail)
+            self.failed(detail, seconds)
         return outcome
 
     def _evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +18,23 @@ from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_p
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline, new_violations, read_baseline
+from conformance.running.budget import MINUTES, PARTS, Plan, Work, planned
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
-from conformance.running.machine.explorer import PARTS, MachineRun
+from conformance.running.machine.explorer import MachineRun
 from conformance.running.probes import ProbeRun
 from conformance.running.replay import ReplayRun, read_schedule
+from conformance.running.search import Search
 from conformance.running.settings import Settings, read
+from conformance.running.spent import spent_lines
 from conformance.running.statistics import lines, reached
+from conformance.running.unfinished import unfinished_lines
 from fixtures.engine import ensure
 from fixtures.errors import KitError
 from fixtures.images import Image, from_home, from_image, newest, obtain, select
 from fixtures.runs import Run, kept_of, sweep
+from fixtures.spending import counted_in, spending
 from history.shards import read_shards
 
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -36,8 +43,11 @@ EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 
 class ConformanceSession:
     """Settings, run and images. The controller begins and ends it, workers join."""
 
-    def __init__(self, settings: Settings, run: Run, images: dict[str, Image], worker: str) -> None:
+    def __init__(
+        self, settings: Settings, run: Run, images: dict[str, Image], worker: str, workers: int = 1
+    ) -> None:
         self.settings = settings
+        self.workers = workers
         self.run = run
         self.images = images
         self.worker = worker
@@ -45,13 +55,15 @@ class ConformanceSession:
         self._replay = read_schedule(Path(settings.replay)) if settings.replay else None
         self._lab: Lab | None = None
         self._cells: list[Cell] = []
-        self._reached: list[str] = []
+        self._lines: list[str] = []
         self._expected: dict[str, int] = {}
+        self._plan: Plan | None = None
 
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
         """Read the settings, sweep what dead runs left, and get the images. Ends pytest with 2 or 3 when that fails."""
         settings, versions = _asked(config)
+        settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         try:
             return cls._begin(settings, versions)
         except KitError as error:
@@ -65,7 +77,7 @@ class ConformanceSession:
         images += [from_image(settings.image, progress=_say)] if settings.image else []
         images += [from_home(Path(settings.home), progress=_say)] if settings.home else []
         run = Run.begin(settings.run)
-        settings = msgspec.structs.replace(settings, run=run.id)
+        settings = msgspec.structs.replace(settings, run=run.id, began=time.time())
         return cls(settings, run, {_label(image.label, settings): image for image in images}, "master")
 
     @classmethod
@@ -73,7 +85,7 @@ class ConformanceSession:
         given = workerinput["conformance"]
         settings = msgspec.convert(given["settings"], Settings)
         images = {label: msgspec.convert(image, Image, dec_hook=_revived) for label, image in given["images"].items()}
-        return cls(settings, Run.join(settings.run), images, workerinput["workerid"])
+        return cls(settings, Run.join(settings.run), images, workerinput["workerid"], workerinput["workercount"])
 
     def for_worker(self) -> dict[str, Any]:
         images = {label: msgspec.to_builtins(image, enc_hook=str) for label, image in self.images.items()}
@@ -102,24 +114,52 @@ class ConformanceSession:
     @property
     def lab(self) -> Lab:
         if self._lab is None:
-            self._lab = Lab(self.settings, self.run, self.worker, self.images)
+            self._lab = Lab(self.settings, self.run, self.worker, self.images, self._plan)
             self._lab.progress.expects(self._expected)
         return self._lab
 
     def parts(self, check: AnyCheck) -> int:
         return _parts(self.settings, self._replay, check)
 
-    def expects(self, checks: Mapping[str, int]) -> None:
-        """How many items were collected for each column."""
-        self._expected = dict(checks)
+    @property
+    def is_timed(self) -> bool:
+        """Is there a clock? Without one all the work is done, however long it takes."""
+        return bool(self.settings.minutes or MINUTES[self.settings.profile])
 
-    def run_check(self, check: AnyCheck, label: str, part: int = 1) -> CheckRun:
+    @property
+    def seconds(self) -> float:
+        """The time of the whole run; 0 where there is no clock."""
+        return 60 * (self.settings.minutes or MINUTES[self.settings.profile]) * len(self.images)
+
+    @property
+    def searches(self) -> int:
+        """How many workers look for the rarest cases in the end: all in a run of a whole profile, or for given minutes."""
+        is_whole = self.settings.whole and not self.settings.requirements
+        wanted = self._replay is None and (is_whole or self.settings.minutes > 0)
+        return self.workers if self.is_timed and wanted else 0
+
+    def expects(self, items: Sequence[Work]) -> None:
+        """The items that were collected, for all workers together: their time is planned now."""
+        self._expected = dict(Counter(work.label for work in items))
+        self._plan = planned(self.settings.profile, self.settings.minutes, items, self.workers)
+
+    def run_check(self, check: AnyCheck, work: Work) -> CheckRun:
         """Run a check, or one of a machine's parts, on one column."""
-        run = self._run_of(check, label, part)
-        self.lab.progress.begins(label, check.id)
-        self.lab.timed(run.run)
-        self.lab.progress.ends()
+        run = self._run_of(check, work.label, work.part)
+        self.lab.progress.begins(work.label, check.id)
+        self._timed(work, lambda: run.run(self.lab.allowance(work)))
         return run
+
+    def search(self, checks: Sequence[AnyCheck], work: Work) -> Search:
+        """Use the time that is left for the rarest cases of a column."""
+        search = Search(self.lab, work.label, checks, work.part)
+        self._timed(work, lambda: search.run(self.lab.allowance(work)))
+        return search
+
+    def _timed(self, work: Work, do: Callable[[], None]) -> None:
+        with counted_in(self.lab.ledger(work.label)), spending("act"):
+            do()
+        self.lab.progress.ends()
 
     def _run_of(self, check: AnyCheck, label: str, part: int) -> CheckRun:
         if self._replay is not None:
@@ -130,8 +170,11 @@ class ConformanceSession:
 
     # --- the end
 
-    def finish(self, exitstatus: int) -> int:
-        """Take everything down; in the controller also sweep the run and judge. Returns the exit code."""
+    def finish(self, exitstatus: int, hung: str = "") -> int:
+        """Take everything down; in the controller also sweep the run and judge. Returns the exit code.
+
+        `hung` is why the watchdog ended the run, where it did.
+        """
         if self._lab is not None:
             self._lab.close()
         if self.worker != "master":
@@ -141,12 +184,17 @@ class ConformanceSession:
         shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
         self._cells = judge_shards(shards, run=self.run.id)
         # One schedule, again and again, is not meant to reach anything else.
-        self._reached = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
+        reached_lines = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
+        left = unfinished_lines(shards, every_check(), self.settings)
+        self._lines = [*reached_lines, *verdict_lines(self._cells), *spent_lines(shards), *left, *([hung] if hung else [])]
+        if hung:
+            exitstatus = pytest.ExitCode.INTERNAL_ERROR
         return exit_code(exitstatus, self._cells, self._known)
 
     def summary(self) -> list[str]:
-        """What the terminal shows last: what machines and schedules reached, the verdicts, and what was kept on the engine."""
-        return self._reached + verdict_lines(self._cells) + kept_of(self.run.id)
+        """What the terminal shows last: what machines and schedules reached, the verdicts, where time went, what the clock cut
+        off, and what was kept on the engine."""
+        return self._lines + kept_of(self.run.id)
 
 
 class Listing:
@@ -190,6 +238,11 @@ def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
         return settings, _versions(settings)
     except (ValueError, KitError) as error:
         raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    """Whole folders were named, or none, and no file or check of them."""
+    return all(Path(argument).is_dir() for argument in config.args)
 
 
 def _label(name: str, settings: Settings) -> str:

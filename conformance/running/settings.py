@@ -11,11 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-Profile = Literal["smoke", "quick", "nightly"]
-
-BUDGET: dict[str, float] = {"smoke": 120.0, "quick": 720.0, "nightly": 3600.0}
-"""Seconds that a worker may spend on checks for each column of the run, by profile."""
-
+from conformance.running.budget import MINUTES, Profile
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Plain data, so that a worker gets it from its controller unchanged."""
@@ -33,11 +29,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str = ""
     seed: int = 0
     run: str = ""
-
-    @property
-    def budget(self) -> float:
-        """Seconds for each column: what the user gave, else the profile's."""
-        return 60 * self.minutes or BUDGET[self.profile]
+    whole: bool = True
+    """Is the whole profile run, and not files or checks that were named?"""
+    began: float = 0.0
+    """When the run began, in seconds since the epoch; 0 where it begins with its first check."""
 
     @property
     def out_dir(self) -> Path:
@@ -69,8 +64,12 @@ OPTIONS = (
     Option("--kafka-image", "an image of your own with a Kafka in /opt/kafka/libs", metavar="IMAGE"),
     Option("--kafka-home", "a built or unpacked Kafka of your own", metavar="DIR|TGZ"),
     Option("--feature", "a feature level to format with, NAME=LEVEL; repeatable", "append", "NAME=LEVEL"),
-    Option("--conformance-profile", "how much time to take", metavar="smoke|quick|nightly"),
-    Option("--conformance-minutes", "how long a column may take; default: by profile, 2, 12 or 60", metavar="M"),
+    Option("--conformance-profile", "how much to do", metavar="smoke|quick|nightly"),
+    Option(
+        "--conformance-minutes",
+        "how long a column may take; default: 15 in quick, 60 in nightly, until all is done in smoke",
+        metavar="M",
+    ),
     Option("--requirement", "rows to run, as a glob over their ids; repeatable", "append", "GLOB"),
     Option("--conformance-out", "where shards, histories and evidence go", metavar="DIR"),
     Option("--replay", "run one recorded schedule (schedule.json of an evidence folder)", metavar="FILE"),
@@ -129,8 +128,8 @@ def _list(value: str | Sequence[str] | None) -> list[str]:
 
 def _profile(value: str | None) -> Profile:
     profile = value or "smoke"
-    if profile not in BUDGET:
-        raise ValueError(f"--conformance-profile {profile!r}: there are {', '.join(BUDGET)}")
+    if profile not in MINUTES:
+        raise ValueError(f"--conformance-profile {profile!r}: there are {', '.join(MINUTES)}")
     return profile  # type: ignore[return-value]
 
 

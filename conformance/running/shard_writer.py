@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fixtures.spending import Part
 from history.shards import (
     AnyShardLine,
     CheckLine,
@@ -43,8 +45,10 @@ class ShardWriter:
     def replay(self, **fields: Any) -> None:
         self._write(ReplayLine(**self._base(), **fields), "replay")
 
-    def close(self) -> None:
-        self._write(Footer(**self._base(), counts=dict(sorted(self._counts.items()))), "footer")
+    def close(self, spent: Mapping[Part, float] | None = None) -> None:
+        """`spent` are the seconds of this worker on this column, by part."""
+        seconds = {part: round(count, 1) for part, count in sorted((spent or {}).items())}
+        self._write(Footer(**self._base(), counts=dict(sorted(self._counts.items())), spent=seconds), "footer")
         self._file.close()
 
     def _base(self) -> dict[str, Any]:

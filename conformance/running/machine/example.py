@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from collections.abc import Callable
@@ -12,8 +13,10 @@ import msgspec
 from conformance.catalogue import Facts
 from conformance.core.evaluate import applicable
 from conformance.core.machines import Executor, MachineCheck
-from conformance.running.lab import Lab, Standing, with_reason
+from conformance.running.lab import HEALED_WITHIN, HURRIED, Lab, Standing, with_reason
 from fixtures.errors import KitError
+from fixtures.spending import spending
+from fixtures.waiting import OutOfTime, deadline
 from history.events import End, History
 from history.observations import Observation
 from history.taken import REST_NOTE, STEP_NOTE, note_of
@@ -22,6 +25,9 @@ SUSPICION_NOTE = "suspicion"
 """The note after the step at which a judge saw a violation; no further step was taken then."""
 JUDGING_SHARE, JUDGING_SECONDS = 0.2, 1.0
 """Of an example's time, and beside it, that judging may take while it runs; beyond, steps pass unjudged for a while."""
+
+RESTS_WITHIN = 120.0
+"""Seconds that an example has to come to rest."""
 
 Stops = Callable[[Observation], bool]
 """Whether an example has shown enough, once this violation is suspected."""
@@ -70,6 +76,8 @@ class Played(msgspec.Struct, kw_only=True):
 class LiveExample:
     """Takes steps until a violation is suspected at which it `stops`; the rest of them is skipped.
 
+    After `ends` (`time.monotonic`) no further step is taken, and rest and healing are hurried.
+
     `rests` is whether the end is read out by the executor when nothing was suspected, `hurries` whether it is left out when
     something was: a shrinker's runs need no more than that everything is healed.
     """
@@ -83,6 +91,7 @@ class LiveExample:
         *,
         rests: bool = True,
         hurries: bool = False,
+        ends: float = math.inf,
     ) -> None:
         self._check = check
         self._lab = lab
@@ -90,6 +99,8 @@ class LiveExample:
         self._stops = stops
         self._rests = rests
         self._hurries = hurries
+        self._ends = ends
+        self._cut_short = False
         self._began = time.monotonic()
         self._judging = 0.0
         self._steps: list[Any] = []
@@ -100,8 +111,8 @@ class LiveExample:
         self._executor: Executor | None = None
 
     def step(self, step: Any) -> None:
-        """Take one step; after trouble of the kit, or with a suspicion, the rest of the example is skipped."""
-        if self._suspicion is not None:
+        """Take one step; after trouble of the kit, with a suspicion or when time is up the rest of the example is skipped."""
+        if self._suspicion is not None or self._is_over:
             return
         self._guarded(self._ready)
         if not self._trouble:
@@ -116,7 +127,8 @@ class LiveExample:
         """Rest, heal and judge."""
         if self._rests and not (self._hurries and self._suspicion is not None):
             self._guarded(self._rest)
-        replaced = self._lab.healed(self._bench, self._tape, troubled=bool(self._trouble))
+        within = HURRIED if self._is_over else HEALED_WITHIN
+        replaced = self._lab.healed(self._bench, self._tape, troubled=bool(self._trouble), within=within)
         trouble = with_reason(self._trouble, replaced)
         self._bench.close()
         history = self._tape.end(
@@ -137,11 +149,17 @@ class LiveExample:
     def _rest(self) -> None:
         executor = self._ready()
         self._tape.note(REST_NOTE)
-        executor.rest()
+        with deadline(time.monotonic() + (HURRIED if self._is_over else RESTS_WITHIN)):
+            executor.rest()
+
+    @property
+    def _is_over(self) -> bool:
+        return self._cut_short or time.monotonic() >= self._ends
 
     def _ready(self) -> Executor:
         if self._executor is None:
-            self._executor = self._check.executor(self._bench)
+            with spending("prepare"):
+                self._executor = self._check.executor(self._bench)
         return self._executor
 
     def _guarded(self, do: Callable[[], object]) -> None:
@@ -149,6 +167,10 @@ class LiveExample:
             return
         try:
             do()
+        except OutOfTime as error:
+            # A step that had no time left says nothing; an end that was not read out is trouble.
+            self._trouble = f"{type(error).__name__}: {error}" if self._cut_short else ""
+            self._cut_short = True
         except KitError as error:
             self._trouble = f"{type(error).__name__}: {error}"
         except Exception:  # a bug of the executor: what it has recorded is judged all the same
@@ -169,4 +191,5 @@ class LiveExample:
 
     def _judged(self, history: History) -> list[Observation]:
         column = self._standing.column
-        return applicable(self._check.judge(history), Facts(version=column.version, ranges=column.ranges))
+        with spending("judge"):
+            return applicable(self._check.judge(history), Facts(version=column.version, ranges=column.ranges))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.catalogue import shipped
 from conformance.core.machines import MachineCheck
+from conformance.judging.verdicts import FLOORS
+from conformance.running.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, slug
@@ -25,12 +28,10 @@ from fixtures.errors import KitError
 from history.observations import Observation
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
-"""Examples of a machine on one column, shared by its parts."""
-PARTS = {"smoke": 1, "quick": 3, "nightly": 3}
-"""A machine is run in parts, each by a worker and on a cluster of its own, since one worker alone would not use the time."""
+"""Examples of a machine on one column, shared by its parts, where no clock ends them."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
-SHRINK_SECONDS = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
-"""For all that a machine finds on one column together."""
+BATCH = 20
+"""Examples that Hypothesis is asked for at a time: it repeats none of them, and time may be up after any."""
 
 
 class MachineRun(CheckRun):
@@ -41,34 +42,49 @@ class MachineRun(CheckRun):
     still looked for.
     """
 
-    def __init__(self, check: MachineCheck, lab: Lab, label: str, part: int = 1) -> None:
-        super().__init__(check.id, check.rows, check.topology, lab, label)
+    def __init__(
+        self, check: MachineCheck, lab: Lab, label: str, part: int = 1, *, further: bool = False
+    ) -> None:
+        super().__init__(check.id, check.rows, check.topology, lab, label, further=further)
         self.check = check
         self.part = part
         self.found: dict[str, str] = {}
-        self.shrink_seconds = SHRINK_SECONDS[lab.settings.profile]
+        self.shrink_seconds = SHRINKING[lab.settings.profile]
         self.following_up = False
         self.concluded: set[str] = set()
         self._profile = lab.settings.profile
-        self._wanted = -(-DRAWN_EXAMPLES[self._profile] // PARTS[self._profile])
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._drawn = 0
-        self._ends = time.monotonic() + lab.time_left()
+        self._explores_until = math.inf
 
     def run_examples(self) -> None:
+        if self.ends < math.inf:
+            self._explores_until = self.ends - (1 - EXPLORING) * (self.ends - time.monotonic())
         if self.part == 1:
             self._follow_up(self.play(self.check.opening))
-        while self._wants_more() and (found := self._draw()) is not None:
-            self._follow_up(found)
+        while self._wants_more():
+            before = self._drawn
+            if (found := self._draw()) is not None:
+                self._follow_up(found)
+            elif self._drawn == before:
+                break
         self._say_what_time_left_out()
 
+    @property
+    def _wanted(self) -> float:
+        """Under a clock as many as there is time for."""
+        drawn = DRAWN_EXAMPLES[self._profile] if self.ends == math.inf else math.inf
+        return math.ceil(drawn / PARTS[self._profile]) if drawn < math.inf else drawn
+
     def _say_what_time_left_out(self) -> None:
-        if self._drawn < self._wanted and time.monotonic() >= self._ends:
+        """The floor of what a machine's judges see is in examples; each part draws its own of them."""
+        floor = math.ceil(FLOORS["property"].examples / PARTS[self._profile])
+        if self._drawn < floor and self.ends < math.inf and not self.gave_up:
             self.cut_off = True
-            self.remarks.append(f"time was up after {self._drawn} of {self._wanted} drawn examples")
+            self.remarks.append(f"time was up after {self._drawn} of {floor} drawn examples")
 
     def _wants_more(self) -> bool:
-        return self._drawn < self._wanted and time.monotonic() < self._ends and not self.gave_up
+        return self._drawn < self._wanted and time.monotonic() < self._explores_until and not self.gave_up
 
     @property
     def gave_up(self) -> bool:
@@ -98,7 +114,7 @@ class MachineRun(CheckRun):
         # What was kept from earlier runs is tried once; in a later round it is known.
         reused = [] if self.found else [Phase.reuse]
         return settings(
-            max_examples=self._wanted - self._drawn,
+            max_examples=int(min(BATCH, self._wanted - self._drawn)),
             stateful_step_count=STEPS[self._profile],
             phases=[Phase.explicit, *reused, Phase.generate],
             database=database_of(self.lab, self.standing().column.label),
@@ -125,7 +141,8 @@ class MachineRun(CheckRun):
     def example(self, stops: Stops, *, rests: bool = True, hurries: bool = False) -> LiveExample:
         """A new one; what keeps it from beginning is noted first, since Hypothesis may make something else of it."""
         try:
-            return LiveExample(self.check, self.lab, self.standing(), stops, rests=rests, hurries=hurries)
+            standing = self.standing()
+            return LiveExample(self.check, self.lab, standing, stops, rests=rests, hurries=hurries, ends=self.ends)
         except KitError as error:
             self.trouble += [] if str(error) in self.trouble else [str(error)]
             raise
@@ -161,7 +178,7 @@ class MachineRun(CheckRun):
             self.replace_cluster(played.replaced)
         # A try of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
         if played.trouble and not self.following_up:
-            self.failed(played.trouble)
+            self.failed(played.trouble, played.seconds)
         return played
 
     def _evidence(self, played: Played, observation: Observation) -> str:

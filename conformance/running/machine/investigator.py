@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from conformance.running.machine.explorer import MachineRun
 
 REPLAYS = 5
+KEPT_FOR_REPLAYS = 0.3
+"""Of the time for a violation: replays end with it too, but for the first one."""
 
 
 class Shrunk(msgspec.Struct, kw_only=True):
@@ -40,7 +42,8 @@ class Shrunk(msgspec.Struct, kw_only=True):
 
 def follow_up(run: MachineRun, played: Played, broken: Sequence[Observation]) -> None:
     """Shrink and replay until each of the rows has its number of replays, or time is up."""
-    ends = time.monotonic() + run.shrink_seconds
+    began = time.monotonic()
+    ends = min(began + run.shrink_seconds, run.ends)
     pending = {observation.requirement: observation for observation in broken}
     while pending:
         row, observation = next(iter(pending.items()))
@@ -49,9 +52,9 @@ def follow_up(run: MachineRun, played: Played, broken: Sequence[Observation]) ->
             conclude(run.lab.settings.out_dir / run.found[row], Replays(note=f"Not shrunk: {_why(run)}"))
             continue
         shrunk = _shrunk(run, played, observation, ends)
-        for seen in _replay(run, shrunk, row):
+        for seen in _replay(run, shrunk, row, ends):
             pending.pop(seen, None)
-    run.shrink_seconds = max(0.0, ends - time.monotonic())
+    run.shrink_seconds = max(0.0, run.shrink_seconds - (time.monotonic() - began))
 
 
 def _why(run: MachineRun) -> str:
@@ -65,11 +68,12 @@ def _shrunk(run: MachineRun, played: Played, observation: Observation, ends: flo
     began = time.monotonic()
     first = _shown(played, observation)
     candidates = _Candidates(run, observation, at_rest=first.at_rest)
+    until = ends - KEPT_FOR_REPLAYS * (ends - began)
     shrinker = Shrinker(
         played.steps,
         first,
         candidates.play,
-        lambda: (ends - time.monotonic()) / (ends - began),
+        lambda: (until - time.monotonic()) / (until - began),
         lambda schedule, runs: _tell(run, f"{observation.requirement} with {len(schedule)} steps, after {runs} runs"),
     )
     _tell(run, f"{observation.requirement} is violated; shrinking {first.after} steps")
@@ -117,7 +121,7 @@ class _Candidates:
 # --- replaying
 
 
-def _replay(run: MachineRun, shrunk: Shrunk, row: str) -> set[str]:
+def _replay(run: MachineRun, shrunk: Shrunk, row: str, ends: float) -> set[str]:
     """Replay it, file how often each row was broken that has no replays yet, and conclude their evidence; returns the rows."""
     seen: Counter[str] = Counter({row: 0})
     evidence: dict[str, str] = {}
@@ -128,24 +132,27 @@ def _replay(run: MachineRun, shrunk: Shrunk, row: str) -> set[str]:
     def is_new(observation: Observation) -> bool:
         return observation.requirement not in evidence
 
-    for _ in range(REPLAYS):
+    tries = 0
+    while tries < REPLAYS and (not tries or time.monotonic() < ends):
+        tries += 1
         played = run.play(shrunk.schedule, is_it, shows=is_new)
         seen.update({observation.requirement for observation in played.violations})
         evidence |= played.evidence
     for broken in [row for row in seen if row not in run.concluded]:
-        _conclude(run, shrunk, broken, seen[broken], evidence.get(broken, ""))
+        _conclude(run, shrunk, broken, (seen[broken], tries), evidence.get(broken, ""))
     return set(seen)
 
 
-def _conclude(run: MachineRun, shrunk: Shrunk, row: str, seen: int, evidence: str) -> None:
+def _conclude(run: MachineRun, shrunk: Shrunk, row: str, replays: tuple[int, int], evidence: str) -> None:
+    seen, tries = replays
     out, first = run.lab.settings.out_dir, run.found[row]
-    replays = Replays(seen=seen, tries=REPLAYS, note=f"{shrunk}.", schedule=[_plain(s) for s in shrunk.schedule])
-    conclude(out / (evidence or first), replays)
+    replayed = Replays(seen=seen, tries=tries, note=f"{shrunk}.", schedule=[_plain(s) for s in shrunk.schedule])
+    conclude(out / (evidence or first), replayed)
     if evidence not in ("", first):
         conclude(out / first, Replays(note=f"Shrunk: a shorter schedule is in `{evidence}`."))
     run.concluded.add(row)
-    run.replayed(requirement=row, evidence=evidence or first, seen=seen, tries=REPLAYS)
-    _tell(run, f"{row}: {shrunk}; violated in {seen} of {REPLAYS} replays: {evidence or first}")
+    run.replayed(requirement=row, evidence=evidence or first, seen=seen, tries=tries)
+    _tell(run, f"{row}: {shrunk}; violated in {seen} of {tries} replays: {evidence or first}")
 
 
 def _plain(step: Any) -> Any:

@@ -1,0 +1,130 @@
+"""The time of a run, planned before it begins: how long each check may take, and until when it may begin.
+
+Work comes first: a profile without a clock (smoke) does all of its work. Under a clock each probe and schedule gets its floors,
+each part of a machine a reserve that nothing else may use up, and what time is left is shared by the machines and by the rarest
+cases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from conformance.core.checks import Check
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck
+
+Profile = Literal["smoke", "quick", "nightly"]
+Kind = Literal["probe", "schedule", "machine", "rarest"]
+
+MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
+"""Time of a column, by profile. 0 is no clock: all the work is done, however long it takes."""
+PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
+"""A machine is run in parts, each by a worker and on a cluster of its own, since one worker alone would not use the time."""
+
+SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
+"""Seconds in which a part of a machine makes the schedules of what it found shorter and replays them."""
+EXPLORING = 0.75
+"""Of a machine's time under a clock: what it finds has to be made shorter and replayed in the rest."""
+
+COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "machine": 120.0, "rarest": 0.0}
+"""Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores: a probe, half
+of it on a cluster of one node, a schedule, and the opening of a machine with what follows it."""
+PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "machine": 0.0, "rarest": 0.0}
+"""Seconds after which one probe or schedule is cut off under a clock: several times what the slowest of them takes on a busy
+machine, so that a broken broker costs the others no more than this."""
+RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
+"""Seconds that are kept for each part of a machine: its opening, and some drawn examples."""
+MOST_RESERVED = 1 / 3
+"""Of all the time, for all machines together."""
+FOR_THE_RAREST = 1 / 3
+"""Of the time that is left when machines begin, where a search is among the items."""
+
+
+def kind_of(check: AnyCheck) -> Kind:
+    """What a check is to the plan."""
+    if isinstance(check, MachineCheck):
+        return "machine"
+    return "schedule" if check.schedule else "probe"
+
+
+def cost_of(check: AnyCheck) -> float:
+    """Seconds that a check takes on all its floors, as far as its kind and cluster tell. A machine's is its opening."""
+    if isinstance(check, Check) and not check.schedule and len(check.topology.members()) == 1:
+        return COSTS["probe"] / 2
+    return COSTS[kind_of(check)]
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of a run: a check or a part of a machine on a column, or a worker's search for the rarest cases."""
+
+    check: str
+    label: str
+    kind: Kind
+    part: int = 1
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """What one item gets: of the run's time `until`, an equal part of what is left for each of `rounds`, at most `seconds`.
+
+    Items without an end of their own are run in rounds, in each of which every worker has one: as this one, and as those that
+    begin after it.
+    """
+
+    seconds: float = math.inf
+    until: float = math.inf
+    rounds: float = 1.0
+
+    def allowance(self, elapsed: float) -> float:
+        """Seconds for an item that begins `elapsed` seconds after the run; 0 when it is too late for it."""
+        return min(self.seconds, max(0.0, self.until - elapsed) / self.rounds)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The shares of all items of a run. Without `total` seconds there is no clock."""
+
+    total: float
+    shares: dict[Work, Share]
+
+    def share(self, work: Work) -> Share:
+        """An item that was not planned (a replay) has all the time."""
+        return self.shares.get(work, Share())
+
+    @property
+    def longest(self) -> float:
+        """Seconds that one item may take by plan; 0 where there is no clock."""
+        return max((share.allowance(0.0) for share in self.shares.values()), default=0.0) if self.total else 0.0
+
+
+def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> Plan:
+    """The plan of `items`, in the order in which they begin, for `workers` side by side.
+
+    `minutes` is the time of each column, 0 for that of the profile. Columns share the cores and so their time.
+    """
+    total = 60 * (minutes or MINUTES[profile]) * len({work.label for work in items})
+    if not total:
+        return Plan(0.0, {work: Share() for work in items})
+    machines = [work for work in items if work.kind == "machine"]
+    latest = total - _reserved(profile, len(machines), total, workers)
+    bounded = {
+        work: Share(seconds=PATIENCE[work.kind], until=latest) for work in items if work.kind in ("probe", "schedule")
+    }
+    return Plan(total, {**bounded, **_unbounded(items, total, workers)})
+
+
+def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:
+    """Seconds at the end of the run in which no probe and no schedule goes on."""
+    return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
+
+
+def _unbounded(items: Sequence[Work], total: float, workers: int) -> dict[Work, Share]:
+    """Rounds of machines, and after them the search for the rarest cases, as long as its part of all rounds."""
+    parts = [work for work in items if work.kind == "machine"]
+    searches = [work for work in items if work.kind == "rarest"]
+    rounds = math.ceil(len(parts) / workers)
+    after = rounds * FOR_THE_RAREST / (1 - FOR_THE_RAREST) if searches else 0.0
+    machines = {work: Share(until=total, rounds=rounds - n // workers + after) for n, work in enumerate(parts)}
+    return {**machines, **{work: Share(until=total) for work in searches}}

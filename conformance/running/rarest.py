@@ -1,0 +1,92 @@
+"""The rarest cases of a run so far, and the checks that observe them: where time that is left is spent."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from conformance.catalogue import Facts, shipped
+from conformance.core.registry import AnyCheck
+from conformance.judging.verdicts import FLOORS
+from history.shards import Column, ExampleLine, ObservationLine, Shard
+
+UNJUDGED = ("informational",)
+"""Levels of rows that are recorded and have no floor."""
+
+RowCase = tuple[str, str]
+"""A requirement and one of its cases."""
+
+
+class Rare(msgspec.Struct, frozen=True, kw_only=True):
+    """A case, how many observations there are for each that its floor wants, and the check that observes it most often."""
+
+    requirement: str
+    case: str
+    share: float
+    check: str
+
+
+class SoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run has observed on one column, over all workers. `seconds` are those of examples, by check."""
+
+    column: Column
+    observed: Mapping[str, Counter[RowCase]]
+    seconds: Counter[str]
+
+    def count(self, row: str, case: str) -> int:
+        return sum(cases[row, case] for cases in self.observed.values())
+
+    def rate(self, check: str, row: str, case: str) -> float:
+        """Observations a second."""
+        found = self.observed.get(check)
+        return found[row, case] / max(1.0, self.seconds[check]) if found else 0.0
+
+
+def so_far(shards: Iterable[Shard], label: str) -> SoFar | None:
+    """Of the shards of one run; None before any has begun."""
+    column: Column | None = None
+    observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
+    seconds: Counter[str] = Counter()
+    for shard in shards:
+        if shard.header is None or shard.header.column.label != label:
+            continue
+        column = column if column is not None and column.ranges else shard.header.column
+        for line in shard.lines:
+            if isinstance(line, ObservationLine):
+                observed[line.check][line.requirement, line.case] += 1
+            elif isinstance(line, ExampleLine):
+                seconds[line.check] += line.seconds
+    return SoFar(column=column, observed=observed, seconds=seconds) if column is not None else None
+
+
+def ranked(found: SoFar, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
+    """The rarest first, each check once. One that was `tried` already comes after all that were tried less often."""
+    rare = [
+        Rare(requirement=row, case=case, share=found.count(row, case) / floor, check=_best(found, row, case, able, tried))
+        for row, case, floor, able in _cases(found.column, checks)
+    ]
+    rare.sort(key=lambda one: (tried.get(one.check, 0), one.share))
+    first: dict[str, Rare] = {}
+    for one in rare:
+        first.setdefault(one.check, one)
+    return list(first.values())
+
+
+def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, str, int, list[str]]]:
+    """Row, case, floor and the checks of each case that is judged on this column."""
+    facts = Facts(version=column.version, ranges=column.ranges)
+    able: dict[str, list[str]] = defaultdict(list)
+    for check in checks:
+        for row in check.rows:
+            able[row].append(check.id)
+    for row, ids in sorted(able.items()):
+        if shipped()[row].level not in UNJUDGED:
+            for case in shipped()[row].applicable_cases(facts):
+                yield row, case.id, FLOORS[shipped()[row].kind].observations, ids
+
+
+def _best(found: SoFar, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
+    """The check that has observed it most often in its time; where none has, the one that was tried least."""
+    return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

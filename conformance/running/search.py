@@ -1,0 +1,62 @@
+"""What a worker does with the time that is left: the checks of the rarest cases, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from conformance.core.machines import MachineCheck
+from conformance.core.registry import AnyCheck
+from conformance.running.budget import PARTS, PATIENCE
+from conformance.running.check_run import CheckRun
+from conformance.running.lab import Lab
+from conformance.running.machine.explorer import MachineRun
+from conformance.running.probes import ProbeRun
+from conformance.running.rarest import Rare, ranked, so_far
+from history.observations import Observation
+from history.shards import read_shards
+
+FEWEST_SECONDS = 30.0
+"""Less is not worth another round: there may be a cluster to boot first."""
+SLICE = 120.0
+"""Seconds of a machine before the rarest cases are looked for again."""
+
+
+class Search:
+    """The worker's turn at the rarest cases of one column. Workers side by side take different ones, by their `part`."""
+
+    def __init__(self, lab: Lab, label: str, checks: Sequence[AnyCheck], part: int) -> None:
+        self._lab = lab
+        self._label = label
+        self._checks = {check.id: check for check in checks}
+        self._part = part
+        self._tried: Counter[str] = Counter()
+        self.violations: list[Observation] = []
+        self.trouble: list[str] = []
+
+    def run(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
+        while ends - time.monotonic() > FEWEST_SECONDS and (rare := self._rarest()) is not None:
+            self._tried[rare.check] += 1
+            run = self._run_of(rare)
+            self._lab.progress.begins(self._label, rare.check)
+            run.run(min(ends - time.monotonic(), SLICE if isinstance(run, MachineRun) else PATIENCE["schedule"]))
+            self.violations += run.violations
+            self.trouble += run.trouble
+
+    def _rarest(self) -> Rare | None:
+        out, run = self._lab.settings.out_dir, self._lab.run.id
+        found = so_far(read_shards(out / "shards", run), self._label)
+        if found is None:
+            return None
+        rare = ranked(found, list(self._checks.values()), self._tried)
+        return rare[min(self._part, len(rare)) - 1] if rare else None
+
+    def _run_of(self, rare: Rare) -> CheckRun:
+        """Another seed each time: rounds and parts go on where the planned ones ended."""
+        check = self._checks[rare.check]
+        again = self._tried[rare.check] + 100 * self._part
+        if isinstance(check, MachineCheck):
+            return MachineRun(check, self._lab, self._label, part=max(PARTS.values()) + again, further=True)
+        return ProbeRun(check, self._lab, self._label, further=again, rarest=rare.case)

@@ -1,0 +1,32 @@
+"""Where the time of a run went, by column: a line each."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from history.shards import Footer, Shard
+
+ORDER = ("boot", "prepare", "act", "wait", "judge")
+
+
+def spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
+    """Seconds of all workers by part of the work (`fixtures/spending.py`), by column's label."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for shard in shards:
+        if shard.header is not None:
+            for line in shard.lines:
+                if isinstance(line, Footer):
+                    found[shard.header.column.label].update(Counter(line.spent))
+    return dict(sorted(found.items()))
+
+
+def spent_lines(shards: Sequence[Shard]) -> list[str]:
+    """A line for each column, of seconds and shares of all that its workers spent; nothing where none was recorded."""
+    return [f"time  {label:10} {_shares(seconds)}" for label, seconds in spent(shards).items() if seconds.total()]
+
+
+def _shares(seconds: Counter[str]) -> str:
+    total = seconds.total()
+    parts = [f"{part} {seconds[part]:.0f} s ({seconds[part] / total:.0%})" for part in ORDER if seconds[part]]
+    return ", ".join([*parts, f"of {total:.0f} s of all workers"])

@@ -1,0 +1,71 @@
+"""The end of a run in which nothing comes to an end any more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+WITHIN = 600.0
+"""Seconds in which some check has to finish, by plan or beyond the time of the run."""
+CLEARS_UP_WITHIN = 180.0
+"""Seconds that the process has to take its clusters down, once it was told to end."""
+
+
+class Watchdog:
+    """Interrupts the process when no check has finished for `within` seconds; ends it where that does not help.
+
+    Before `total` seconds have passed nothing is wrong with a run under a clock: a part of a machine may take all of them.
+    """
+
+    def __init__(
+        self,
+        total: float = 0.0,
+        *,
+        within: float = WITHIN,
+        clears_up_within: float = CLEARS_UP_WITHIN,
+        interrupt: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGINT),
+        end: Callable[[], object] = lambda: os._exit(3),
+    ) -> None:
+        self.barked = ""
+        self._within = within
+        self._clears_up_within = clears_up_within
+        self._interrupt = interrupt
+        self._end = end
+        self._lasts_until = time.monotonic() + total
+        self._finished = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def finished(self) -> None:
+        """A check has finished."""
+        self._finished = time.monotonic()
+
+    def over(self) -> None:
+        """The run has cleared up: nothing is left to be watched."""
+        self._over.set()
+
+    def __enter__(self) -> Watchdog:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Goes on watching a run that it has interrupted until that is `over`."""
+        if not self.barked:
+            self.over()
+
+    def _watch(self) -> None:
+        while not self._over.wait(max(0.001, self._latest - time.monotonic())):
+            if time.monotonic() >= self._latest:
+                self.barked = f"the run was ended: no check had finished for {self._within:.0f} s"
+                self._interrupt()
+                if not self._over.wait(self._clears_up_within):
+                    self._end()
+                return
+
+    @property
+    def _latest(self) -> float:
+        return max(self._finished + self._within, self._lasts_until)

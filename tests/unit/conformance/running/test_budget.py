@@ -1,0 +1,97 @@
+"""Time is planned before a run: work first, no check starves another, and what is left is used."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import floats, integers, sampled_from
+
+from conformance.running.budget import MINUTES, PARTS, PATIENCE, Plan, Profile, Work, planned
+
+WHOLE = ("quick", "nightly")
+
+
+def items(machines: int, parts: int, probes: int = 40, searches: int = 0, labels: int = 1) -> list[Work]:
+    """In the order in which they begin."""
+    columns = [f"4.{n}.0" for n in range(labels)]
+    return [
+        *(Work(check=f"probe {n}", label=label, kind="probe") for label in columns for n in range(probes)),
+        *(Work(check=f"schedule {n}", label=label, kind="schedule") for label in columns for n in range(10)),
+        *(
+            Work(check=f"machine {m}", label=label, kind="machine", part=part)
+            for part in range(1, parts + 1)
+            for label in columns
+            for m in range(machines)
+        ),
+        *(Work(check="rarest", label=columns[0], kind="rarest", part=n) for n in range(1, searches + 1)),
+    ]
+
+
+def played(plan: Plan, work: list[Work], workers: int, lasts: float) -> dict[Work, float]:
+    """What each item gets when each probe and schedule `lasts` so long, and the others take all that they are given."""
+    clocks = [0.0] * workers
+    got: dict[Work, float] = {}
+    for one in work:
+        first = clocks.index(min(clocks))
+        allowed = plan.share(one).allowance(clocks[first])
+        got[one] = min(allowed, lasts) if one.kind in ("probe", "schedule") else allowed
+        clocks[first] += got[one]
+    return got
+
+
+def test_smoke_has_no_clock() -> None:
+    work = items(4, PARTS["smoke"])
+    plan = planned("smoke", 0, work, 2)
+    assert {plan.share(one).allowance(10_000.0) for one in work} == {math.inf}
+    assert plan.longest == 0
+
+
+@pytest.mark.parametrize("searches", [0, 2])
+def test_four_machines_and_two_workers_starve_nothing(searches: int) -> None:
+    """Twelve parts on two workers, however long the probes before them take."""
+    work = items(4, 3, searches=searches)
+    plan = planned("quick", 15, work, 2)
+    for lasts in (1.0, 20.0, 1000.0):
+        got = played(plan, work, 2, lasts)
+        parts = [got[one] for one in work if one.kind == "machine"]
+        assert min(parts) >= 0.9 * max(parts)
+        assert min(parts) >= 30.0
+        assert 2 * 900.0 * 0.99 <= sum(got.values()) <= 2 * 900.0 + 1
+
+
+def test_time_that_probes_leave_goes_to_machines_and_to_the_rarest_cases() -> None:
+    work = items(1, 3, searches=3)
+    got = played(planned("quick", 15, work, 3), work, 3, 3.0)
+    machine = sum(seconds for one, seconds in got.items() if one.kind == "machine")
+    rarest = sum(seconds for one, seconds in got.items() if one.kind == "rarest")
+    assert machine == pytest.approx(2 * rarest, rel=0.1)
+    assert machine + rarest == pytest.approx(3 * 900 - 50 * 3, rel=0.02)
+
+
+def test_a_hanging_check_is_cut_off_and_the_others_run() -> None:
+    work = items(1, 3)
+    plan = planned("quick", 15, work, 3)
+    assert plan.share(work[0]).allowance(0.0) == PATIENCE["probe"]
+    assert plan.share(work[0]).allowance(899.0) == 0.0
+
+
+def test_columns_share_their_time() -> None:
+    assert planned("quick", 0, items(1, 3, labels=2), 4).total == 2 * 60 * MINUTES["quick"]
+    assert planned("smoke", 5, items(1, 1), 4).total == 300, "minutes that were asked for are a clock, in smoke too"
+
+
+def test_an_item_that_was_not_planned_has_all_the_time() -> None:
+    assert planned("quick", 0, [], 1).share(items(1, 1)[0]).allowance(1e6) == math.inf
+
+
+@given(
+    sampled_from(WHOLE), integers(1, 5), integers(1, 3), integers(1, 8), floats(0.1, 2000.0), sampled_from([0, 1, 4])
+)
+def test_no_part_of_a_machine_is_starved(
+    profile: Profile, machines: int, parts: int, workers: int, lasts: float, searches: int
+) -> None:
+    work = items(machines, parts, searches=searches)
+    plan = planned(profile, 0, work, workers)
+    got = [seconds for one, seconds in played(plan, work, workers, lasts).items() if one.kind == "machine"]
+    assert min(got) >= 0.5 * max(got)
+    assert min(got) >= 15.0
