@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,18 @@ from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, every_check
 from conformance.core.topologies import fitted
+from conformance.running.budget import SEARCH, Work, cost_of, kind_of
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
+from conformance.running.watchdog import Watchdog
 from fixtures.errors import KitError
 from fixtures.leases import workers
 
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
 LISTING = pytest.StashKey[Listing]()
+WATCHDOG = pytest.StashKey[Watchdog]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,7 +74,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from conformance.running.scheduling import ByCluster
 
-    return ByCluster(config, log)
+    return ByCluster(config, log, timed=config.stash[SESSION].settings.is_timed)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -120,18 +124,17 @@ class CheckItem(pytest.Item):
         self.part = part
 
     @property
-    def order(self) -> tuple[Any, ...]:
-        """Checks of one cluster stand together, since changing it costs a boot; what time cuts off is of low priority.
+    def work(self) -> Work:
+        """What it is to the plan of the run."""
+        return Work(check=self.check.id, label=self.label, kind=kind_of(self.check), part=self.part)
 
-        Machines come last: they take whatever time there is.
-        """
-        priority = min(shipped()[row].priority for row in self.check.rows)
-        machine, cluster = isinstance(self.check, MachineCheck), fitted(self.check.topology, self.label).name
-        early = isinstance(self.check, Check) and self.check.run_first
-        return machine, self.part, self.label, cluster, not early, priority, self.check.id
+    @property
+    def cluster(self) -> tuple[str, str]:
+        """Its column and topology."""
+        return self.label, fitted(self.check.topology, self.label).name
 
     def runtest(self) -> None:
-        run = self.config.stash[SESSION].run_check(self.check, self.label, self.part)
+        run = self.config.stash[SESSION].run_check(self.check, self.work)
         self.user_properties.append(("requirements", " ".join(self.check.rows)))
         if run.violations:
             raise violation_of(run.violations)
@@ -145,38 +148,123 @@ class CheckItem(pytest.Item):
         return str(excinfo.value)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if items and all(isinstance(item, CheckItem) for item in items):
-        items.sort(key=lambda item: item.order if isinstance(item, CheckItem) else ())
+class SearchItem(pytest.Item):
+    """One worker's search for the rarest cases of a column, with the time that is left."""
+
+    def __init__(self, *, label: str, part: int, checks: list[AnyCheck], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.label = label
+        self.checks = checks
+        self.work = Work(check=SEARCH, label=label, kind="rarest", part=part)
+
+    def runtest(self) -> None:
+        search = self.config.stash[SESSION].search(self.checks, self.work)
+        if search.violations:
+            raise violation_of(search.violations)
+        if search.trouble:
+            raise KitError("\n".join(search.trouble))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        return str(excinfo.value)
+
+
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
+    checks = [item for item in items if isinstance(item, CheckItem)]
+    if not checks or len(checks) < len(items):
+        return
+    running = session.config.stash.get(SESSION, None)
+    settings = (running or session.config.stash[LISTING]).settings
+    items[:] = in_order(checks, timed=settings.is_timed)
+    items += [] if running is None else searches(session, checks, running.searches)
+
+
+def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
+    """Checks of one cluster stand together, since changing it costs a boot; what time cuts off is of low priority.
+
+    Under a clock machines come last, since they take whatever time they are given, and before them the clusters of long
+    checks: what is cut off is little. Without one the clusters with the most work come first, so that workers end together.
+    """
+    costs: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for item in items:
+        if not (timed and isinstance(item.check, MachineCheck)):
+            costs[item.cluster].append(cost_of(item.check))
+
+    def order(item: CheckItem) -> tuple[Any, ...]:
+        machine, own = isinstance(item.check, MachineCheck), costs[item.cluster]
+        first = machine if timed else -sum(own)
+        mean = sum(own) / len(own) if timed and own and not machine else 0.0
+        early = (isinstance(item.check, Check) and item.check.run_first) or (machine and not timed)
+        priority = min(shipped()[row].priority for row in item.check.rows)
+        return first, item.part, item.label, mean, item.cluster, not early, priority, item.check.id
+
+    return sorted(items, key=order)
+
+
+def searches(session: pytest.Session, items: Sequence[CheckItem], workers: int) -> list[pytest.Item]:
+    """One for each worker, for the columns in turn."""
+    labels = list(dict.fromkeys(item.label for item in items))
+    checks = list({item.check.id: item.check for item in items}.values())
+    return [
+        SearchItem.from_parent(
+            session, name=f"{SEARCH}[{(label := labels[n % len(labels)])} part {n + 1}]", label=label, part=n + 1,
+            checks=checks, nodeid=f"::{SEARCH}[{label} part {n + 1}]",
+        )
+        for n in range(workers)
+    ]  # fmt: skip
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Also in a worker, which collects what all workers together run."""
     if SESSION in session.config.stash:
-        labels = Counter(item.label for item in session.items if isinstance(item, CheckItem))
-        session.config.stash[SESSION].expects(labels)
+        works = [item.work for item in session.items if isinstance(item, CheckItem | SearchItem)]
+        session.config.stash[SESSION].expects(works)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """While checks run, the controller tells now and then how far they are; not with -q."""
+    """While checks run, the controller tells now and then how far they are (not with -q), and ends a run that hangs."""
     config = session.config
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if SESSION not in config.stash or hasattr(config, "workerinput") or config.option.verbose < 0 or terminal is None:
+    if SESSION not in config.stash or hasattr(config, "workerinput") or config.option.collectonly:
         return (yield)
+    config.stash[WATCHDOG] = Watchdog(config.stash[SESSION].seconds)
+    config.pluginmanager.register(Finished(config.stash[WATCHDOG]))
+    with config.stash[WATCHDOG], _shown(config):
+        return (yield)
+
+
+def _shown(config: pytest.Config) -> AbstractContextManager[None]:
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if config.option.verbose < 0 or terminal is None:
+        return nullcontext()
 
     def say(line: str) -> None:
         terminal.ensure_newline()
         terminal.write_line(line)
 
-    with again_and_again(RunShown(*config.stash[SESSION].place, say).show):
-        return (yield)
+    return again_and_again(RunShown(*config.stash[SESSION].place, say).show)
+
+
+class Finished:
+    """Tells the watchdog of each item that has finished, in whichever worker."""
+
+    def __init__(self, watchdog: Watchdog) -> None:
+        self._watchdog = watchdog
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            self._watchdog.finished()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if SESSION in session.config.stash:
-        session.exitstatus = session.config.stash[SESSION].finish(exitstatus)
+        watchdog = session.config.stash.get(WATCHDOG, None)
+        session.exitstatus = session.config.stash[SESSION].finish(exitstatus, watchdog.barked if watchdog else "")
+        if watchdog:
+            watchdog.over()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -33,8 +33,8 @@ from conformance.catalogue import shipped
 from conformance.cli.matrix import Prepare, code_of_interruption, run_legs, versions_of
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import judge_shards
+from conformance.running.budget import MINUTES
 from conformance.running.session import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_WRONG_USE
-from conformance.running.settings import BUDGET
 from fixtures.errors import KitError, WrongUse
 from fixtures.images import newest_patches, patches
 from fixtures.ready import have_ready
@@ -220,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--versions", default="", metavar="RANGE", help="such as 3.7..4.0; default: every released version"
     )
-    parser.add_argument("--profile", default="quick", choices=BUDGET, help="default: quick")
+    parser.add_argument("--profile", default="quick", choices=MINUTES, help="default: quick")
     parser.add_argument("--all", action="store_true", help="run every patch, not only where neighbours differ")
     parser.add_argument(
         "--conformance-out", type=Path, metavar="DIR", help="its columns count; default: out/bisect-ROW"

@@ -61,7 +61,7 @@ def remaining_entries(entries: tuple[Boundary, ...], start: int) -> tuple[Bounda
     return (Boundary(at_start, start), *(entry for entry in entries if entry.start > start))
 
 
-@probe("KIP101-CACHE-03", rig=TRIMMABLE, cases=["delete-records"], start=integers(1, 9))
+@probe("KIP101-CACHE-03", rig=TRIMMABLE, cases=["delete-records"], start=integers(1, 9), smoke=False)
 def delete_records_rewrites_the_first_entry(several: Several, case: str, start: int) -> Generator[Said, None, None]:
     """Entries below a raised log start are removed, except that the last of them now begins there."""
     partition = several.untrimmed()

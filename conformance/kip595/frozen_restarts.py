@@ -52,7 +52,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
 
 
 @probe("KIP595-VOTE-13", "KIP595-VOTE-11", "KIP595-VOTE-18", rig=FROZEN, candidate=CANDIDATES,
-       longer=integers(0, 1000))  # fmt: skip
+       longer=integers(0, 1000), smoke=False)  # fmt: skip
 def restarted_leader_neither_votes_nor_leads(
     frozen: Frozen, candidate: int, longer: int
 ) -> Generator[Said, None, None]:

@@ -20,6 +20,9 @@ from conformance.core.registry import AnyCheck
 Profile = Literal["smoke", "quick", "nightly"]
 Kind = Literal["probe", "schedule", "machine", "rarest"]
 
+SEARCH = "rarest_cases"
+"""The name of the items in which workers spend the time that is left on the rarest cases."""
+
 MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
 """Time of a column, by profile. 0 is no clock: all the work is done, however long it takes."""
 PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
@@ -31,8 +34,8 @@ EXPLORING = 0.75
 """Of a machine's time under a clock: what it finds has to be made shorter and replayed in the rest."""
 
 COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "machine": 120.0, "rarest": 0.0}
-"""Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores: a probe, half
-of it on a cluster of one node, a schedule, and the opening of a machine with what follows it."""
+"""Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores: a probe,
+half of it on a cluster of one node, a schedule, and the opening of a machine with what follows it."""
 PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "machine": 0.0, "rarest": 0.0}
 """Seconds after which one probe or schedule is cut off under a clock: several times what the slowest of them takes on a busy
 machine, so that a broken broker costs the others no more than this."""

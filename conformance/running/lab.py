@@ -108,9 +108,7 @@ class Lab:
         except EngineTrouble:
             return KRaftCluster(topology, image, self.run).boot()
 
-    def healed(
-        self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN
-    ) -> str:
+    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
         """After an example: what it left broken is taken back, and the cluster seen to be whole `within` some seconds.
 
         Returns why the cluster has to be replaced, which the history then says too; empty when it is whole. Nothing is looked

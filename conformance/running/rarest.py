@@ -33,7 +33,7 @@ class SoFar(msgspec.Struct, frozen=True, kw_only=True):
 
     column: Column
     observed: Mapping[str, Counter[RowCase]]
-    seconds: Counter[str]
+    seconds: Mapping[str, float]
 
     def count(self, row: str, case: str) -> int:
         return sum(cases[row, case] for cases in self.observed.values())
@@ -48,7 +48,7 @@ def so_far(shards: Iterable[Shard], label: str) -> SoFar | None:
     """Of the shards of one run; None before any has begun."""
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
     for shard in shards:
         if shard.header is None or shard.header.column.label != label:
             continue
@@ -64,7 +64,9 @@ def so_far(shards: Iterable[Shard], label: str) -> SoFar | None:
 def ranked(found: SoFar, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
     """The rarest first, each check once. One that was `tried` already comes after all that were tried less often."""
     rare = [
-        Rare(requirement=row, case=case, share=found.count(row, case) / floor, check=_best(found, row, case, able, tried))
+        Rare(
+            requirement=row, case=case, share=found.count(row, case) / floor, check=_best(found, row, case, able, tried)
+        )
         for row, case, floor, able in _cases(found.column, checks)
     ]
     rare.sort(key=lambda one: (tried.get(one.check, 0), one.share))

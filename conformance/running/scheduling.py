@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import TYPE_CHECKING
 
 from xdist.scheduler import LoadScopeScheduling
 
-from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import check_of_item
 from conformance.core.topologies import fitted
+from conformance.running.budget import SEARCH, cost_of
 
 if TYPE_CHECKING:
     import pytest
@@ -21,30 +22,37 @@ if TYPE_CHECKING:
 class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
     """Units of work are the checks of one column and topology; long ones are split where workers would else be idle.
 
-    They begin in the order in which they were collected: machines come last and share what time is left. A worker is given
-    its next unit with its last check, and no earlier: what it had in hand, nobody else could begin.
+    They begin in the order in which they were collected. Under a clock machines come last and share what time is left. A worker
+    is given its next unit with its last check, and no earlier: what it had in hand, no other could begin.
     """
 
-    def __init__(self, config: pytest.Config, log: object) -> None:
+    def __init__(self, config: pytest.Config, log: object, *, timed: bool) -> None:
         super().__init__(config, log)
         config.option.loadscopereorder = False
+        self._timed = timed
         self._units: dict[str, str] = {}
 
     def _split_scope(self, nodeid: str) -> str:
         if not self._units:
             collected = list(self.collection)
-            found = units(collected, shares(collected, len(self.nodes)), cluster_of, weight_of)
+            wanted = shares(collected, len(self.nodes), timed=self._timed)
+            found = units(
+                collected,
+                wanted,
+                lambda nodeid: cluster_of(nodeid, timed=self._timed),
+                lambda nodeid: weight_of(nodeid, timed=self._timed),
+            )
             self._units = dict(zip(collected, found, strict=True))
         return self._units[nodeid]
 
     def _reschedule(self, node: WorkerController) -> None:
         # xdist keeps three checks in hand, which may be all parts of a machine. A worker begins its last one only when it
-        # knows what follows, or that nothing does; and a part of a machine takes all the time there is.
+        # knows what follows, or that nothing does; and a part of a machine takes all the time that it is given.
         in_hand = [id for unit in self.assigned_work[node].values() for id, done in unit.items() if not done]
         others = sum(not other.shutting_down for other in self.nodes if other is not node)
         if self.workqueue and len(in_hand) > 1:
             return
-        if self.workqueue and any(map(_is_machine, in_hand)) and len(self.workqueue) <= others:
+        if self.workqueue and self._timed and any(map(_is_endless, in_hand)) and len(self.workqueue) <= others:
             node.shutdown()
         else:
             super()._reschedule(node)
@@ -73,30 +81,38 @@ SHARES_PER_WORKER = 4
 with quarters 30 s, at the price of a boot or two: by the times of 3.3.2, 3.5.2 and 3.6.2 in the quick profile."""
 
 
-def shares(nodeids: Sequence[str], workers: int) -> int:
+def shares(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
     """Where there are schedules a few boots more don't count; all else is done within minutes, and boots are much of that."""
-    return workers * (SHARES_PER_WORKER if any(weight_of(nodeid) > 1 for nodeid in nodeids) else 1)
+    longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_endless(nodeid)), default=0)
+    return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
 
 
-SCHEDULE_WEIGHT = 12
-"""How many probes take as long as one schedule: 43 s and 3 s, measured on 3.3.2 and 3.4.1 in the quick profile."""
+MANY_SECONDS = 20
+"""What takes longer makes the shares of workers uneven."""
 
 
-def weight_of(nodeid: str) -> int:
-    """How long a check takes, in probes. The parts of a machine take what time is left, so they weigh as little as one."""
-    check = check_of_item(nodeid)
-    return SCHEDULE_WEIGHT if isinstance(check, Check) and check.schedule else 1
+def weight_of(nodeid: str, *, timed: bool = True) -> int:
+    """Seconds that an item takes, rounded up. Under a clock what has no end of its own weighs as little as may be."""
+    return 1 if timed and _is_endless(nodeid) else ceil(cost_of(check_of_item(nodeid)))
 
 
-def cluster_of(nodeid: str) -> str:
+def cluster_of(nodeid: str, *, timed: bool = True) -> str:
     """Column and topology of a check: `…/kip320/fencing.py::older_epoch[4.3.1]` is `4.3.1 cluster`.
 
-    Each part of a machine is a unit of its own, since it runs for minutes.
+    Under a clock each part of a machine is a unit of its own, since it runs for minutes, and so is a worker's search for the
+    rarest cases.
     """
     label = nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
-    own = " machine" if _is_machine(nodeid) else ""
+    if is_search(nodeid):
+        return f"{label} search"
+    own = " machine" if timed and _is_endless(nodeid) else ""
     return f"{label} {fitted(check_of_item(nodeid).topology, label).name}{own}"
 
 
-def _is_machine(nodeid: str) -> bool:
-    return isinstance(check_of_item(nodeid), MachineCheck)
+def is_search(nodeid: str) -> bool:
+    return nodeid.rpartition("::")[2].partition("[")[0] == SEARCH
+
+
+def _is_endless(nodeid: str) -> bool:
+    """Goes on for all the time that it is given."""
+    return is_search(nodeid) or isinstance(check_of_item(nodeid), MachineCheck)

@@ -43,9 +43,7 @@ EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 
 class ConformanceSession:
     """Settings, run and images. The controller begins and ends it, workers join."""
 
-    def __init__(
-        self, settings: Settings, run: Run, images: dict[str, Image], worker: str, workers: int = 1
-    ) -> None:
+    def __init__(self, settings: Settings, run: Run, images: dict[str, Image], worker: str, workers: int = 1) -> None:
         self.settings = settings
         self.workers = workers
         self.run = run
@@ -122,21 +120,14 @@ class ConformanceSession:
         return _parts(self.settings, self._replay, check)
 
     @property
-    def is_timed(self) -> bool:
-        """Is there a clock? Without one all the work is done, however long it takes."""
-        return bool(self.settings.minutes or MINUTES[self.settings.profile])
-
-    @property
     def seconds(self) -> float:
         """The time of the whole run; 0 where there is no clock."""
         return 60 * (self.settings.minutes or MINUTES[self.settings.profile]) * len(self.images)
 
     @property
     def searches(self) -> int:
-        """How many workers look for the rarest cases in the end: all in a run of a whole profile, or for given minutes."""
-        is_whole = self.settings.whole and not self.settings.requirements
-        wanted = self._replay is None and (is_whole or self.settings.minutes > 0)
-        return self.workers if self.is_timed and wanted else 0
+        """How many workers look for the rarest cases in the end."""
+        return self.workers if self.settings.fills_its_time else 0
 
     def expects(self, items: Sequence[Work]) -> None:
         """The items that were collected, for all workers together: their time is planned now."""
@@ -186,7 +177,13 @@ class ConformanceSession:
         # One schedule, again and again, is not meant to reach anything else.
         reached_lines = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
         left = unfinished_lines(shards, every_check(), self.settings)
-        self._lines = [*reached_lines, *verdict_lines(self._cells), *spent_lines(shards), *left, *([hung] if hung else [])]
+        self._lines = [
+            *reached_lines,
+            *verdict_lines(self._cells),
+            *spent_lines(shards),
+            *left,
+            *([hung] if hung else []),
+        ]
         if hung:
             exitstatus = pytest.ExitCode.INTERNAL_ERROR
         return exit_code(exitstatus, self._cells, self._known)
@@ -201,16 +198,16 @@ class Listing:
     """What would run, by name: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._settings, versions = _asked(config)
-        self._replay = read_schedule(Path(self._settings.replay)) if self._settings.replay else None
-        own = [name for name in (self._settings.image, self._settings.home) if name]
-        self.labels = [_label(name, self._settings) for name in (*versions, *own)]
+        self.settings, versions = _asked(config)
+        self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
+        own = [name for name in (self.settings.image, self.settings.home) if name]
+        self.labels = [_label(name, self.settings) for name in (*versions, *own)]
 
     def selects(self, check: AnyCheck) -> bool:
-        return _selects(self._settings, self._replay, check)
+        return _selects(self.settings, self._replay, check)
 
     def parts(self, check: AnyCheck) -> int:
-        return _parts(self._settings, self._replay, check)
+        return _parts(self.settings, self._replay, check)
 
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:

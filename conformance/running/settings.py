@@ -13,6 +13,7 @@ import pytest
 
 from conformance.running.budget import MINUTES, Profile
 
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Plain data, so that a worker gets it from its controller unchanged."""
 
@@ -33,6 +34,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Is the whole profile run, and not files or checks that were named?"""
     began: float = 0.0
     """When the run began, in seconds since the epoch; 0 where it begins with its first check."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Is there a clock? Without one all the work is done, however long it takes."""
+        return bool(self.minutes or MINUTES[self.profile])
+
+    @property
+    def fills_its_time(self) -> bool:
+        """Is the time used up that the floors leave: in a run of a whole profile, or for minutes that were given?"""
+        is_whole = self.whole and not self.requirements
+        return self.is_timed and not self.replay and (is_whole or self.minutes > 0)
 
     @property
     def out_dir(self) -> Path:
@@ -130,7 +142,7 @@ def _profile(value: str | None) -> Profile:
     profile = value or "smoke"
     if profile not in MINUTES:
         raise ValueError(f"--conformance-profile {profile!r}: there are {', '.join(MINUTES)}")
-    return profile  # type: ignore[return-value]
+    return profile
 
 
 def _minutes(value: str | None) -> float:

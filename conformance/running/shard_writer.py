@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fixtures.spending import Part
 from history.shards import (
     AnyShardLine,
     CheckLine,
@@ -45,7 +44,7 @@ class ShardWriter:
     def replay(self, **fields: Any) -> None:
         self._write(ReplayLine(**self._base(), **fields), "replay")
 
-    def close(self, spent: Mapping[Part, float] | None = None) -> None:
+    def close(self, spent: Mapping[str, float] | None = None) -> None:
         """`spent` are the seconds of this worker on this column, by part."""
         seconds = {part: round(count, 1) for part, count in sorted((spent or {}).items())}
         self._write(Footer(**self._base(), counts=dict(sorted(self._counts.items())), spent=seconds), "footer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ from conformance.core.checks import Check
 from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
 from conformance.core.machines import MachineCheck
+from conformance.running.budget import Profile
 from conformance.running.lab import Lab, Standing
 from conformance.running.machine.explorer import MachineRun
 from conformance.running.probes import ProbeRun
-from conformance.running.settings import Profile, Settings
+from conformance.running.settings import Settings
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
 from fixtures.images import Image
 from fixtures.runs import Run
+from fixtures.spending import counted_in, spending
 from fixtures.tape import LiveTape, Tape
 from history.events import History
 from history.shards import Column, Shard, read_shard
@@ -87,17 +90,26 @@ class Play:
         self._out = out
 
     def __call__(
-        self, check: Check | MachineCheck, boots: list[list[str]], profile: Profile = "smoke"
+        self,
+        check: Check | MachineCheck,
+        boots: list[list[str]],
+        profile: Profile = "smoke",
+        seconds: float = math.inf,
     ) -> tuple[FakeLab, Shard, list[History]]:
         with Run.begin() as run:
-            lab = FakeLab(self._out, run, boots, profile)
+            lab = self.lab = FakeLab(self._out, run, boots, profile)
             self.run = (
                 MachineRun(check, lab, "4.3.1") if isinstance(check, MachineCheck) else ProbeRun(check, lab, "4.3.1")
             )
-            self.run.run()
+            with counted_in(lab.ledger("4.3.1")), spending("act"):
+                self.run.run(seconds)
             lab.close()
-        [shard] = (self._out / "shards").glob("*.jsonl")
-        return lab, read_shard(shard), list(read_histories(self._out / lab.history_path))
+        return lab, self.shard(), list(read_histories(self._out / lab.history_path))
+
+    def shard(self) -> Shard:
+        """The one that was written."""
+        [path] = (self._out / "shards").glob("*.jsonl")
+        return read_shard(path)
 
 
 def of(shard: Shard, kind: type[Any]) -> list[Any]:

@@ -42,9 +42,7 @@ class MachineRun(CheckRun):
     still looked for.
     """
 
-    def __init__(
-        self, check: MachineCheck, lab: Lab, label: str, part: int = 1, *, further: bool = False
-    ) -> None:
+    def __init__(self, check: MachineCheck, lab: Lab, label: str, part: int = 1, *, further: bool = False) -> None:
         super().__init__(check.id, check.rows, check.topology, lab, label, further=further)
         self.check = check
         self.part = part
@@ -72,9 +70,10 @@ class MachineRun(CheckRun):
 
     @property
     def _wanted(self) -> float:
-        """Under a clock as many as there is time for."""
-        drawn = DRAWN_EXAMPLES[self._profile] if self.ends == math.inf else math.inf
-        return math.ceil(drawn / PARTS[self._profile]) if drawn < math.inf else drawn
+        """As many as there is time for, where all of it is used."""
+        if self.lab.settings.fills_its_time and self.ends < math.inf:
+            return math.inf
+        return math.ceil(DRAWN_EXAMPLES[self._profile] / PARTS[self._profile])
 
     def _say_what_time_left_out(self) -> None:
         """The floor of what a machine's judges see is in examples; each part draws its own of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, ev
 from conformance.core.topologies import fitted
 from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
+from conformance.running.budget import PARTS, cost_of
 from conformance.running.evidence.folder import Schedule
-from conformance.running.machine.explorer import PARTS
 from conformance.running.session import exit_code
 from fixtures.images import newest
 from history.shards import Column
@@ -105,13 +106,32 @@ def is_first(check: AnyCheck) -> bool:
 
 
 def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
-    """Machines take what time is left, so they come last."""
+    """Without a clock the clusters with the most work come first, and a machine first of its own."""
     listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
     labels = {label for _, label in listed}
     assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
-    cluster = {(check, label): fitted(KNOWN[check].topology, label).name for check, label in listed}
-    order = [(isinstance(KNOWN[check], MachineCheck), label, cluster[check, label]) for check, label in listed]
-    assert order == sorted(order)
+    runs = [(key, list(items)) for key, items in groupby(listed, key=cluster)]
+    assert len(runs) == len({key for key, _ in runs}), "a cluster is booted twice"
+    work = [sum(cost_of(KNOWN[check]) for check, _ in items) for _, items in runs]
+    assert work == sorted(work, reverse=True)
+    for _, items in runs:
+        machines = [isinstance(KNOWN[check], MachineCheck) for check, _ in items]
+        assert machines == sorted(machines, reverse=True)
+
+
+def cluster(item: tuple[str, str]) -> tuple[str, str]:
+    """Column and topology of what is listed."""
+    check, label = item
+    return label, fitted(KNOWN[check].topology, label).name
+
+
+def test_under_a_clock_long_checks_and_machines_come_last(kit: Kit) -> None:
+    listed = [(check, label.partition(" ")[0]) for check, label in kit.listed("--conformance-profile", "quick")]
+    machines = [isinstance(KNOWN[check], MachineCheck) for check, _ in listed]
+    assert machines == sorted(machines)
+    runs = [list(items) for _, items in groupby(listed[: machines.index(True)], key=cluster)]
+    mean = [sum(cost_of(KNOWN[check]) for check, _ in items) / len(items) for items in runs]
+    assert mean == sorted(mean)
 
 
 def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,11 @@ from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.runs import Run
 from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault, History, Note
-from history.shards import CheckLine, ExampleLine, ObservationLine
+from history.shards import CheckLine, ExampleLine, Footer, ObservationLine
 from history.store import HistoryWriter, read_histories
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
-from tests.support.fake_lab import IMAGE, FakeLab, Play, faults_on, of
+from tests.support.fake_lab import IMAGE, Play, faults_on, of
 
 ROW = "KIP320-FETCH-02"
 
@@ -118,6 +119,25 @@ def check_of(body: Any, rig: Rig[Data, Bench] = RIG, examples: int = 1) -> Check
 def holds(bench: Bench) -> Generator[Said, None, None]:
     """Breaks nothing."""
     yield held_if(True, bench.node("broker-1").list_offsets("topic", 0))
+
+
+def takes_a_while(bench: Bench) -> Generator[Said, None, None]:
+    """Waits for a moment."""
+    until = time.monotonic() + 0.05
+    bench.eventually(lambda: time.monotonic() > until, "the moment is over")
+    yield from holds(bench)
+
+
+def waits_in_vain(bench: Bench) -> Generator[Said, None, None]:
+    """Waits for what never comes."""
+    yield from holds(bench)
+    bench.eventually(lambda: False, "what never comes", within=60.0)
+
+
+def is_interrupted(_: Bench) -> Generator[Said, None, None]:
+    """By a signal."""
+    raise KeyboardInterrupt
+    yield
 
 
 def leaves_a_fault(bench: Bench) -> Generator[Said, None, None]:
@@ -309,25 +329,39 @@ def test_a_machine_without_a_cluster_says_so_once(play: Play) -> None:
     assert (line.outcome, line.detail.count("no cluster came up")) == ("error", 1)
 
 
-def test_columns_share_their_time(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two minutes a version: one worker may spend four on two, on whichever needs them."""
-    clock = iter([10.0, 40.0])
-    with Run.begin() as run:
-        lab = Lab(Settings(versions=[], out=str(tmp_path)), run, "gw0", {"3.9.2": IMAGE, "4.3.1": IMAGE})
-        monkeypatch.setattr("conformance.running.lab.time.monotonic", lambda: next(clock))
-        assert lab.time_left() == 240
-        lab.timed(lambda: None)
-        assert lab.time_left() == 210
-        lab.close()
-
-
-def test_time_is_looked_at_between_examples(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_is_looked_at_between_examples(play: Play) -> None:
     """Those of a schedule take minutes together: the second of five does not begin when the first took all there was."""
-    left = iter([1.0, 0.0])
-    monkeypatch.setattr(FakeLab, "time_left", lambda self: next(left, 0.0))
-    _, shard, _ = play(check_of(holds, examples=5), [[]])
+    _, shard, _ = play(check_of(takes_a_while, examples=5), [[]], seconds=0.01)
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.examples) == ("cut-off", 1)
+
+
+def test_a_wait_ends_with_the_time_of_its_check(play: Play) -> None:
+    """It is no trouble of the kit then, and nothing was observed."""
+    _, shard, _ = play(check_of(waits_in_vain, examples=5), [[]], seconds=0.2)
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.examples, of(shard, ObservationLine)) == ("cut-off", 1, [])
+
+
+def test_a_check_without_time_does_not_begin(play: Play) -> None:
+    _, shard, histories = play(check_of(holds), [[]], seconds=0.0)
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.examples, histories) == ("cut-off", 0, [])
+
+
+def test_a_check_that_is_interrupted_is_filed(play: Play) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        play(check_of(is_interrupted), [[]])
+    play.lab.close()
+    shard = play.shard()
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.detail, shard.complete) == ("error", "the run was ended: KeyboardInterrupt", True)
+
+
+def test_the_footer_says_where_time_went(play: Play) -> None:
+    _, shard, _ = play(check_of(takes_a_while), [[]])
+    [footer] = of(shard, Footer)
+    assert footer.spent["wait"] >= 0.05
 
 
 def test_a_boot_is_tried_again_after_trouble_of_the_engine_only(

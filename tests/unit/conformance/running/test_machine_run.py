@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,10 +17,11 @@ from conformance.cli.rejudge import rejudge
 from conformance.core.bench import Bench
 from conformance.core.machines import KafkaMachine, MachineCheck, smaller
 from conformance.judging.judge import Finding, Judge, judge
+from conformance.running.budget import SHRINKING
 from conformance.running.evidence.folder import schedule_of
-from conformance.running.machine import explorer as machine_run
+from conformance.running.machine import explorer
 from conformance.running.machine.example import SUSPICION_NOTE
-from conformance.running.machine.explorer import DRAWN_EXAMPLES, PARTS, MachineRun
+from conformance.running.machine.explorer import MachineRun
 from conformance.running.replay import ReplayRun, read_schedule
 from fixtures.errors import KitError
 from fixtures.runs import Run
@@ -75,6 +77,7 @@ class Executor:
     """Every topic is named after its partition and its example, as a machine's are."""
 
     rests: ClassVar[int] = 0
+    lasts: ClassVar[float] = 0.0
     deaf: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)
     frail: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)
 
@@ -83,6 +86,8 @@ class Executor:
         bench.tape.premise("it is quiet: since 3 s", True)
 
     def step(self, step: Say | Shake) -> None:
+        if Executor.lasts:
+            time.sleep(Executor.lasts)
         if isinstance(step, Shake) and Executor.frail():
             raise KitError("nobody stands")
         if isinstance(step, Say):
@@ -272,7 +277,7 @@ def test_a_row_that_the_short_schedule_does_not_break_gets_its_own(play: Play) -
 
 
 def test_without_time_the_report_says_so(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(machine_run.SHRINK_SECONDS, "smoke", 0.0)
+    monkeypatch.setitem(SHRINKING, "smoke", 0.0)
     _, shard, _ = play(machine_of(long("a"), never(ROW, "a")), [[]])
     first = of(shard, ObservationLine)[0].evidence
     assert of(shard, ReplayLine) == []
@@ -301,12 +306,39 @@ def test_a_row_that_is_known_to_be_broken_hides_no_other(play: Play) -> None:
     assert any("drawn 1" in [word for _, _, word in heard(h)][:-2] for h in drawn)
 
 
-def test_when_time_is_up_the_check_says_what_was_left_out(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeLab, "time_left", lambda self: 0.001)
-    _, shard, histories = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick")
+def test_when_time_is_up_the_check_says_what_was_left_out(play: Play) -> None:
+    _, shard, histories = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick", seconds=0.001)
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.examples, len(histories)) == ("cut-off", 1, 1)
-    assert line.detail == f"time was up after 0 of {-(-DRAWN_EXAMPLES['quick'] // PARTS['quick'])} drawn examples"
+    assert line.detail == "time was up after 0 of 2 drawn examples"
+
+
+def test_all_the_time_is_used(play: Play) -> None:
+    """As many examples as there is time for, beyond what Hypothesis is asked for at once."""
+    _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick", seconds=6.0)
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, line.examples > explorer.BATCH + 1) == ("done", True)
+    assert line.seconds < 6.0
+
+
+def test_no_step_is_taken_when_time_is_up(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example goes to its rest at once; what it had shown is judged."""
+    check = machine_of(words("a", *(f"w{n}" for n in range(10_000))), never(ROW, "z"))
+    _, shard, histories = play(check, [[]], "quick", seconds=0.3)
+    said = [word for _, _, word in heard(histories[0])]
+    assert (said[0], said[-1], len(said) < 10_000) == ("a", "rest", True)
+    assert of(shard, ExampleLine)[0].outcome == "judged"
+    assert of(shard, CheckLine)[0].outcome == "cut-off"
+
+
+def test_shrinking_and_replays_end_with_the_time_of_the_check(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step takes a while, so that neither comes to its own end."""
+    monkeypatch.setattr(Executor, "lasts", 0.1)
+    began = time.monotonic()
+    _, shard, _ = play(machine_of(long("a", "b", "c"), never(ROW, "a", "b", "c")), [[]], "quick", seconds=2.4)
+    assert time.monotonic() - began < 6.0
+    [line] = of(shard, ReplayLine)
+    assert 1 <= line.tries < 5
 
 
 def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Path) -> None:

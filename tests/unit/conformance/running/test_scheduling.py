@@ -10,7 +10,7 @@ from hypothesis.strategies import integers, lists, sampled_from
 
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, every_check
+from conformance.core.registry import AnyCheck, check_of_item, every_check
 from conformance.core.topologies import fitted
 from conformance.running.scheduling import ByCluster, cluster_of, shares, units, weight_of
 
@@ -65,14 +65,16 @@ class Worker:
 
 
 def lasts(nodeid: str) -> int:
-    return 100 if "LogMachine" in nodeid else weight_of(nodeid)
+    return 1000 if isinstance(check_of_item(nodeid), MachineCheck) else weight_of(nodeid)
 
 
 def by_three_workers(collected: list[str]) -> list[list[str]]:
     """What each of three workers runs, if all checks last as long as they are weighed."""
     workers = [Worker(), Worker(), Worker()]
     option = SimpleNamespace(loadscopereorder=False)
-    scheduler = ByCluster(cast(pytest.Config, SimpleNamespace(option=option, getvalue=lambda _: ["popen"] * 3)), None)
+    scheduler = ByCluster(
+        cast(pytest.Config, SimpleNamespace(option=option, getvalue=lambda _: ["popen"] * 3)), None, timed=True
+    )
     for worker in workers:
         scheduler.add_node(worker)
         scheduler.add_node_collection(worker, collected)
