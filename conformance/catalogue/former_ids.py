@@ -241,4 +241,4 @@ def current_id(check: str) -> str:
     """The id of a check today, by the id that was recorded for it."""
     former, _, name = check.rpartition(".")
     module = MODULES.get(former, former)
-    return f"{module}.{NAMES.get(module, {}).get(name, name)}"
+    return ".".join(filter(None, [module, NAMES.get(module, {}).get(name, name)]))
