@@ -1,5 +1,5 @@
-"""`python -m tests.miniature`: which judge catches which bug, after how many steps, in how many seconds; and whether all stay
-silent on the honest miniature."""
+"""`python -m tests.miniature`: for each machine which judge catches which bug, after how many steps, in how many seconds; and
+whether all judges stay silent on the honest miniature."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from conformance.machines.log.machine import LOG_MACHINE
+from conformance.core.machines import MachineCheck, all_machines
 from history.observations import Observation
 from tests.miniature.bugs import Bug
-from tests.miniature.log.bugs import BUGS
-from tests.miniature.log.schedules import SCHEDULES
-from tests.miniature.log.scripted import SCRIPTS
 from tests.miniature.machine import Hunt, hunt, play, shortened
+from tests.miniature.planted import planted_for
 
 COLUMNS = "{:27} {:17} {:22} {:>9} {:>6} {:>7} {:>6}  {}"
 
@@ -22,40 +20,53 @@ COLUMNS = "{:27} {:17} {:22} {:>9} {:>6} {:>7} {:>6}  {}"
 def main() -> int:
     options = _options()
     print(COLUMNS.format("bug", "row", "label", "examples", "steps", "shrunk", "CPU s", "other rows"))
-    missed = [name for name in options.bugs if not _hunted(BUGS[name], options)]
+    missed = [
+        bug.name for check, bug in _bugs().values() if bug.name in options.bugs and not _hunted(check, bug, options)
+    ]
     if missed:
         print(f"not caught: {', '.join(missed)}")
-    return 1 if _honest(options) or missed else 0
+    dishonest = [check.id for check in all_machines().values() if _honest(check, options)]
+    return 1 if dishonest or missed else 0
+
+
+def _bugs() -> dict[str, tuple[MachineCheck, Bug]]:
+    """Of all machines."""
+    return {name: (check, bug) for check in all_machines().values() for name, bug in planted_for(check).bugs.items()}
 
 
 def _options() -> argparse.Namespace:
+    bugs = list(_bugs())
     parser = argparse.ArgumentParser(prog="python -m tests.miniature", description=__doc__)
-    parser.add_argument("bugs", nargs="*", default=list(BUGS), help="bugs to look for (default: all)")
+    parser.add_argument("bugs", nargs="*", default=bugs, help="bugs to look for (default: all)")
     parser.add_argument("--examples", type=int, default=200, help="examples that Hypothesis may draw for a bug")
-    parser.add_argument("--honest", type=int, default=300, help="examples without a bug")
+    parser.add_argument("--honest", type=int, default=300, help="examples of each machine without a bug")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--shrinker",
         choices=["kit", "hypothesis"],
         default="kit",
-        help="whose: the kit's for live clusters, or Hypothesis' own, which takes some hundred runs more",
+        help="the kit's for live clusters, or Hypothesis' own, which takes some hundred runs more",
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if unknown := set(options.bugs) - set(bugs):
+        parser.error(f"no bug is named {', '.join(sorted(unknown))}; there are {', '.join(bugs)}")
+    return options
 
 
-def _hunted(bug: Bug, options: argparse.Namespace) -> bool:
+def _hunted(check: MachineCheck, bug: Bug, options: argparse.Namespace) -> bool:
     """Looked for among drawn schedules; where none met it, the known schedule or script is tried."""
     began = time.process_time()
     own = options.shrinker == "hypothesis"
-    found = hunt(LOG_MACHINE, [bug.name], examples=options.examples, shrink=own, number=options.seed, rows=bug.rows)
+    found = hunt(check, [bug.name], examples=options.examples, shrink=own, number=options.seed, rows=bug.rows)
     if found.shortest is not None and found.first is not None:
-        shortest = found.shortest if own else shortened(LOG_MACHINE, found.first, found.row, [bug.name])
+        shortest = found.shortest if own else shortened(check, found.first, found.row, [bug.name])
         seconds = time.process_time() - began
         _row(bug, shortest.violations, found.drawn, len(found.first.steps), len(shortest.steps), seconds)
         return True
     seconds = time.process_time() - began
-    known = SCHEDULES.get(bug.name, [])
-    violations = play(LOG_MACHINE, known, [bug.name]).violations if known else SCRIPTS[bug.name](bug.name)
+    planted = planted_for(check)
+    known = planted.schedules.get(bug.name, [])
+    violations = play(check, known, [bug.name]).violations if known else planted.scripts[bug.name](bug.name)
     _row(bug, violations, found.drawn, "-", f"({len(known)})" if known else "script", seconds)
     return bool(violations)
 
@@ -70,12 +81,14 @@ def _row(
     print(COLUMNS.format(bug.name, row, label, drawn, first, shortest, f"{seconds:.1f}", others), flush=True)
 
 
-def _honest(options: argparse.Namespace) -> bool:
-    """Whether a judge says anything against an honest cluster."""
-    found: Hunt = hunt(LOG_MACHINE, examples=options.honest, number=options.seed)
+def _honest(check: MachineCheck, options: argparse.Namespace) -> bool:
+    """Whether a judge finds fault with an honest cluster, or an example met trouble."""
+    found: Hunt = hunt(check, examples=options.honest, number=options.seed)
     for trouble, times in Counter(found.troubles).items():
         print(f"trouble in {times} honest examples: {trouble}")
-    print(f"honest: {found.examples} examples, {sum(found.observations.values())} observations, {found.seconds:.0f} s")
+    print(
+        f"{check.id}, honest: {found.examples} examples, {sum(found.observations.values())} observations, {found.seconds:.0f} s"
+    )
     for one in found.shortest.violations if found.shortest is not None else ():
         print(f"FALSE RED {one.requirement} {one.case} {one.label}: {one.detail}")
     for step in found.shortest.steps if found.shortest is not None else ():

@@ -1,0 +1,241 @@
+"""What holds for every machine, the ones to come included: each is taken up from the registry by itself.
+
+A machine that the miniature cannot play fails here; nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.catalogue import shipped
+from conformance.core.machines import MachineCheck, all_machines
+from history.taken import note_of
+from tests.miniature.machine import MiniExample, hunt, play
+from tests.miniature.planted import Planted, planted_for
+
+CHECKS = list(all_machines().values())
+DRAWN = 60
+"""Examples within which each rule is reached, and of which a share disturbs."""
+STEPS = 30
+HONEST = 25
+
+UNPLANTED: dict[str, dict[str, str]] = {
+    "LogMachine": {
+        "KIP101-TRUNC-01": "what it says of a follower, KIP101-INV-05 says of every replica; no bug shows it alone",
+        "KIP101-EPOCH-04": "the miniature's controller fences each broker that registers",
+        "KIP320-FETCH-03": "no planted schedule reads at an epoch that was never reached",
+        "KIP320-OFLE-06": "the bug `false-fence` is met by a fetch first",
+        "KIP320-LO-05": "the bug `false-fence` is met by a fetch first",
+        "KIP320-CONS-01": "the miniature's consumers stand for kafka-python's, which no broker can make forget an epoch",
+        "KIP320-CONS-02": "no planted schedule has a consumer that is diverged",
+        "KIP320-OC-03": "no planted schedule moves the coordinator between commit and OffsetFetch",
+    },
+}
+"""Rows whose judges have no bug on the miniature yet, and why. The list only gets shorter: a row that has one may not stay."""
+
+
+def named(check: MachineCheck) -> str:
+    return check.machine.__name__
+
+
+def said(example: MiniExample) -> list[tuple[str, str, str]]:
+    return [(one.requirement, one.case, one.detail) for one in example.violations]
+
+
+every_machine = pytest.mark.parametrize("check", CHECKS, ids=named)
+every_bug = pytest.mark.parametrize(
+    ("check", "bug"),
+    [pytest.param(check, bug, id=f"{named(check)}-{bug}") for check in CHECKS for bug in planted_for(check).bugs],
+)
+every_legal = pytest.mark.parametrize(
+    ("check", "name"),
+    [pytest.param(check, one, id=f"{named(check)}-{one}") for check in CHECKS for one in planted_for(check).legal],
+)
+
+
+class Drawn:
+    """Schedules as Hypothesis draws them, without a cluster: the rules that were taken and the steps that they gave."""
+
+    def __init__(self, check: MachineCheck, examples: int = DRAWN) -> None:
+        self.rules: Counter[str] = Counter()
+        self.schedules: list[list[Any]] = []
+        self._codes = {rule.function.__code__ for rule in _rules(check)}
+
+        @seed(0)
+        def factory() -> Any:
+            self.schedules.append([])
+            return check.machine(self._step, lambda: None)
+
+        drawn = settings(
+            max_examples=examples,
+            stateful_step_count=STEPS,
+            phases=[Phase.generate],
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        run_state_machine_as_test(factory, settings=drawn)  # type: ignore[arg-type]
+
+    def _step(self, step: Any) -> None:
+        self.schedules[-1].append(step)
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code not in self._codes:
+            frame = frame.f_back  # type: ignore[assignment]
+        self.rules[frame.f_code.co_name] += 1
+
+    @property
+    def steps(self) -> list[Any]:
+        return [step for schedule in self.schedules for step in schedule]
+
+
+def _rules(check: MachineCheck) -> list[Any]:
+    found = check.machine.setup_state()
+    return [*found.rules, *found.initializers]
+
+
+@pytest.fixture(scope="module", params=CHECKS, ids=named)
+def drawn(request: pytest.FixtureRequest) -> tuple[MachineCheck, Drawn]:
+    return request.param, Drawn(request.param)
+
+
+# --- the machine itself
+
+
+def test_there_are_machines() -> None:
+    assert "LogMachine" in {named(check) for check in CHECKS}
+
+
+@every_machine
+def test_its_rows_are_in_the_catalogue_and_each_has_one_judge_at_least(check: MachineCheck) -> None:
+    known = {row.id for row in shipped()}
+    assert set(check.rows) == {judge.row for judge in check.judges}
+    assert set(check.rows) <= known
+
+
+def test_each_rule_is_reached_by_drawn_examples(drawn: tuple[MachineCheck, Drawn]) -> None:
+    check, found = drawn
+    assert set(found.rules) == {rule.function.__name__ for rule in _rules(check)}
+
+
+def test_each_kind_of_step_is_drawn(drawn: tuple[MachineCheck, Drawn]) -> None:
+    check, found = drawn
+    assert {tag(step) for step in found.steps} == set(check.kinds)
+
+
+def test_steps_round_trip_through_json(drawn: tuple[MachineCheck, Drawn]) -> None:
+    """What is drawn is what a history keeps and a replay takes."""
+    check, found = drawn
+    for step in [*found.steps, *check.opening]:
+        [again] = check.steps([json.loads(json.dumps(note_of(step)["step"]))])
+        assert again == step
+        assert note_of(again) == note_of(step)
+
+
+@every_machine
+def test_what_is_no_step_is_refused(check: MachineCheck) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        check.steps([{"do": "nothing that any machine does"}])
+
+
+def test_a_simpler_step_is_a_step_and_gets_no_simpler_for_ever(drawn: tuple[MachineCheck, Drawn]) -> None:
+    check, found = drawn
+    for step in found.steps:
+        simplest, rounds = step, 0
+        while candidates := check.simpler(simplest):
+            assert check.steps([note_of(one)["step"] for one in candidates]) == candidates
+            simplest, rounds = candidates[0], rounds + 1
+            assert rounds < 20, f"{step} gets simpler for ever"
+
+
+# --- on the miniature
+
+
+@every_machine
+def test_its_opening_takes_each_kind_of_step_and_is_honest(check: MachineCheck) -> None:
+    assert {tag(step) for step in check.opening} == set(check.kinds)
+    example = play(check, check.opening)
+    assert (said(example), example.trouble) == ([], "")
+    assert example.observations, "judges that saw nothing say nothing"
+
+
+@every_machine
+def test_drawn_schedules_are_honest(check: MachineCheck) -> None:
+    found = hunt(check, examples=HONEST)
+    assert found.shortest is None, said(found.shortest)
+    assert found.examples >= HONEST
+    assert found.troubles == []
+    reached = {row for row, _ in found.observations}
+    assert len(reached) >= len(check.rows) / 2, f"only {sorted(reached)} were reached"
+
+
+@every_machine
+def test_the_same_schedule_is_the_same_history(check: MachineCheck) -> None:
+    first, second = (msgspec.json.encode(play(check, check.opening).history.events) for _ in range(2))
+    assert first == second
+
+
+@every_machine
+def test_its_history_is_judged_alike_when_it_is_read_again(check: MachineCheck) -> None:
+    example = play(check, check.opening)
+    again = msgspec.convert(json.loads(msgspec.json.encode(example.history)), type(example.history))
+    assert msgspec.to_builtins(check.judge(again)) == msgspec.to_builtins(example.observations)
+
+
+# --- bugs
+
+
+@every_machine
+def test_each_bug_has_a_schedule_or_a_script(check: MachineCheck) -> None:
+    planted = planted_for(check)
+    assert {*planted.schedules, *planted.scripts} == set(planted.bugs)
+
+
+@every_bug
+def test_a_bug_is_caught_and_what_meets_it_is_not_to_blame(check: MachineCheck, bug: str) -> None:
+    planted = planted_for(check)
+    honest, broken = violations(check, planted, bug), violations(check, planted, bug, [bug])
+    assert honest == set()
+    wanted = planted.bugs[bug]
+    assert (wanted.row, wanted.label) in broken or (
+        wanted.row in {row for row, _ in broken}
+        and wanted.label in {label for row, label in broken if row in wanted.rows}
+    )
+
+
+@every_machine
+def test_each_judge_has_a_bug_that_it_catches(check: MachineCheck) -> None:
+    planted = planted_for(check)
+    caught = {row for bug in planted.bugs for row, _ in violations(check, planted, bug, [bug])}
+    excused = UNPLANTED.get(named(check), {})
+    assert set(check.rows) - caught == set(excused), "rows without a bug, and rows that are excused for having none"
+
+
+@every_legal
+def test_what_is_legal_is_left_alone(check: MachineCheck, name: str) -> None:
+    example = play(check, planted_for(check).legal[name])
+    assert (said(example), example.trouble) == ([], "")
+    assert example.observations
+
+
+def violations(check: MachineCheck, planted: Planted, bug: str, on: Iterable[str] = ()) -> set[tuple[str, str]]:
+    """Row and label of each."""
+    if bug in planted.scripts:
+        found = planted.scripts[bug](*on)
+    else:
+        example = play(check, planted.schedules[bug], on)
+        assert on or example.trouble == ""
+        found = example.violations
+    return {(one.requirement, one.label) for one in found}
+
+
+def tag(step: Any) -> str:
+    return str(step.__struct_config__.tag)
