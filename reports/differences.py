@@ -7,10 +7,38 @@ from typing import Literal
 
 import msgspec
 
-from reports.compare import better, compare
+from conformance.judging.verdicts import Verdict
 from reports.errors import ReportError
-from reports.insights import Change
-from reports.stored import Seen, SeenCell, column_named
+from reports.insights import Change, ChangeKind
+from reports.matrix_file import Seen, SeenCell, column_named
+
+BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
+"""Verdicts by which a row breaks, the worst first."""
+MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
+
+NONE: Literal[""] = ""
+
+
+def compare(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[Change]:
+    """Each row of either side: first those of `after` in its order, then those that only `before` has."""
+    return [_change(row, before.get(row, NONE), after.get(row, NONE)) for row in [*after, *(before.keys() - after)]]
+
+
+def better(change: Change) -> bool:
+    """It was broken, and is seen to be right."""
+    return change.before in BROKEN and change.after in MENDED
+
+
+def _change(row: str, before: Verdict | Literal[""], after: Verdict | Literal[""]) -> Change:
+    kind: ChangeKind = (
+        "added" if not before else "removed" if not after else "changed" if before != after else "unchanged"
+    )
+    return Change(requirement=row, kind=kind, before=before, after=after, worse=_rank(after) < _rank(before))
+
+
+def _rank(verdict: Verdict | Literal[""]) -> int:
+    return BROKEN.index(verdict) if verdict in BROKEN else len(BROKEN)
+
 
 Turn = Literal["worse", "better", "other"]
 TURNS: tuple[Turn, ...] = ("worse", "better", "other")

@@ -1,18 +1,27 @@
 """What people ask of matrices beside the verdicts: since when, how often, how long, what changed.
 
-Each is a row of a table that a function of `reports.tables` makes in Spark; none of them grows with the number of
+Each is a row of a table that a function of `reports.pool` makes in Spark; none of them grows with the number of
 observations, so they are collected for the site, the terminal and Markdown. Columns are named by their labels, runs by
 their ids, run dates as `2026-11-21` (UTC).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from conformance.judging.verdicts import Verdict
+
+RELEASE = r"^[0-9]+(\.[0-9]+)+$"
+"""The label of a released version; labels of users' images and of columns with features say more."""
+
+
+def is_release(label: str) -> bool:
+    return re.search(RELEASE, label) is not None
+
 
 ChangeKind = Literal["added", "removed", "changed", "unchanged"]
 

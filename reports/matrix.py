@@ -18,11 +18,11 @@ from history.shards import FaultCount
 SCHEMA = 1
 
 Row = Mapping[str, Any]
-"""One row of a table of `reports.tally`, as a plain mapping."""
+"""One row of a table of `reports.pool.cells`, as a plain mapping."""
 
 
 class Pooled(msgspec.Struct, kw_only=True):
-    """The tables of `reports.tally`, collected."""
+    """The tables of `reports.pool.cells`, collected."""
 
     cases: Sequence[Row] = ()
     violations: Sequence[Row] = ()

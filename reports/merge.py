@@ -14,22 +14,19 @@ from conformance.catalogue import Catalogue
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.intake import Intake, ShardSummary
 from history.shards import FaultCount
-from reports import read, tally, validate
-from reports.archive import Filed
-from reports.archive import archive as add
-from reports.archived import trend
+from reports.archive.adding import Filed
+from reports.archive.adding import archive as add
+from reports.archive.reading import trend
+from reports.ingest import read, validate
+from reports.ingest.distinct import Once, fitting, once
+from reports.ingest.intake import take_in
 from reports.insights import TABLES, Insights, TrendPoint, assemble
-from reports.intake import take_in
 from reports.matrix import Matrix, Pooled, build
-from reports.once import Once, fitting, once
-from reports.tables.changes import changes, columns, runs
-from reports.tables.coverage import coverage
-from reports.tables.faults_met import faults_met
-from reports.tables.firsts import firsts
-from reports.tables.premises import premises
-from reports.tables.shape import schema
-from reports.tables.spent import spent
-from reports.tables.wavering import wavering
+from reports.pool import cells
+from reports.pool.cells import wavering
+from reports.pool.reached import coverage, faults_met, premises, spent
+from reports.pool.shape import schema
+from reports.pool.versions import changes, columns, firsts, runs
 
 MATRIX_COLUMNS = (
     "kafka_version string, requirement string, verdict string, reason string, observations long, violations long, "
@@ -107,27 +104,27 @@ def _summaries(found: Once) -> list[ShardSummary]:
 
 
 class _Tables:
-    """The tables of `reports.tally` and `reports.tables` over the shards that count."""
+    """The tables of `reports.pool.cells` and `reports.pool` over the shards that count."""
 
     def __init__(self, spark: SparkSession, distinct: Once, intake: Intake, catalogue: Catalogue) -> None:
         shards = spark.createDataFrame(sorted(intake.shards.items()), "shard string, kafka_version string")
         changed = intake.outdated
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
-        self.observations = tally.observations(tally.usable(distinct.lines, shards), outdated)
-        self.alike = fitting(tally.alike(self.observations)).persist()
-        self.cases = tally.cases(self.alike)
-        usable = tally.usable(distinct.few, shards)
-        replays = tally.replays(usable, outdated)
-        examples = tally.examples(usable, outdated)
-        faults = tally.faults(examples)
+        self.observations = cells.observations(cells.usable(distinct.lines, shards), outdated)
+        self.alike = fitting(cells.alike(self.observations)).persist()
+        self.cases = cells.cases(self.alike)
+        usable = cells.usable(distinct.few, shards)
+        replays = cells.replays(usable, outdated)
+        examples = cells.examples(usable, outdated)
+        faults = cells.faults(examples)
         applicable = spark.createDataFrame(
             _applicable(intake, catalogue), "kafka_version string, requirement string, case string"
         )
         self.small = {
-            "violations": tally.violations(tally.observations(usable, outdated)),
-            "paths": tally.paths(self.alike, replays),
-            "replays": tally.replayed(replays),
-            "checks": tally.checks(usable, self.alike, outdated),
+            "violations": cells.violations(cells.observations(usable, outdated)),
+            "paths": cells.paths(self.alike, replays),
+            "replays": cells.replayed(replays),
+            "checks": cells.checks(usable, self.alike, outdated),
             "faults": faults,
             "wavering": wavering(self.alike),
             "coverage": coverage(applicable, self.cases, examples, faults),

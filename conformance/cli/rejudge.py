@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
-from conformance.campaign.rejudged import rewritten
+from conformance.campaign.rewritten_shards import rewritten
 from conformance.catalogue import Facts
 from conformance.catalogue.former_ids import current_id
 from conformance.core.bench import Bench
@@ -33,13 +33,13 @@ from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import applicable, evaluate
 from conformance.core.machines import all_machines
 from conformance.judging.pooling import GatheredShard, gather
+from conformance.judging.stored_examples import judged, place
 from fixtures.tape import StoredTape
 from history.events import History
 from history.observations import Observation
 from history.shards import AnyShardLine, Column, ObservationLine, read_shards
 from history.store import read_frames
 from reports.errors import ReportError
-from reports.judged import judged, place
 
 Again: TypeAlias = dict[str, dict[str, list[Observation]]]
 """By shard and example."""
@@ -201,7 +201,7 @@ def _told(example: str, check: str | None, wrong: str) -> str:
 
 
 def _in_spark(out: str, master: str) -> Iterator[str]:
-    from reports.session import session
+    from reports.spark import session
 
     run = out if "://" in out else f"file://{Path(out).absolute()}"
     with session(master, small=_is_small(out)) as spark:
@@ -215,7 +215,7 @@ def _is_small(out: str) -> bool:
 
 def compared(spark: Any, run: str) -> Iterator[str]:
     """Writes `run`/rejudged/parquet, and tells what has changed."""
-    from reports import rejudge as again
+    from reports import histories as again
 
     again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")
     now = spark.read.parquet(f"{run}/rejudged/parquet")

@@ -11,8 +11,8 @@ from typing import Literal
 from conformance.catalogue import shipped
 from conformance.judging.verdicts import Verdict
 from reports.differences import TURNS, Difference, Moved, Turn, between_columns, between_matrices
-from reports.shown import GLYPHS, clean
-from reports.stored import read_seen
+from reports.matrix_file import read_seen
+from reports.texts.wording import GLYPHS, clean
 
 MATRIX = Path("out/matrix/matrix.json")
 

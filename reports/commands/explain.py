@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from conformance.catalogue import shipped
-from reports.explanation import Explained, explanation
-from reports.shown import clean
-from reports.stored import column_named, read_insights, read_matrix, rows_named
+from reports.matrix_file import column_named, read_insights, read_matrix, rows_named
+from reports.texts.explanation import Explained, explanation
+from reports.texts.wording import clean
 
 MATRIX = Path("out/matrix/matrix.json")
 _WIDEST = 110

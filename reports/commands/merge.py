@@ -10,14 +10,14 @@ from pathlib import Path
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
-from reports import terminal
 from reports.errors import ReportError
+from reports.ingest.read import SHARDS, no_folder, no_shards
+from reports.matrix_file import read_seen
 from reports.merge import Merged, merge
-from reports.pages.site import write_site
-from reports.read import SHARDS, no_folder, no_shards
-from reports.session import session
-from reports.stored import read_seen
-from reports.texts import write_texts
+from reports.site.pages import write_site
+from reports.spark import session
+from reports.texts import terminal
+from reports.texts.files import write_texts
 
 _SMALL_BYTES = 64 * 2**20
 

@@ -17,8 +17,8 @@ from conformance.cli import rejudge
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
-from reports import rejudge as again
-from reports.session import session
+from reports import histories as again
+from reports.spark import session
 from tests.support.sample_run import EXAMPLES, MACHINE, RUN, write_run
 
 pytestmark = pytest.mark.spark

@@ -13,17 +13,18 @@ from pyspark.sql import functions as F
 from conformance.catalogue import shipped
 from conformance.judging.intake import Intake, ShardSummary
 from history.shards import FaultCount
-from reports import archive as archiving
-from reports import archived, read, validate
-from reports.archive import Filed, archive
+from reports.archive import adding as archiving
+from reports.archive import reading as archived
+from reports.archive.adding import Filed, archive
+from reports.archive.lines import LINES
 from reports.errors import ReportError
-from reports.files import Folder
+from reports.hadoop import Folder
+from reports.ingest import read, validate
+from reports.ingest.intake import take_in
 from reports.insights import TrendPoint
-from reports.intake import take_in
 from reports.matrix import Matrix, Pooled, build
 from reports.merge import merge
-from reports.normalise import LINES
-from reports.session import session
+from reports.spark import session
 from tests.support.sample_matrix import ROW, all_cases, checks
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
 

@@ -20,7 +20,7 @@ from conformance.catalogue import shipped
 from conformance.judging.pooling import judge_shards
 from history.shards import AnyShardLine, read_shards
 from reports.merge import merge
-from reports.session import session
+from reports.spark import session
 from tests.support.sample_shards import ShardBuilder, write_lines
 
 KEPT, BROKEN = "KIP320-FETCH-02", "KIP320-FETCH-01"

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from conformance.catalogue import shipped
-from reports.once import once
-from reports.read import parse
-from reports.session import session
-from reports.validate import classify, count, summarise
+from reports.ingest.distinct import once
+from reports.ingest.read import parse
+from reports.ingest.validate import classify, count, summarise
+from reports.spark import session
 from tests.support.sample_shards import ShardBuilder
 
 pytestmark = pytest.mark.spark

@@ -22,13 +22,13 @@ from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
 from history.shards import BOM, SCHEMA, AnyShardLine, FaultCount, read_shard
 from reports.errors import ReportError
+from reports.ingest.read import parse, read_text
+from reports.ingest.validate import classify
 from reports.insights import TABLES
 from reports.matrix import Matrix, ReportedCell, encode
+from reports.matrix_file import read_insights
 from reports.merge import merge
-from reports.read import parse, read_text
-from reports.session import session
-from reports.stored import read_insights
-from reports.validate import classify
+from reports.spark import session
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.compare import better, compare
+from reports.differences import better, compare
 from reports.insights import (
     TABLES,
     Change,
@@ -26,16 +26,12 @@ from reports.insights import (
     assemble,
     encode,
 )
-from reports.session import session
-from reports.tables.changes import changes, columns, runs
-from reports.tables.coverage import coverage
-from reports.tables.faults_met import faults_met
-from reports.tables.firsts import firsts
-from reports.tables.premises import premises
-from reports.tables.shape import schema
-from reports.tables.spent import spent
-from reports.tables.wavering import SHOWN, wavering
-from reports.tally import observations as observed
+from reports.pool.cells import SHOWN, wavering
+from reports.pool.cells import observations as observed
+from reports.pool.reached import coverage, faults_met, premises, spent
+from reports.pool.shape import schema
+from reports.pool.versions import changes, columns, firsts, runs
+from reports.spark import session
 
 pytestmark = pytest.mark.spark
 

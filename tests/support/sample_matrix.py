@@ -7,7 +7,7 @@ from typing import Any
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.intake import Intake, ShardSummary
-from reports.intake import take_in
+from reports.ingest.intake import take_in
 from reports.matrix import Matrix, Pooled, ReportedCell, build
 from tests.support.sample_shards import ShardBuilder, all_checks
 

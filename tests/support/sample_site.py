@@ -11,7 +11,7 @@ from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
 from reports.insights import Coverage, FaultMet, FaultReach, Firsts, Insights, PremiseReach, Spent
 from reports.matrix import Matrix, Pooled
-from reports.pages import write_site
+from reports.site import write_site
 from tests.support.sample_evidence import write_zombie
 from tests.support.sample_matrix import ROW, all_cases, checks, matrix, violation
 

@@ -1,0 +1,1 @@
+"""An archive of runs, which is only ever added to."""

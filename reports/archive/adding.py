@@ -1,0 +1,251 @@
+"""Adding runs to an archive: a folder on any Hadoop file system that is only ever added to.
+
+    TABLE/run_date=2026-11-21/kafka_version=4.3.1/RUN-BATCH-0.parquet    lines (`reports.archive.lines`), cells, quarantine
+    commits/RUN-0.json                                                   which batches of rows count
+
+A *batch* is what one merge adds of one run. Its files are written aside and moved to their places; last, one small file
+commits it. Rows of a batch without a commit count for nothing, so that a run is there wholly or not at all; what an
+archiving that died has left of it is removed when the run is offered again. No line that counts is ever replaced or removed:
+a run that is offered with more lines adds them, and is judged anew; one that is offered with fewer, or with others, stays as
+it is. Two merges may add to one archive at the same time, but not the same run.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from typing import Literal
+from urllib.parse import quote
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from conformance.catalogue import Catalogue
+from conformance.judging.intake import Intake
+from reports.archive import lines as archived_lines
+from reports.archive import reading
+from reports.archive.lines import LINES, PARTITIONS
+from reports.errors import ReportError
+from reports.hadoop import Folder
+from reports.matrix import Matrix
+
+_LINE = ["run", "shard", "n", "digest"]
+_STAGED = re.compile(
+    r"_staging/\w+/(?P<place>\w+/run_date=[^/]+/kafka_version=[^/]+)/_batch=(?P<batch>\w+)/part-.*\.parquet"
+)
+_FILED = re.compile(r".*/(?P<run>[^/]*)-(?P<batch>[0-9a-f]{32})-\d+\.parquet")
+
+
+class Filed(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """What became of a run that was offered: `added` lines are new; `lacking` are archived, but not among those offered."""
+
+    run: str
+    outcome: Literal["added", "unchanged", "kept"]
+    added: int
+    lacking: int
+
+    def __str__(self) -> str:
+        match self.outcome:
+            case "added":
+                return f"run {self.run}: {self.added} lines archived"
+            case "unchanged":
+                return f"run {self.run}: archived already"
+        return (
+            f"run {self.run}: stays as it is archived, since {self.lacking} of its archived lines are not among those "
+            "offered now. To add to it, offer all of its shards, whole."
+        )
+
+
+class _Batch(msgspec.Struct, frozen=True, kw_only=True):
+    run: str
+    batch: str
+    sequence: int
+    lines: int
+
+    @property
+    def name(self) -> str:
+        """What the names of its files begin with. A run's id may be any text."""
+        return f"{quote(self.run, safe='')}-{self.batch}"
+
+    @property
+    def commit(self) -> str:
+        return f"commits/{quote(self.run, safe='')}-{self.sequence}.json"
+
+
+def archive(
+    spark: SparkSession,
+    uri: str,
+    lines: DataFrame,
+    runs: Intake,
+    judge: Callable[[Intake], Matrix],
+    catalogue: Catalogue,
+) -> list[Filed]:
+    """Adds to the archive at `uri` what it lacks of these runs; tells of each run what became of it.
+
+    `lines` are those of `reports.ingest.validate.classify`, `runs` what `take_in(by_run=True)` made of them; `judge` gives the
+    matrix of such an intake, and is asked about runs that have new lines only.
+    """
+    folder = Folder(spark, uri)
+    shards = _shards(spark, runs)
+    earlier = _earlier(spark, uri, runs)
+    offered = archived_lines.offered(lines, shards)
+    days = {row.run_date for row in shards.select("run_date").collect()}
+    known = _known(spark, uri, shards, days) if earlier else None
+    filed = _compare(offered, known)
+    batches = _batches(filed, earlier)
+    with _staging(folder) as staging:
+        _stage_refused(spark, uri, lines, runs, folder.uri(f"{staging}/quarantine"))
+        if batches:
+            _sweep(spark, uri, folder, {batch.run for batch in batches}, days)
+            named = spark.createDataFrame([(batch.run, batch.batch) for batch in batches], "run string, batch string")
+            new = offered if known is None else offered.join(known, _LINE, "left_anti")
+            owned = new.join(F.broadcast(named), "run")
+            for name in LINES:
+                _stage(archived_lines.table(owned, name), folder.uri(f"{staging}/{name}"), "shard", "n")
+            new_runs = _of_runs(runs, batches)
+            cells = _cells(spark, new_runs, judge(new_runs), batches, catalogue)
+            _stage(cells, folder.uri(f"{staging}/cells"), "requirement")
+        _publish(folder, staging, {batch.batch: batch.name for batch in batches})
+        for batch in batches:
+            _commit(folder, staging, batch)
+    return filed
+
+
+def _shards(spark: SparkSession, runs: Intake) -> DataFrame:
+    """Columns shard, run, run_date and kafka_version."""
+    rows = [(header.shard, header.run, header.column.label) for column in runs.columns for header in column.headers]
+    return archived_lines.with_run_date(spark.createDataFrame(rows, "shard string, run string, kafka_version string"))
+
+
+def _known(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:
+    """Which lines of these runs count in the archive; only the days of these runs are read."""
+    tables = [reading.stored(spark, uri, name).select(*_LINE, "batch", "run_date") for name in LINES]
+    stored = reduce(DataFrame.unionAll, tables).where(F.col("run_date").isin(*days))
+    count = reading.commits(spark, uri).join(shards.select("run"), "run", "semi").select("run", "batch")
+    return stored.join(F.broadcast(count), ["run", "batch"], "semi").select(*_LINE)
+
+
+def _earlier(spark: SparkSession, uri: str, runs: Intake) -> dict[str, int]:
+    """How many batches of these runs count already; runs without any are left out."""
+    names = {column.run for column in runs.columns}
+    counts = reading.commits(spark, uri).groupBy("run").count()
+    return {row.run: row["count"] for row in counts.collect() if row.run in names}
+
+
+def _compare(offered: DataFrame, known: DataFrame | None) -> list[Filed]:
+    if known is None:
+        return sorted(_filed(row.run, row["count"], 0) for row in offered.groupBy("run").count().collect())
+    here = offered.select(*_LINE, F.lit(True).alias("here"))
+    there = known.select(*_LINE, F.lit(True).alias("there"))
+    counts = here.join(there, _LINE, "full").groupBy("run")
+    found = counts.agg(F.count_if(F.isnull("there")).alias("added"), F.count_if(F.isnull("here")).alias("lacking"))
+    return sorted(_filed(row.run, row.added, row.lacking) for row in found.collect())
+
+
+def _filed(run: str, added: int, lacking: int) -> Filed:
+    if lacking:
+        return Filed(run=run, outcome="kept", added=0, lacking=lacking)
+    return Filed(run=run, outcome="added" if added else "unchanged", added=added, lacking=0)
+
+
+def _batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]:
+    return [
+        _Batch(run=one.run, batch=uuid.uuid4().hex, sequence=earlier.get(one.run, 0), lines=one.added)
+        for one in filed
+        if one.outcome == "added"
+    ]
+
+
+@contextmanager
+def _staging(folder: Folder) -> Iterator[str]:
+    """A place within the archive that nobody reads, gone at the end."""
+    place = f"_staging/{uuid.uuid4().hex}"
+    try:
+        yield place
+    finally:
+        folder.remove(place)
+
+
+def _stage(table: DataFrame, place: str, *order: str) -> None:
+    """One file for each batch and column, more where they are large; `batch` stays a column of the file."""
+    split = table.withColumn("_batch", F.col("batch"))
+    even = split.hint("rebalance", "kafka_version", "batch").sortWithinPartitions("kafka_version", "batch", *order)
+    even.write.partitionBy(*PARTITIONS, "_batch").parquet(place)
+
+
+def _stage_refused(spark: SparkSession, uri: str, lines: DataFrame, runs: Intake, place: str) -> None:
+    """Lines that count for nothing, unless the quarantine has them."""
+    if not runs.quarantine.unreadable and not runs.quarantine.shards:
+        return
+    entries = [(entry.shard, entry.kafka_version, entry.reason) for entry in runs.quarantine.shards]
+    refused = archived_lines.quarantined(
+        lines, spark.createDataFrame(entries, "shard string, kafka_version string, reason string")
+    )
+    known = reading.stored(spark, uri, "quarantine").select("digest")
+    new = refused.join(known, "digest", "left_anti").withColumn("batch", F.lit(uuid.uuid4().hex))
+    _stage(new.select(reading.schema_of("quarantine").names), place, "shard")
+
+
+def _of_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
+    wanted = {batch.run for batch in batches}
+    columns = [column for column in runs.columns if column.run in wanted]
+    shards = {header.shard: column.kafka_version for column in columns for header in column.headers}
+    return msgspec.structs.replace(
+        runs, columns=columns, shards=shards, outdated=[entry for entry in runs.outdated if entry[0] in shards]
+    )
+
+
+def _cells(
+    spark: SparkSession, runs: Intake, judged: Matrix, batches: Sequence[_Batch], catalogue: Catalogue
+) -> DataFrame:
+    """What each of these runs saw by itself, as table `cells`."""
+    columns = {column.kafka_version: column for column in runs.columns}
+    names = {batch.run: batch.batch for batch in batches}
+    rows = []
+    for cell in judged.cells:
+        column = columns[cell.kafka_version]
+        rows.append((
+            column.run, names[column.run], cell.requirement, cell.verdict, cell.reason, cell.observations,
+            cell.violations, catalogue[cell.requirement].hash, not column.incomplete, column.label,
+        ))  # fmt: skip
+    schema = reading.schema_of("cells")
+    given = StructType([field for field in schema.fields if field.name != "run_date"])
+    return archived_lines.with_run_date(spark.createDataFrame(rows, given)).select(*schema.names)
+
+
+def _sweep(spark: SparkSession, uri: str, folder: Folder, runs: Collection[str], days: Collection[str]) -> None:
+    """Removes what an archiving of these runs left that died before it committed."""
+    names = {quote(run, safe="") for run in runs}
+    places = [f"{table}/run_date={day}" for table in (*LINES, "cells") for day in days]
+    files = [file for place in places for file in folder.files(place)]
+    ours = [(file, found["batch"]) for file in files if (found := _FILED.fullmatch(file)) and found["run"] in names]
+    count = {row.batch for row in reading.commits(spark, uri).collect()} if ours else set()
+    for file in (file for file, batch in ours if batch not in count):
+        folder.remove(file)
+
+
+def _publish(folder: Folder, staging: str, names: Mapping[str, str]) -> None:
+    """Moves what is staged to where it belongs. Quarantined lines belong to no batch."""
+    counts: Counter[str] = Counter()
+    for file in sorted(folder.files(staging)):
+        if found := _STAGED.fullmatch(file):
+            target = f"{found['place']}/{names.get(found['batch'], found['batch'])}"
+            if not folder.move(file, f"{target}-{counts[target]}.parquet"):
+                raise ReportError(f"{folder.uri(file)} could not be moved to {target!r} of the archive. Archive again.")
+            counts[target] += 1
+
+
+def _commit(folder: Folder, staging: str, batch: _Batch) -> None:
+    written = f"{staging}/{batch.batch}.json"
+    folder.write(written, msgspec.json.encode(batch))
+    if not folder.move(written, batch.commit):
+        raise ReportError(
+            f"Run {batch.run!r} was archived by somebody else at the same time: {folder.uri(batch.commit)} is there. "
+            "Archive it again, to add what that one lacked."
+        )

@@ -1,0 +1,120 @@
+"""The lines of shards as tables, one for each kind of line: the form in which an archive keeps them. DataFrame -> DataFrame.
+
+Each table has the fields of its struct in `history.shards`, with defaults filled in, and before them whose line it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+
+from history.shards import (
+    CheckLine,
+    ExampleLine,
+    Footer,
+    Header,
+    ObservationLine,
+    ReplayLine,
+)
+from reports.ingest.schema import line_schema, spark_type, struct
+
+LINES: dict[str, type[msgspec.Struct]] = {
+    "headers": Header,
+    "observations": ObservationLine,
+    "examples": ExampleLine,
+    "checks": CheckLine,
+    "replays": ReplayLine,
+    "footers": Footer,
+}
+"""The tables of lines by name. Every line of a shard stands in exactly one of them."""
+
+OWNER = ("run", "batch", "digest")
+"""Before a line's own fields: its run, the batch in which it was archived, and the xxhash64 of its text, which tells it
+from another line of the same number."""
+PARTITIONS = ("run_date", "kafka_version")
+"""After them: the day on which the run began (`2026-11-21`, UTC, or `undated`), and the label of its column."""
+
+UNDATED = "undated"
+UNTOLD = "untold"
+"""The column of a quarantined line that tells none."""
+
+TORN = "torn, or no line of a shard that this kit writes"
+
+TEXT_KEPT = 4000
+"""Characters that the quarantine keeps of a line."""
+
+QUARANTINE = (
+    "run string, batch string, shard string, reason string, text string, length long, "
+    "digest long, run_date string, kafka_version string"
+)
+"""Table `quarantine`: lines that count for nothing, and why; `length` is that of the whole text."""
+
+_RUN = r"^(\d{6}-\d{6}-[0-9a-f]+)"
+_DAY = r"^(\d{6})-\d{6}-"
+
+
+def with_run_date(table: DataFrame) -> DataFrame:
+    """Adds the `run_date` with which `run` begins."""
+    day = F.try_to_timestamp(F.regexp_extract("run", _DAY, 1), F.lit("yyMMdd"))
+    return table.withColumn("run_date", F.coalesce(F.date_format(day, "yyyy-MM-dd"), F.lit(UNDATED)))
+
+
+def table_schema(name: str) -> StructType:
+    """The explicit schema of a table of lines, partition columns last."""
+    own = [StructField(field.encode_name, spark_type(field.type)) for field in _own(LINES[name])]
+    owner = [StructField("run", StringType()), StructField("batch", StringType()), StructField("digest", LongType())]
+    return StructType([*owner, *own, *(StructField(part, StringType()) for part in PARTITIONS)])
+
+
+def offered(lines: DataFrame, shards: DataFrame) -> DataFrame:
+    """Whole lines of the shards that count, with whose they are (`shards`: shard, run, run_date, kafka_version)."""
+    known = lines.where("whole").drop("run").join(F.broadcast(shards), "shard")
+    return known.withColumn("digest", F.xxhash64("text"))
+
+
+def table(lines: DataFrame, name: str) -> DataFrame:
+    """One kind of the lines that `offered` gives (and their `batch`), in the schema of its table."""
+    own = [_field(field).alias(field.encode_name) for field in _own(LINES[name])]
+    return lines.where(F.col("type") == struct(LINES[name]).tag).select(*OWNER, *own, *PARTITIONS)
+
+
+def quarantined(lines: DataFrame, refused: DataFrame) -> DataFrame:
+    """Lines that are not whole, and all of shards that don't count (`refused`: shard, kafka_version, reason)."""
+    told = lines.drop("run").join(F.broadcast(refused), "shard", "left").where("not whole or reason is not null")
+    return with_run_date(told.withColumn("run", F.regexp_extract("shard", _RUN, 1))).select(
+        "run",
+        "shard",
+        F.coalesce("reason", F.lit(TORN)).alias("reason"),
+        F.make_valid_utf8(F.substring("text", 1, TEXT_KEPT)).alias("text"),
+        F.length("text").cast("long").alias("length"),
+        F.xxhash64("text").alias("digest"),
+        "run_date",
+        F.coalesce(F.nullif("kafka_version", F.lit("")), F.lit(UNTOLD)).alias("kafka_version"),
+    )
+
+
+def _own(line: type[msgspec.Struct]) -> list[inspect.Field]:
+    return [field for field in struct(line).fields if field.encode_name not in OWNER]
+
+
+def _field(field: inspect.Field) -> Column:
+    """The field as its own struct types it, with its default where the line leaves it out."""
+    wanted = spark_type(field.type)
+    column = F.col(field.encode_name)
+    if line_schema()[field.encode_name].dataType != wanted:
+        column = F.from_json(column, wanted.simpleString())
+    return column if field.required else F.coalesce(column, _default(field, wanted))
+
+
+def _default(field: inspect.Field, kind: DataType) -> Column:
+    value: Any = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    if isinstance(value, dict):
+        return F.create_map().cast(kind)
+    if isinstance(value, list):
+        return F.array().cast(kind)
+    return F.lit(value).cast(kind)

@@ -1,0 +1,79 @@
+"""What an archive holds, for whoever reads it: tables of the batches that were committed, judged cells, trends."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from reports.archive.lines import LINES, QUARANTINE, UNDATED, table_schema
+from reports.hadoop import Folder
+
+CELLS = (
+    "run string, batch string, requirement string, verdict string, reason string, observations long, violations long, "
+    "row_hash string, complete boolean, run_date string, kafka_version string"
+)
+"""Table `cells`: a row on a column as one run alone saw it. `row_hash` is the hash of the row as it was judged; `complete`
+tells that no line of the column is known to be missing."""
+
+COMMITS = "run string, batch string, sequence long, lines long"
+"""The batches that count; a run's are numbered by `sequence` from 0."""
+
+TREND_RUNS = 60
+"""Runs that the trend of a cell goes back."""
+
+UNSEEN = ("not-run", "untested", "inapplicable")
+"""Verdicts of a cell that a run saw nothing of: no points of its trend."""
+
+_TREND = ("requirement", "kafka_version", "run_date", "run", "verdict", "observations", "violations")
+
+
+def commits(spark: SparkSession, uri: str) -> DataFrame:
+    """The commits (COMMITS): none if there is no archive yet."""
+    folder = Folder(spark, uri)
+    if not folder.exists("commits"):
+        return spark.createDataFrame([], COMMITS)
+    return spark.read.schema(COMMITS).json(folder.uri("commits"))
+
+
+def lines(spark: SparkSession, uri: str, name: str) -> DataFrame:
+    """A table of lines (`reports.archive.lines.LINES`), or `cells` with every judgement that a run ever had."""
+    return stored(spark, uri, name).join(
+        F.broadcast(commits(spark, uri).select("run", "batch")), ["run", "batch"], "semi"
+    )
+
+
+def cells(spark: SparkSession, uri: str) -> DataFrame:
+    """The cells (CELLS) of every run, as they were judged when lines of it were archived last."""
+    last = commits(spark, uri).groupBy("run").agg(F.max_by("batch", "sequence").alias("batch"))
+    return stored(spark, uri, "cells").join(F.broadcast(last), ["run", "batch"], "semi")
+
+
+def quarantine(spark: SparkSession, uri: str) -> DataFrame:
+    """All lines that were ever refused (QUARANTINE)."""
+    return stored(spark, uri, "quarantine").dropDuplicates(["digest"])
+
+
+def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
+    """Rows of `reports.insights.TrendPoint`: for each cell its last `runs` runs that looked at it, oldest first."""
+    seen = cells(spark, uri).where(~F.col("verdict").isin(*UNSEEN))
+    newest = Window.partitionBy("kafka_version", "requirement").orderBy(
+        (F.col("run_date") == UNDATED).asc(), F.col("run_date").desc(), F.col("run").desc()
+    )
+    last = seen.withColumn("age", F.row_number().over(newest)).where(F.col("age") <= runs)
+    return last.orderBy("kafka_version", "requirement", F.col("age").desc()).select(*_TREND)
+
+
+def stored(spark: SparkSession, uri: str, name: str) -> DataFrame:
+    """A table with all rows that its files hold, also those of batches that nobody committed."""
+    folder, schema = Folder(spark, uri), schema_of(name)
+    if not folder.exists(name):
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(folder.uri(name))
+
+
+def schema_of(name: str) -> StructType:
+    """The explicit schema of a table of the archive."""
+    if name in LINES:
+        return table_schema(name)
+    return StructType.fromDDL({"cells": CELLS, "quarantine": QUARANTINE}[name])

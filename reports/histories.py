@@ -1,0 +1,219 @@
+"""Stored histories judged again in Spark, by the same function as on one machine; and compared with what the shards say.
+
+A first pass finds the frames of all history files, one example each, without decompressing them. So the examples of one huge
+file are spread over tasks, and thousands of small files share them; each task then reads no more than its own bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+from msgspec import inspect
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, StructType
+
+from conformance.judging.stored_examples import ByLabel, Judged, Judging, judged, place
+from history.observations import Observation
+from history.shards import Header
+from history.store import frames as frames_in
+from history.store import frames_of
+from reports.ingest import read, validate
+from reports.ingest.schema import spark_type
+
+HISTORIES = "*.jsonl.zst"
+FRAMES = StructType().add("path", "string").add("offset", "long").add("length", "long").add("content", "binary")
+"""As `_Place`: one row per frame."""
+OBSERVATION = StructType(spark_type(inspect.type_info(Observation)).fields)
+OBSERVATION_LIST = ArrayType(OBSERVATION)
+JUDGED = (
+    StructType()
+    .add("shard", "string")
+    .add("example", "string")
+    .add("check", "string")
+    .add("observations", OBSERVATION_LIST)
+    .add("error", "string")
+)
+"""As `conformance.judging.stored_examples.Judged`: one row per example."""
+
+_FRAMES, _JUDGED = to_arrow_schema(FRAMES), to_arrow_schema(JUDGED)
+_HEADER = '{"type":"header",'
+_A_TASK = 2 * 2**20
+"""Compressed bytes that one task judges: some 60,000 events, two or three seconds."""
+_A_BATCH = 2_000
+"""Examples and observations that a task hands over at once."""
+
+Mapped: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Workers: TypeAlias = Mapping[tuple[str, str], ByLabel]
+"""The shards of each run and worker, after both of which a history file is named."""
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Where a frame is; `content` holds it where only Spark can read the file."""
+
+    path: str
+    offset: int
+    length: int
+    content: bytes | None = None
+
+
+def rejudge(spark: SparkSession, run: str, judge: Judging) -> DataFrame:
+    """What `judge` says now about each example below `run`/histories, as JUDGED.
+
+    `run` is the output directory of a run, or its Hadoop URI. Examples of columns without a shard are left out.
+    """
+    files = _files(spark, f"{run}/histories")
+    if files is None:
+        return spark.createDataFrame([], JUDGED)
+    tasks = max(2 * spark.sparkContext.defaultParallelism, _bytes(files) // _A_TASK)
+    found = frames(files, local=_is_local(run)).repartition(tasks)
+    return judge_frames(found, workers(spark, f"{run}/shards"), judge)
+
+
+def _files(spark: SparkSession, folder: str) -> DataFrame | None:
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", True).option("pathGlobFilter", HISTORIES)
+    try:
+        return reader.load(folder)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return None
+
+
+def _bytes(files: DataFrame) -> int:
+    [[size]] = files.agg(F.coalesce(F.sum("length"), F.lit(0))).collect()
+    return int(size)
+
+
+def _is_local(folder: str) -> bool:
+    return "://" not in folder or folder.startswith("file:")
+
+
+def frames(files: DataFrame, *, local: bool) -> DataFrame:
+    """The frames of all files, as FRAMES; the bytes of `local` files are left where they are."""
+    if local:
+        return _mapped(files.select("path"), _find, FRAMES)
+    return _mapped(files.select("path", "content"), _cut, FRAMES)
+
+
+def _mapped(table: DataFrame, function: Mapped, schema: StructType) -> DataFrame:
+    with warnings.catch_warnings():
+        # Spark warns of new versions of pandas wherever Python runs, though only Arrow is used here.
+        warnings.simplefilter("ignore", FutureWarning)
+        return table.mapInArrow(function, schema)
+
+
+def _find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for row in _rows(batches):
+        yield _batch([_Place(row["path"], f.offset, f.length) for f in frames_of(_local(row["path"]))], _FRAMES)
+
+
+def _cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for row in _rows(batches):
+        path, content = row["path"], row["content"]
+        found = [_Place(path, f.offset, f.length, content[f.offset : f.offset + f.length]) for f in frames_in(content)]
+        yield _batch(found, _FRAMES)
+
+
+def workers(spark: SparkSession, shards: str) -> Workers:
+    """The shards of each history file, by the labels of their columns. Raises ReportError if there are no shards."""
+    texts = read.read_text(spark, shards).where(F.col("text").startswith(_HEADER))
+    found: dict[tuple[str, str], dict[str, Header]] = defaultdict(dict)
+    for row in validate.classify(read.parse(texts)).where("whole").select("text").collect():
+        header = msgspec.json.decode(row.text, type=Header)
+        found[header.run, header.worker][header.column.label] = header
+    return dict(found)
+
+
+def judge_frames(found: DataFrame, workers: Workers, judge: Judging) -> DataFrame:
+    """Each example of FRAMES by `judge`, as JUDGED."""
+    return _mapped(found, lambda batches: _judge(batches, workers, judge), JUDGED)
+
+
+def _judge(batches: Iterator[pa.RecordBatch], workers: Workers, judge: Judging) -> Iterator[pa.RecordBatch]:
+    done: list[Judged] = []
+    for row in _rows(batches):
+        done += _again(row, workers, judge)
+        if sum(1 + len(one.observations) for one in done) > _A_BATCH:
+            yield _batch(done, _JUDGED)
+            done = []
+    yield _batch(done, _JUDGED)
+
+
+def _again(row: dict[str, Any], workers: Workers, judge: Judging) -> Iterator[Judged]:
+    path = PurePosixPath(row["path"])
+    shards = workers.get((path.parent.name, path.name.removesuffix(HISTORIES.removeprefix("*"))), {})
+    content = row["content"] if row["content"] is not None else _content(row)
+    return judged(content, place(path, row["offset"]), shards, judge)
+
+
+def _content(row: dict[str, Any]) -> bytes:
+    with _local(row["path"]).open("rb") as file:
+        file.seek(row["offset"])
+        return file.read(row["length"])
+
+
+def _local(path: str) -> Path:
+    return Path(path.removeprefix("file:"))
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """One after the other, since what a row says may be large."""
+    return (row for batch in batches for at in range(batch.num_rows) for row in batch.slice(at, 1).to_pylist())
+
+
+def _batch(rows: Sequence[msgspec.Struct], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(_array(rows, pa.struct(list(schema))))
+
+
+def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+    """Structs field by field, which takes a fourth of the time that `from_pylist` takes."""
+    if pa.types.is_struct(type):
+        parts = [_array([getattr(value, field.name) for value in values], field.type) for field in type]
+        return pa.StructArray.from_arrays(parts, fields=list(type))
+    if pa.types.is_list(type) and pa.types.is_struct(type.value_type):
+        ends = pa.array(itertools.accumulate(map(len, values), initial=0), pa.int32())
+        items = [item for value in values for item in value]
+        return pa.ListArray.from_arrays(ends, _array(items, type.value_type), type=type)
+    return pa.array(values, type)
+
+
+def said(spark: SparkSession, shards: str) -> DataFrame:
+    """What the shards hold: columns shard, example and the `marks` of its observations, in the order they were made in."""
+    lines = validate.classify(read.parse(read.read_text(spark, shards)))
+    empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
+    fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]
+    numbered = F.struct("n", _mark(F.struct(*fields)).alias("mark"))
+    # With a filter instead of `when` Spark would read each line's JSON twice: once to filter, and once more to group.
+    is_observation = F.col("whole") & (F.col("type") == "observation")
+    made = F.sort_array(F.collect_set(F.when(is_observation, numbered)))
+    told = lines.groupBy("shard", "example").agg(made.alias("made")).where(F.size("made") > 0)
+    return told.select("shard", "example", F.col("made.mark").alias("marks"))
+
+
+def _mark(observation: Column) -> Column:
+    """A hash: two observations of one place in an example have the same by one chance in 2**64."""
+    return F.xxhash64(observation)
+
+
+def differences(now: DataFrame, said: DataFrame) -> DataFrame:
+    """Where JUDGED examples are not what the shards `said`: columns example, check (null if not known now) and `wrong`."""
+    none = F.array().cast("array<long>")
+    after = now.select("shard", "example", "check", "error", F.transform("observations", _mark).alias("after"))
+    both = after.withColumn("is_there", F.lit(True)).join(said, ["shard", "example"], "full_outer")
+    wrong = (
+        F.when(F.col("is_there").isNull(), "its observations have no history")
+        .when(F.col("error") != "", F.concat(F.lit("could not be judged: "), "error"))
+        .when(F.coalesce("after", none) != F.coalesce("marks", none), "judged differently now")
+    )
+    named = both.select("example", "check", wrong.alias("wrong"))
+    return named.where("wrong is not null")

@@ -1,0 +1,1 @@
+"""Shards in: distinct lines of known types, and which shards count."""

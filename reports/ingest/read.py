@@ -1,0 +1,66 @@
+"""Shards as a table of distinct lines, from a local folder or any Hadoop file system."""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reports.errors import ReportError
+from reports.hadoop import Folder
+from reports.ingest.schema import UNREADABLE, line_schema
+
+SHARDS = "*.jsonl"
+_JSON = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": UNREADABLE,
+    # What only Spark takes for JSON, and `history.shards` does not.
+    "allowNonNumericNumbers": "false",
+    "allowSingleQuotes": "false",
+}
+_AROUND = "\ufeff \t\r"
+"""What editors and other systems put around a line: a mark of the byte order, blanks, the end of a line on Windows."""
+
+
+def read_text(spark: SparkSession, folder: str) -> DataFrame:
+    """Lines of all `*.jsonl` below `folder` as column `text`. Raises ReportError if there is no folder or no shard."""
+    reader = spark.read.option("recursiveFileLookup", True).option("pathGlobFilter", SHARDS).option("lineSep", "\n")
+    try:
+        texts = reader.text(folder)
+    except AnalysisException as error:
+        raise no_folder(folder, str(error.getCondition())) from error
+    if not texts.inputFiles():
+        raise no_shards(folder)
+    return texts.select(F.col("value").alias("text"))
+
+
+def no_folder(folder: str, why: str) -> ReportError:
+    return ReportError(
+        f"There is no folder {folder!r} to read shards from ({why}). "
+        "Give with --in the `shards` folder that a run of pytest left in its --conformance-out."
+    )
+
+
+def no_shards(folder: str) -> ReportError:
+    return ReportError(
+        f"{folder!r} holds no {SHARDS}, so there is nothing to merge. "
+        "Run pytest first, or give the right folder with --in."
+    )
+
+
+def parse(texts: DataFrame) -> DataFrame:
+    """Lines, each as `text` beside its fields; blank ones are none. `reports.ingest.distinct` keeps one of each."""
+    bare = texts.select(_bare("text").alias("text"))
+    lines = bare.where("text != ''")
+    return lines.select("text", F.from_json("text", line_schema(), _JSON).alias("line")).select("text", "line.*")
+
+
+def _bare(name: str) -> Column:
+    """The text without what is around it. Trimming looks at each character and costs as much as reading JSON: few need it."""
+    is_bare = F.startswith(name, F.lit("{")) & F.endswith(name, F.lit("}"))
+    return F.when(is_bare, F.col(name)).otherwise(F.trim(name, F.lit(_AROUND)))
+
+
+def empty_files(spark: SparkSession, folder: str) -> bool:
+    """Is there a shard file without a single byte? Its worker died, or a disk was full, before the header was written."""
+    return any(not size and name.endswith(SHARDS.removeprefix("*")) for name, size in Folder(spark, folder).sizes())

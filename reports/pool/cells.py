@@ -1,0 +1,185 @@
+"""Pooling: from the lines of all shards to small tables per column and row. DataFrame -> DataFrame throughout.
+
+Every table here is keyed by `kafka_version` (the column's label) and `requirement`; none of them grows with the number
+of observations, except `observations` itself, which stays in Spark.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from reports.insights import Wavering
+from reports.pool.shape import as_map, shaped
+
+CELL = ("kafka_version", "requirement")
+
+SAMPLES = 5
+"""How many violations of a cell are shown in words."""
+PATHS = 20
+"""How many pieces of evidence a cell names: directories of violations first, then histories."""
+
+_NAMES = "array<string>"
+
+
+Outdated: TypeAlias = DataFrame | None
+"""Columns shard and requirement: rows that were changed since the shard was written. None if there are none."""
+
+
+def usable(lines: DataFrame, shards: DataFrame) -> DataFrame:
+    """Whole lines of shards that count (`shards`: shard, kafka_version)."""
+    return lines.where("whole").join(F.broadcast(shards), "shard")
+
+
+def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
+    """One row per observation, without those of rows that were changed since."""
+    fields = ("case", "check", "result", "example", "inputs", "variant", "label", "detail", "history", "evidence")
+    texts = [F.coalesce(name, F.lit("")).alias(name) for name in fields]
+    seen = lines.where("type = 'observation'").select(
+        *CELL, *texts, F.coalesce("events", F.array()).alias("events"), "shard", "n"
+    )
+    return _current(seen, outdated)
+
+
+def alike(observations: DataFrame) -> DataFrame:
+    """Observations that differ in number, events or words only, as one with their number, `times`: a twentieth of them."""
+    told = ("case", "check", "result", "shard", "example", "inputs", "variant", "history", "evidence")
+    return observations.groupBy(*CELL, *told).agg(F.count("*").alias("times"))
+
+
+def cases(alike: DataFrame) -> DataFrame:
+    """Counts per case, as `conformance.judging.verdicts.CaseTally`; `wavering` is meant for probes only."""
+    key = [*CELL, "case"]
+    counts = alike.groupBy(*key).agg(
+        *[_times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
+        F.count_distinct("inputs").alias("inputs"),
+        F.count_distinct("shard", "example").alias("examples"),
+    )
+    tries = (
+        alike.where("variant != ''").groupBy(*key, "check", "inputs").agg(F.count_distinct("variant").alias("answers"))
+    )
+    wavering = tries.where("answers > 1").select(*key).distinct().withColumn("wavering", F.lit(True))
+    return counts.join(wavering, key, "left").fillna(False, "wavering")
+
+
+def _times(condition: Column) -> Column:
+    return F.sum(F.when(condition, F.col("times")).otherwise(0))
+
+
+def violations(observations: DataFrame) -> DataFrame:
+    """The first few violations of each cell, in a fixed order; those that say the same are told once, with `times`."""
+    said, shown = ("case", "label", "detail"), ("check", "example", "history", "events", "evidence")
+    told = observations.where("result = 'violated'").groupBy(*CELL, *said)
+    first = told.agg(F.min(F.struct(*shown)).alias("first"), F.count("*").alias("times"))
+    return first_of(first.select(*CELL, *said, "first.*", "times"), SAMPLES, *said)
+
+
+def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:
+    """The first few paths of evidence of each cell: `rank` 0 for a violation's directory, 1 for a history."""
+    found = [
+        observations.select(*CELL, F.lit(0).alias("rank"), F.col("evidence").alias("path")),
+        replays.select(*CELL, F.lit(0).alias("rank"), F.col("evidence").alias("path")),
+        observations.select(*CELL, F.lit(1).alias("rank"), F.col("history").alias("path")),
+    ]
+    named = found[0].unionAll(found[1]).unionAll(found[2]).where("path != ''").distinct()
+    return first_of(named, PATHS, "rank", "path")
+
+
+def replays(lines: DataFrame, outdated: Outdated) -> DataFrame:
+    """Every replay of a violation."""
+    return _current(lines.where("type = 'replay'").select(*CELL, "evidence", "seen", "tries", "shard"), outdated)
+
+
+def replayed(replays: DataFrame) -> DataFrame:
+    """How often the violations of a cell were seen again."""
+    return replays.groupBy(*CELL).agg(F.sum("seen").alias("seen"), F.sum("tries").alias("tries"))
+
+
+def checks(lines: DataFrame, observations: DataFrame, outdated: Outdated) -> DataFrame:
+    """How many checks of a row ran, how many ended in trouble of the kit, and what the first trouble said."""
+    is_error = F.col("outcome") == "error"
+    has_run = (F.col("outcome") != "cut-off") | (F.coalesce("examples", F.lit(0)) > 0)
+    ended = lines.where("type = 'check'").select(
+        "kafka_version", _rows(), "check", has_run.alias("ran"), is_error.alias("error"),
+        F.when(is_error, F.coalesce("detail", F.lit(""))).alias("trouble"), "shard",
+    )  # fmt: skip
+    unended = observations.select(
+        *CELL,
+        "check",
+        F.lit(True).alias("ran"),
+        F.lit(False).alias("error"),
+        F.lit(None).cast("string").alias("trouble"),
+    ).distinct()
+    return (
+        _current(ended, outdated).drop("shard").unionAll(unended).groupBy(*CELL).agg(
+            F.count_distinct(F.when(F.col("ran"), F.col("check"))).alias("ran"),
+            F.count_distinct(F.when(F.col("error"), F.col("check"))).alias("errors"),
+            F.min("trouble").alias("trouble"),
+        )
+    )  # fmt: skip
+
+
+def examples(lines: DataFrame, outdated: Outdated) -> DataFrame:
+    """Every example behind a cell: how it ended, and its faults."""
+    brought = lines.where("type = 'example'").select("kafka_version", _rows(), "outcome", "faults", "shard")
+    return _current(brought, outdated)
+
+
+def faults(examples: DataFrame) -> DataFrame:
+    """Faults that the examples behind a cell brought: injected, witnessed, healed."""
+    single = examples.select(*CELL, F.explode("faults").alias("fault", "count"))
+    return single.groupBy(*CELL, "fault").agg(*reach())
+
+
+def reach() -> list[Column]:
+    """Aggregates of `count`, a fault's counts in one example: how often it was injected, witnessed and healed in all."""
+    return [F.sum(F.coalesce(f"count.{name}", F.lit(0))).alias(name) for name in ("injected", "witnessed", "healed")]
+
+
+def _rows() -> Column:
+    """`rows` is the text of a JSON list here, since headers use the same name for a map."""
+    return F.explode(F.array_distinct(F.from_json("rows", _NAMES))).alias("requirement")
+
+
+def _current(table: DataFrame, outdated: Outdated) -> DataFrame:
+    return table if outdated is None else table.join(F.broadcast(outdated), ["shard", "requirement"], "left_anti")
+
+
+def first_of(table: DataFrame, count: int, *order: str | Column) -> DataFrame:
+    """The first `count` lines of each cell, with their `place`."""
+    place = F.row_number().over(Window.partitionBy(*CELL).orderBy(*order))
+    return table.withColumn("place", place).where(F.col("place") <= count)
+
+
+# --- flakiness
+
+SHOWN = 5
+"""Inputs of a cell that are named, those tried most often first; inputs are drawn, so there may be any number of them."""
+
+_KEY = (*CELL, "check", "case", "inputs")
+
+
+def wavering(observations: DataFrame) -> DataFrame:
+    """The first few wavering inputs of each cell, as `reports.insights.Wavering`.
+
+    A try is an example. Tries of machines and scenarios, which name no inputs, are not identical.
+    """
+    tried = _suspects(observations).groupBy(*_KEY, "shard", "example").agg(
+        F.max(F.col("result") == "violated").alias("broke"), F.collect_set("variant").alias("answers")
+    )  # fmt: skip
+    counts = tried.groupBy(*_KEY).agg(F.count("*").alias("tries"), F.count_if("broke").alias("violated"))
+    answers = tried.select(*_KEY, F.explode("answers").alias("answer")).where("answer != ''")
+    counted = answers.groupBy(*_KEY, "answer").agg(F.count("*").alias("times"))
+    told = counts.join(counted.groupBy(*_KEY).agg(as_map("answer", "times").alias("answers")), [*_KEY], "left")
+    at_times = F.col("violated").between(1, F.col("tries") - 1)
+    found = told.where(at_times | (F.coalesce(F.size("answers"), F.lit(0)) > 1))
+    return shaped(first_of(found, SHOWN, F.desc("tries"), "check", "case", "inputs"), Wavering)
+
+
+def _suspects(observations: DataFrame) -> DataFrame:
+    """Of cells that show a violation or name their answers, which are few: all others need no grouping by inputs."""
+    drawn = observations.where("inputs != ''")
+    cells = drawn.where("result = 'violated' OR variant != ''").select(*CELL).distinct()
+    return drawn.join(F.broadcast(cells), [*CELL], "left_semi")

@@ -1,0 +1,43 @@
+"""The explicit schemas of the tables, taken from the structs of `reports.insights` so that they can't drift."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import inspect
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import MapType, StructField, StructType
+
+from reports.ingest.schema import spark_type
+
+
+def schema(struct: type[msgspec.Struct]) -> StructType:
+    """The fields of a struct, in its order."""
+    found = spark_type(inspect.type_info(struct))
+    assert isinstance(found, StructType)
+    return found
+
+
+def shaped(table: DataFrame, struct: type[msgspec.Struct], *before: str) -> DataFrame:
+    """The columns `before`, then those of the struct with its types; whatever else the table has is left out.
+
+    A map that is null is empty.
+    """
+    return table.select(*before, *map(_field, schema(struct)))
+
+
+def _field(field: StructField) -> Column:
+    column = F.col(field.name).cast(field.dataType)
+    if not isinstance(field.dataType, MapType):
+        return column
+    return F.coalesce(column, F.create_map().cast(field.dataType)).alias(field.name)
+
+
+def as_map(name: str, value: str | Column) -> Column:
+    """An aggregate: names to values, in the order of the names. Each name may come once."""
+    return F.map_from_entries(F.array_sort(F.collect_list(F.struct(name, value))))
+
+
+def version_numbers(name: str) -> Column:
+    """A released version by which it can be ordered: 3.9.2 comes before 3.10.0."""
+    return F.split(name, r"\.").cast("array<int>")

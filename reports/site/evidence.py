@@ -1,0 +1,261 @@
+"""A page for each evidence folder: what the row asks, what was seen, when and under which faults, and how to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from conformance.catalogue import Requirement, shipped
+from conformance.judging.narration import EventLine, Narration, in_words, main_subjects
+from history.events import Answer, Call, Fault, History
+from history.subjects import Subject, subjects
+from history.subjects import named as names_of
+from history.taken import Taken, taken
+from reports.matrix import Matrix, ReportedCell
+from reports.site.evidence_folder import Folder, names_short, read_folder, readable, shown_events
+from reports.site.render import RawLink, put, raw_link, render
+from reports.site.timeline import Shape, TimeLine, draw, shape_of
+from reports.site.transcript import Exchange, LogView, began_at, exchanges, log_view
+
+OPEN, NEAR = 12, 40
+"""Told events on each side of one that shows the violation: shown at once, and folded. Faults are always shown."""
+FEW = 4
+"""So many are not worth folding."""
+SHOWN = 12
+"""Events that show a violation, of one that has very many."""
+LONGEST, LONGEST_RAW = 400, 1_500
+DISK_LINES = 200
+
+WORDS: dict[Shape, str] = {
+    "ok": "ok", "refused": "refused", "fail": "failed", "info": "unknown", "met": "met", "unmet": "not met",
+}  # fmt: skip
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen against the row, in words."""
+
+    case: str
+    label: str
+    detail: str
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of the course. `number` counts those that show the violation; `raw` are request and answer as recorded."""
+
+    event: int
+    t: str
+    node: str
+    asked: str
+    text: str
+    kind: str
+    word: str
+    number: int
+    step: int
+    raw: list[tuple[str, str]]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of the course: open, folded, or only counted (`rows` empty)."""
+
+    how: str
+    rows: list[Row]
+    count: int
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of the schedule; `numbers` are those of the events in it that show the violation."""
+
+    number: int
+    t: str
+    words: str
+    left_out: bool
+    numbers: list[int]
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a page shows."""
+
+    cell: ReportedCell
+    row: Requirement
+    folder: Folder
+    found: list[Found]
+    shown: list[Row]
+    unshown: int
+    place: str
+    line: TimeLine
+    steps: list[Step]
+    parts: list[Part]
+    wire: list[Exchange]
+    logs: list[LogView]
+    disk: list[str]
+    disk_more: int
+    shrunk_to: str
+    clock: bool
+
+
+def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str]:
+    """Writes them below `out`; from an evidence folder (as in matrix.json) to its page, relative to `out`.
+
+    None where the run's folder cannot be read from here. Pages of folders that are gone are removed.
+    """
+    catalogue = shipped()
+    cells = [cell for cell in matrix.cells if cell.requirement in catalogue]
+    known = {path: cell for cell in reversed(cells) for path in named(cell)}
+    pages = {path: f"{path}.html" for path in sorted(known) if run is not None and readable(run, path)}
+    for path, page in pages.items():
+        seen = view(known[path], catalogue[known[path].requirement], read_folder(run or Path(), path))
+        put(out, page, _text(seen, page, pages, raw_link(out, run, page)))
+    for stale in {*out.glob("evidence/*/*.html")} - {out / page for page in pages.values()}:
+        stale.unlink()
+    return pages
+
+
+def named(cell: ReportedCell) -> list[str]:
+    """The evidence folders that a cell names."""
+    return list(dict.fromkeys([*cell.evidence, *(violation.evidence for violation in cell.shown)]))
+
+
+def view(cell: ReportedCell, row: Requirement, folder: Folder) -> View:
+    history, said = folder.history, folder.said
+    matching = [violation for violation in cell.shown if violation.evidence == folder.path]
+    found = [Found(case=one.case, label=one.label, detail=one.detail) for one in matching]
+    events = _told_of(history, [n for one in matching for n in one.events] or shown_events(history, said))
+    about = _about(history, events)
+    told = Narration(history, about, events[:SHOWN]).events()
+    steps, place = taken(history), next(iter(names_of(about, "partition")), "")
+    rows = list(_rows(history, told, steps))
+    shown = [row for row in rows if row.number]
+    began = began_at(history, folder.frames)
+    times = [began + history.events[row.event].t for row in shown] if began is not None else []
+    disk = said.disk.splitlines()
+    return View(
+        cell=cell,
+        row=row,
+        folder=folder,
+        found=found or [Found(case=said.case, label="", detail=said.detail)],
+        shown=shown,
+        unshown=len(events) - len(shown),
+        place=place,
+        line=draw(history, told, steps, place),
+        steps=[_step(step, shown, history.example.example) for step in steps],
+        parts=list(_parts(rows)),
+        wire=exchanges(history, folder.frames, [row.event for row in shown], began) if began is not None else [],
+        logs=[log_view(node, lines, times, history.example.example) for node, lines in sorted(folder.logs.items())],
+        disk=disk[:DISK_LINES],
+        disk_more=max(0, len(disk) - DISK_LINES),
+        shrunk_to=_shrunk_to(said.seen_again),
+        clock=began is not None,
+    )
+
+
+def _told_of(history: History, events: Sequence[int]) -> list[int]:
+    """Events that can be told: the answer in place of its call, none that the history lacks."""
+    answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
+    return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})
+
+
+def _about(history: History, events: Sequence[int]) -> list[Subject]:
+    """What these events are about. Metadata names all partitions, so that it counts only where nothing else does."""
+    metadata = {
+        n for n in events if isinstance(event := history.events[n], Answer) and _op(history, event) == "metadata"
+    }
+    others = subjects(history, [n for n in events if n not in metadata])
+    return sorted(main_subjects(others or subjects(history, events)))
+
+
+def _op(history: History, answer: Answer) -> str:
+    call = history.events[answer.call]
+    return call.op if isinstance(call, Call) else ""
+
+
+def _shrunk_to(seen_again: str) -> str:
+    """The folder of the shorter schedule, where the report names one."""
+    return seen_again.partition("a shorter schedule is in `")[2].partition("`")[0]
+
+
+def _step(step: Taken, shown: Sequence[Row], example: str) -> Step:
+    return Step(
+        number=step.number + 1,
+        t=f"{step.t:.1f}",
+        words=names_short(in_words(step.step), example),
+        left_out=step.left_out,
+        numbers=[row.number for row in shown if row.step == step.number + 1],
+    )
+
+
+# --- the course
+
+
+def _rows(history: History, told: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[Row]:
+    example, number = history.example.example, 0
+    near = _near([one.shown for one in told], OPEN)
+    for place, one in enumerate(told):
+        event = one.event
+        number += one.shown
+        shape = shape_of(event) if isinstance(event, Answer) else None
+        yield Row(
+            event=event.n,
+            t=f"{event.t:.3f}",
+            node=one.node or (event.node if isinstance(event, Fault) else ""),
+            asked=_cut(names_short(one.request, example)),
+            text=_cut(names_short(one.text, example)),
+            kind=shape or str(event.__struct_config__.tag),
+            word=WORDS[shape] if shape else "",
+            number=number if one.shown else 0,
+            step=next((step.number + 1 for step in steps if step.begin <= event.n < step.end), 0),
+            raw=_raw(history, event) if place in near and isinstance(event, Answer) else [],
+        )
+
+
+def _near(shown: Sequence[bool], far: int) -> set[int]:
+    """Places up to so far from one that shows the violation; from the end, where none does."""
+    centres = [place for place, one in enumerate(shown) if one] or [len(shown) - 1]
+    return {near for centre in centres for near in range(centre - far, centre + far + 1)}
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[Part]:
+    shown = [row.number > 0 for row in rows]
+    close, near = _near(shown, OPEN), _near(shown, NEAR)
+
+    def how(numbered: tuple[int, Row]) -> str:
+        place, row = numbered
+        return "open" if place in close or row.kind == "fault" else "folded" if place in near else "left out"
+
+    for kind, group in groupby(enumerate(rows), key=how):
+        members = [row for _, row in group]
+        kind = "open" if kind == "folded" and len(members) <= FEW else kind
+        yield Part(how=kind, rows=[] if kind == "left out" else members, count=len(members))
+
+
+def _raw(history: History, answer: Answer) -> list[tuple[str, str]]:
+    call = history.events[answer.call]
+    asked = call.request if isinstance(call, Call) else {}
+    return [("request", _json(asked)), ("answer", _json(answer.value) if answer.outcome == "ok" else answer.error)]
+
+
+def _json(value: object) -> str:
+    return _cut(msgspec.json.encode(value).decode(), LONGEST_RAW)
+
+
+def _cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more in history.jsonl)"
+
+
+# --- the page
+
+
+def _text(seen: View, page: str, pages: dict[str, str], link: RawLink) -> str:
+    example = seen.folder.history.example.example
+    return render(
+        "evidence.html.j2",
+        page,
+        view=seen,
+        link=link,
+        short=lambda text: names_short(text, example),
+        shorter=pages.get(seen.shrunk_to, ""),
+        others=[pages[path] for path in named(seen.cell) if path in pages and path != seen.folder.path],
+        words=WORDS,
+    )

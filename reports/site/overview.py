@@ -1,0 +1,126 @@
+"""Overviews over all columns: faults and cases reached by row group, premises and time by check."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from history.shards import FaultCount
+from reports.insights import FaultMet, PremiseReach, Spent
+from reports.site.views import GroupView
+
+
+class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault in a group of rows on a column.
+
+    An example counts for each of its rows, so numbers of rows can't be added up: the counts are of the row that met it most.
+    """
+
+    rows: int
+    injected: int
+    witnessed: int
+    healed: int
+
+
+class FaultView(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault: per column what all examples met of it, and by row group a sum; each or None."""
+
+    name: str
+    met: list[FaultMet | None]
+    groups: dict[str, list[FaultSum | None]]
+
+
+class Reached(msgspec.Struct, frozen=True, kw_only=True):
+    reached: int
+    cases: int
+
+
+class PremiseView(msgspec.Struct, frozen=True, kw_only=True):
+    """A premise of a check, with how often it was met on each column."""
+
+    check: str
+    premise: str
+    met: int
+    cells: list[PremiseReach | None]
+
+
+class SpentView(msgspec.Struct, frozen=True, kw_only=True):
+    """A check with the time it took on each column; `seconds` over all of them."""
+
+    check: str
+    seconds: float
+    cells: list[Spent | None]
+
+
+def faults(groups: Sequence[GroupView], found: Iterable[FaultMet], labels: Sequence[str]) -> list[FaultView]:
+    """Every fault that an example met, in all and by KIP."""
+    met = {(each.fault, each.kafka_version): each for each in found}
+    names = {name for group in groups for view in group.rows for name in view.faults} | {name for name, _ in met}
+    return [
+        FaultView(
+            name=name,
+            met=[met.get((name, label)) for label in labels],
+            groups={
+                f"KIP-{group.kip}": [_sum(group, place, name) for place in range(len(labels))]
+                for group in groups
+                if any(name in view.faults for view in group.rows)
+            },
+        )
+        for name in sorted(names)
+    ]
+
+
+def _sum(group: GroupView, place: int, name: str) -> FaultSum | None:
+    met: list[FaultCount] = [view.cells[place].faults[name] for view in group.rows if name in view.cells[place].faults]
+    if not met:
+        return None
+    most = max(met, key=lambda count: (count.injected, count.witnessed, count.healed))
+    return FaultSum(rows=len(met), injected=most.injected, witnessed=most.witnessed, healed=most.healed)
+
+
+def coverage(groups: Sequence[GroupView], labels: Sequence[str]) -> dict[int, list[Reached]]:
+    """Cases reached per KIP and column; empty where no run told."""
+    if not any(view.coverage for group in groups for view in group.rows):
+        return {}
+    return {group.kip: [_reached(group, label) for label in labels] for group in groups}
+
+
+def _reached(group: GroupView, label: str) -> Reached:
+    found = [view.coverage[label] for view in group.rows if label in view.coverage]
+    return Reached(reached=sum(each.cases_reached for each in found), cases=sum(each.cases for each in found))
+
+
+def premises(found: Iterable[PremiseReach], labels: Sequence[str]) -> dict[str, list[PremiseView]]:
+    """Premises under the part of the kit that their check is of, those never met first."""
+    by_premise: dict[tuple[str, str], dict[str, PremiseReach]] = defaultdict(dict)
+    for each in found:
+        by_premise[each.check, each.premise][each.kafka_version] = each
+    parts: dict[str, list[PremiseView]] = defaultdict(list)
+    for (check, premise), cells in sorted(by_premise.items()):
+        met = sum(each.met for each in cells.values())
+        view = PremiseView(check=check, premise=premise, met=met, cells=[cells.get(label) for label in labels])
+        parts[check.split(".")[0]].append(view)
+    return {part: sorted(views, key=lambda view: view.met > 0) for part, views in parts.items()}
+
+
+def holes(parts: dict[str, list[PremiseView]]) -> list[PremiseView]:
+    """Premises that were tried and never met."""
+    return [view for views in parts.values() for view in views if not view.met]
+
+
+def spent(found: Iterable[Spent], labels: Sequence[str]) -> list[SpentView]:
+    """Checks by the time they took, the longest first."""
+    by_check: dict[str, dict[str, Spent]] = defaultdict(dict)
+    for each in found:
+        by_check[each.check][each.kafka_version] = each
+    views = [
+        SpentView(
+            check=check,
+            seconds=sum(each.seconds for each in cells.values()),
+            cells=[cells.get(label) for label in labels],
+        )
+        for check, cells in by_check.items()
+    ]
+    return sorted(views, key=lambda view: (-view.seconds, view.check))

@@ -1,0 +1,143 @@
+"""Writes the site."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.catalogue import Catalogue
+from conformance.judging.verdicts import VERDICTS
+from reports.insights import Insights
+from reports.matrix import ColumnReport, Matrix
+from reports.site import overview, views
+from reports.site.evidence import evidence_pages
+from reports.site.render import ASSETS, asset, put, raw_link, render
+from reports.site.trend import trend
+from reports.site.views import anchor
+from reports.texts.wording import ALARMING, problems
+
+if TYPE_CHECKING:
+    from reports.merge import Merged
+
+KINDS = {
+    "probe": "requests with drawn inputs, and what they were answered",
+    "property": "judged over the histories of random schedules with faults",
+    "scenario": "a fixed schedule, judged over its whole history",
+}
+
+
+def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None) -> Path:
+    """All pages below `out`, deterministic to the byte; gives the path of `index.html`.
+
+    `run` is the local folder that histories and evidence are relative to; None where it can't be linked to.
+    """
+    matrix, insights = merged.matrix, merged.insights
+    groups = views.group_views(matrix, insights, catalogue)
+    differences = views.neighbours(groups, matrix.kafka_versions)
+    evidence = evidence_pages(matrix, out, run)
+    pages = [f"assets/{name}" for name in ASSETS]
+    for name in ASSETS:
+        put(out, f"assets/{name}", asset(name))
+    put(out, "index.html", _index(matrix, groups, differences))
+    put(out, "faults.html", _faults(matrix, insights, groups))
+    put(out, "runs.html", _runs(matrix, insights))
+    pages += _write_rows(matrix, groups, evidence, out, run)
+    pages += _write_differences(differences, out)
+    _sweep(out, pages)
+    return out / "index.html"
+
+
+def _index(matrix: Matrix, groups: Sequence[views.GroupView], differences: Sequence[views.Difference]) -> str:
+    told = [verdict for verdict in VERDICTS if any(column.verdicts.get(verdict) for column in matrix.columns)]
+    return render(
+        "index.html.j2",
+        "index.html",
+        matrix=matrix,
+        groups=groups,
+        differences=differences,
+        kinds=[kind for kind in views.KINDS if any(kind in difference.kinds for difference in differences)],
+        findings=views.findings(groups, matrix.kafka_versions[-1]),
+        problems=problems(matrix),
+        told=told,
+        alarming=ALARMING,
+        anchors=[anchor(label) for label in matrix.kafka_versions],
+    )
+
+
+def _faults(matrix: Matrix, insights: Insights, groups: Sequence[views.GroupView]) -> str:
+    labels = matrix.kafka_versions
+    premises = overview.premises(insights.premises, labels)
+    return render(
+        "faults.html.j2",
+        "faults.html",
+        labels=labels,
+        faults=overview.faults(groups, insights.faults_met, labels),
+        coverage=overview.coverage(groups, labels),
+        premises=premises,
+        holes=overview.holes(premises),
+    )
+
+
+def _runs(matrix: Matrix, insights: Insights) -> str:
+    spent = overview.spent(insights.spent, matrix.kafka_versions)
+    return render("runs.html.j2", "runs.html", matrix=matrix, spent=spent)
+
+
+def _write_rows(
+    matrix: Matrix, groups: Sequence[views.GroupView], evidence: dict[str, str], out: Path, run: Path | None
+) -> list[str]:
+    all_rows = list(chain.from_iterable(group.rows for group in groups))
+    columns = {column.kafka_version: column for column in matrix.columns}
+    link = raw_link(out, run, "rows/x.html")
+    for place, view in enumerate(all_rows):
+        shown = [cell for cell in view.cells if cell.shown]
+        at = (shown or view.cells)[-1].kafka_version
+        text = render(
+            "row.html.j2",
+            view.path,
+            view=view,
+            shown=shown,
+            evidenced=[cell for cell in view.cells if cell.evidence],
+            evidence=evidence,
+            link=link,
+            targets={label: _target(column) for label, column in columns.items()},
+            at=at,
+            kinds=KINDS,
+            trend=trend(view.trend, matrix.kafka_versions),
+            before=all_rows[place - 1] if place else None,
+            after=all_rows[place + 1] if place + 1 < len(all_rows) else None,
+        )
+        put(out, view.path, text)
+    return [view.path for view in all_rows]
+
+
+def _target(column: ColumnReport) -> str:
+    """What a run is told to meet this column again, safe to be pasted into a shell."""
+    if column.kafka_version == column.version:
+        return f"--kafka-version {shlex.quote(column.version)}"
+    return f"--kafka-image {shlex.quote(column.image)}"
+
+
+def _write_differences(differences: Sequence[views.Difference], out: Path) -> list[str]:
+    for place, difference in enumerate(differences):
+        text = render(
+            "diff.html.j2",
+            difference.path,
+            difference=difference,
+            before=differences[place - 1] if place else None,
+            after=differences[place + 1] if place + 1 < len(differences) else None,
+        )
+        put(out, difference.path, text)
+    return [difference.path for difference in differences]
+
+
+def _sweep(out: Path, pages: Sequence[str]) -> None:
+    """Pages of rows and differences that an earlier merge into the same folder had, and this one has not."""
+    kept = {out / page for page in pages}
+    for folder in ("rows", "diff"):
+        for found in sorted((out / folder).glob("*.html")):
+            if found not in kept:
+                found.unlink()

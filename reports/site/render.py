@@ -1,0 +1,98 @@
+"""What all pages share: templates, escaping, and links that stay inside the site and the run's own folder."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shlex
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+from conformance.judging.verdicts import VERDICTS
+from reports.site.views import anchor, bar
+from reports.texts.versions import in_words
+from reports.texts.wording import GLYPHS, MEANINGS, TICKETS
+
+ASSETS = ("style.css", "matrix.js", "evidence.css", "evidence.js")
+"""Written to `assets/` beside `index.html`."""
+
+POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
+"""Only files of the site itself. `file:` is for a site opened from a folder, where a browser may give it no origin."""
+
+_HERE = files(__package__)
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+
+RawLink = Callable[[str], str]
+"""From a path relative to the run's folder to a link from the page, or "" where there is nothing to link to."""
+
+
+def render(template: str, path: str, **facts: Any) -> str:
+    """The text of one page; `path` is where it will lie, relative to `index.html`'s folder."""
+    return environment().get_template(template).render(root="../" * path.count("/"), path=path, **facts)
+
+
+def asset(name: str) -> str:
+    """A file of `assets/`, which may lie in an archive as all of the code does."""
+    return (_HERE / "assets" / name).read_text(encoding="utf-8")
+
+
+def _template(name: str) -> str:
+    return (_HERE / "templates" / name).read_text(encoding="utf-8")
+
+
+def put(out: Path, path: str, text: str) -> None:
+    target = out / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text.encode("utf-8", "replace"))
+
+
+def raw_link(out: Path, run: Path | None, page: str) -> RawLink:
+    """Links from `page` to files of the run; none at all for a run in another file system."""
+    if run is None:
+        return lambda path: ""
+    folder = Path(os.path.relpath(run.absolute(), (out / page).absolute().parent)).as_posix()
+
+    def link(path: str) -> str:
+        kept = posixpath.normpath(path)
+        outside = not path or kept.startswith(("/", "..")) or "\\" in kept
+        return "" if outside else f"{quote(folder)}/{quote(kept)}"
+
+    return link
+
+
+def visible(value: Any) -> Any:
+    """Characters that steer a terminal or turn text around become readable; templates' own markup stays."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", value)
+
+
+def sentence(text: str) -> str:
+    """Begun with a capital; the rest stays, since it may be a user's name of an image."""
+    return text[:1].upper() + text[1:]
+
+
+@cache
+def environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+    )
+    shared: dict[str, Any] = {
+        "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar,
+    }  # fmt: skip
+    made.globals.update(shared)
+    made.filters.update({"in_words": in_words, "anchor": anchor, "sentence": sentence, "shell": shlex.quote})
+    return made

@@ -1,0 +1,226 @@
+"""What the templates show, taken together from matrix, insights and catalogue."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Requirement
+from conformance.catalogue.deviations import Deviation
+from conformance.judging.verdicts import FLOORS, VERDICTS, Floor, Verdict
+from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
+from reports.matrix import Matrix, ReportedCell, RowFacts
+from reports.texts.versions import since, spans
+from reports.texts.wording import by_kip, cell_reason, counts
+
+_BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a stacked bar, in units of cells."""
+
+    verdict: Verdict
+    start: int
+    count: int
+
+
+class RowView(msgspec.Struct, kw_only=True):
+    """A row of the catalogue with its cells in the order of the columns, and what else is known of it."""
+
+    row: Requirement
+    facts: RowFacts
+    floor: Floor
+    cells: list[ReportedCell]
+    cases: list[str]
+    firsts: Firsts | None = None
+    wavering: list[Wavering] = []
+    coverage: dict[str, Coverage] = {}
+    trend: list[TrendPoint] = []
+
+    @property
+    def path(self) -> str:
+        return f"rows/{self.row.id}.html"
+
+    @property
+    def differs(self) -> bool:
+        return len({cell.verdict for cell in self.cells}) > 1
+
+    @property
+    def worst(self) -> Verdict:
+        return min((cell.verdict for cell in self.cells), key=VERDICTS.index)
+
+    @property
+    def told(self) -> dict[Verdict, str]:
+        """Each verdict, the worst first, with the columns that have it, in a few words."""
+        labels = [cell.kafka_version for cell in self.cells]
+        found = {verdict: [c.kafka_version for c in self.cells if c.verdict == verdict] for verdict in VERDICTS}
+        return {verdict: spans(having, labels) for verdict, having in found.items() if having}
+
+    @property
+    def broken(self) -> dict[Verdict, str]:
+        return {verdict: where for verdict, where in self.told.items() if verdict in _BROKEN}
+
+    @property
+    def since(self) -> str:
+        return since(self.firsts, race=any(entry.race for entry in self.known)) if self.firsts else ""
+
+    @property
+    def known(self) -> list[Deviation]:
+        return list(dict.fromkeys(entry for cell in self.cells for entry in cell.known))
+
+    @property
+    def about(self) -> dict[str, str]:
+        return {case.id: case.about for case in self.row.cases}
+
+    @property
+    def faults(self) -> list[str]:
+        return sorted({fault for cell in self.cells for fault in cell.faults})
+
+    def reason(self, cell: ReportedCell) -> str:
+        return cell_reason(cell)
+
+
+class GroupView(msgspec.Struct, kw_only=True):
+    """The rows of a KIP and its counts per column."""
+
+    kip: int
+    rows: list[RowView]
+    counts: list[dict[Verdict, int]]
+
+
+class Findings(msgspec.Struct, kw_only=True):
+    """Rows that a column breaks, under a heading."""
+
+    heading: str
+    rows: list[RowView]
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """A row in two columns."""
+
+    view: RowView
+    before: ReportedCell
+    after: ReportedCell
+
+
+class Difference(msgspec.Struct, kw_only=True):
+    """What differs from column `old` to column `new`, by kind."""
+
+    old: str
+    new: str
+    kinds: dict[str, list[Step]]
+
+    @property
+    def path(self) -> str:
+        return f"diff/{anchor(self.old)}..{anchor(self.new)}.html"
+
+
+def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> list[GroupView]:
+    """All rows by KIP, in the catalogue's order."""
+    facts = {row.requirement: row for row in matrix.requirements}
+    labels = matrix.kafka_versions
+    views = [
+        GroupView(
+            kip=group.kip,
+            rows=[
+                _row(catalogue[id], facts[id], [cells[label] for label in labels]) for id, cells in group.rows.items()
+            ],
+            counts=[counts(group.cells, label) for label in labels],
+        )
+        for group in by_kip(matrix)
+    ]
+    _add_insights({view.row.id: view for group in views for view in group.rows}, insights)
+    return views
+
+
+def anchor(label: str) -> str:
+    """A column's label as a part of file names and anchors; labels that look alike afterwards get a hash."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
+    return plain if plain == label else f"{plain[:60]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+
+
+def bar(verdicts: dict[Verdict, int]) -> list[Segment]:
+    """A column's counts as segments that lie beside each other, what is broken first."""
+    segments: list[Segment] = []
+    start = 0
+    for verdict in (verdict for verdict in VERDICTS if verdicts.get(verdict)):
+        segments.append(Segment(verdict=verdict, start=start, count=verdicts[verdict]))
+        start += verdicts[verdict]
+    return segments
+
+
+def findings(groups: Iterable[GroupView], newest: str) -> list[Findings]:
+    """What is broken in the newest column, what was, and what is answered in more than one way."""
+    views = [view for group in groups for view in group.rows]
+    broken = [view for view in views if view.worst == "violated"]
+    still = [view for view in broken if view.cells[-1].verdict == "violated"]
+    parts = [
+        Findings(heading=f"Broken in {newest}, the newest column", rows=still),
+        Findings(
+            heading=f"Broken before, not seen broken in {newest}", rows=[view for view in broken if view not in still]
+        ),
+        Findings(heading="Answered in more than one way", rows=[view for view in views if view.worst == "flaky"]),
+    ]
+    return [part for part in parts if part.rows]
+
+
+def neighbours(groups: Sequence[GroupView], labels: Sequence[str]) -> list[Difference]:
+    """Each column against the one before it."""
+    views = [view for group in groups for view in group.rows]
+    return [_difference(views, place, old, new) for place, (old, new) in enumerate(pairwise(labels))]
+
+
+def _difference(views: Iterable[RowView], place: int, old: str, new: str) -> Difference:
+    kinds: dict[str, list[Step]] = {kind: [] for kind in KINDS}
+    for view in views:
+        before, after = view.cells[place : place + 2]
+        if before.verdict != after.verdict:
+            kind = next(kind for kind, fits in KINDS.items() if fits(before.verdict, after.verdict))
+            kinds[kind].append(Step(view=view, before=before, after=after))
+    return Difference(old=old, new=new, kinds={kind: found for kind, found in kinds.items() if found})
+
+
+KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
+    "Broke": lambda before, after: after in _BROKEN and before not in _BROKEN,
+    "Mended": lambda before, after: before in _BROKEN and after == "satisfied",
+    "Apply now": lambda before, after: before == "inapplicable",
+    "Apply no longer": lambda before, after: after == "inapplicable",
+    "Changed otherwise": lambda before, after: True,
+}
+"""In the order in which they are asked and shown."""
+
+
+def _row(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:
+    observed = [case for cell in cells for case in cell.cases]
+    floor = FLOORS[row.kind]
+    return RowView(
+        row=row,
+        facts=facts,
+        floor=msgspec.structs.replace(floor, inputs=min(floor.inputs, row.inputs)),
+        cells=cells,
+        cases=list(dict.fromkeys([*(case.id for case in row.cases), *observed])),
+    )
+
+
+def _add_insights(views: dict[str, RowView], insights: Insights) -> None:
+    """Insights of rows that the catalogue no longer has stay in the tables."""
+    for first in insights.firsts:
+        if first.requirement in views:
+            views[first.requirement].firsts = first
+    for wavering in insights.wavering:
+        if wavering.requirement in views:
+            views[wavering.requirement].wavering.append(wavering)
+    for coverage in insights.coverage:
+        if coverage.requirement in views:
+            views[coverage.requirement].coverage[coverage.kafka_version] = coverage
+    for point in insights.trend:
+        if point.requirement in views:
+            views[point.requirement].trend.append(point)

@@ -1,0 +1,1 @@
+"""What people and machines read of a matrix, but for the site."""

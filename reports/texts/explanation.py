@@ -1,0 +1,203 @@
+"""What there is to say about one cell, line by line."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.catalogue import Requirement
+from conformance.judging.verdicts import FLOORS, CaseTally
+from reports.insights import Insights
+from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
+from reports.texts.versions import in_words, spans
+from reports.texts.wording import GLYPHS, MEANINGS, TICKETS, cell_reason
+
+_RUNS = 10
+_PATHS = 5
+
+
+class Explained(NamedTuple):
+    """A cell and all around it; `rule` is None for a row that this kit's catalogue does not have, `run` the local folder
+    that evidence is relative to, where there is one."""
+
+    matrix: Matrix
+    insights: Insights
+    requirement: str
+    label: str
+    rule: Requirement | None
+    run: Path | None
+
+    @property
+    def cells(self) -> list[ReportedCell]:
+        """Of the row, in the order of the columns."""
+        found = {cell.kafka_version: cell for cell in self.matrix.cells if cell.requirement == self.requirement}
+        return [found[label] for label in self.matrix.kafka_versions]
+
+    @property
+    def cell(self) -> ReportedCell:
+        return next(cell for cell in self.cells if cell.kafka_version == self.label)
+
+    @property
+    def facts(self) -> RowFacts:
+        return next(row for row in self.matrix.requirements if row.requirement == self.requirement)
+
+    @property
+    def column(self) -> ColumnReport:
+        return next(column for column in self.matrix.columns if column.kafka_version == self.label)
+
+
+def explanation(about: Explained) -> Iterator[str]:
+    """Lines; what brokers said is in them as it was said."""
+    cell = about.cell
+    yield f"{about.requirement} on {about.label}: {GLYPHS[cell.verdict]} {cell.verdict}"
+    for title, lines in (
+        ("What it asks", _asks(about)),
+        ("Why it is so", _why(about)),
+        ("What it rests on", _rests(about)),
+        ("Violations", _violations(about)),
+        ("Over the versions", _history(about)),
+        ("Over the runs", _trend(about)),
+        ("See for yourself", _commands(about)),
+    ):
+        told = list(lines)
+        if told:
+            yield from ("", title, *told)
+
+
+def _asks(about: Explained) -> Iterator[str]:
+    facts, rule = about.facts, about.rule
+    yield f"  {facts.title}"
+    if rule:
+        yield f"  {' '.join(rule.statement.split())}"
+    yield f"  Source: KIP-{facts.kip}, {facts.section}; level {facts.level}, {facts.priority}, judged as a {facts.kind}"
+    if rule:
+        yield f"  Applies to {_versions(rule.applies)}{_needs(rule.needs)}"
+        yield from (f"  Expected{_where(e.versions)}{_needs(e.needs)}: {e.about}" for e in rule.expectations)
+        if rule.note:
+            yield f"  Note: {' '.join(rule.note.split())}"
+
+
+def _needs(needs: list[str]) -> str:
+    return f", needs {' and '.join(needs)}" if needs else ""
+
+
+def _where(versions: list[str]) -> str:
+    return f" in {_versions(versions)}" if versions else ""
+
+
+def _versions(ranges: list[str]) -> str:
+    return " or ".join(map(in_words, ranges)) or "every version"
+
+
+def _why(about: Explained) -> Iterator[str]:
+    cell = about.cell
+    yield f"  {cell.verdict}: {MEANINGS[cell.verdict]}"
+    if reason := cell_reason(cell):
+        yield f"  {reason}"
+    for entry in cell.known:
+        ticket = f" ({TICKETS}{entry.ticket})" if entry.ticket else ""
+        what = "race" if entry.race else "deviation"
+        yield f"  Known {what} of {_versions(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
+    yield from (f"  The column is incomplete: {reason}" for reason in about.column.incomplete)
+
+
+def _rests(about: Explained) -> Iterator[str]:
+    cell = about.cell
+    for name, tally in cell.cases.items():
+        yield f"  Case {name}{_about(about, name)}: {_tally(tally)}"
+    if cell.cases and about.rule:
+        floor = FLOORS[about.rule.kind]
+        inputs = min(floor.inputs, about.rule.inputs)
+        yield f"  Floor of each case: {floor.observations} held, {inputs} distinct inputs, {floor.examples} examples"
+    yield f"  Checks: {cell.checks.ran} of {cell.checks.known} ran, {cell.checks.errors} in trouble of the kit"
+    yield from _checks(about)
+    for name, count in cell.faults.items():
+        yield f"  Fault {name}: {count.witnessed} witnessed of {count.injected} injected, {count.healed} healed"
+
+
+def _about(about: Explained, name: str) -> str:
+    return next((f" ({case.about})" for case in about.rule.cases if case.id == name), "") if about.rule else ""
+
+
+def _tally(tally: CaseTally) -> str:
+    counts = [f"{count} {name}" for name in ("held", "violated", "recorded") if (count := getattr(tally, name))]
+    wavering = ", identical tries answered differently" if tally.wavering else ""
+    return f"{', '.join(counts) or 'nothing seen'}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
+
+
+def _checks(about: Explained) -> Iterator[str]:
+    """Each check of the row: its time, and its premises that were missed."""
+    spent = {each.check: each for each in about.insights.spent if each.kafka_version == about.label}
+    for check in about.facts.checks:
+        took = f": {spent[check].examples} examples in {spent[check].seconds:.0f} s" if check in spent else ""
+        yield f"    {check}{took}"
+        for premise in about.insights.premises:
+            if (premise.kafka_version, premise.check) == (about.label, check) and premise.unmet:
+                yield f"      premise {premise.premise!r}: met {premise.met}, not met {premise.unmet}"
+
+
+def _violations(about: Explained) -> Iterator[str]:
+    for shown in about.cell.shown:
+        label = f" [{shown.label}]" if shown.label else ""
+        yield f"  Case {shown.case}{label}, seen {shown.times} times by {shown.check}: {shown.detail}"
+        if shown.evidence:
+            yield f"      evidence: {_path(about, shown.evidence)}"
+        if shown.history:
+            yield f"      events {shown.events} of example {shown.example} in {_path(about, shown.history)}"
+    for each in about.insights.wavering:
+        if (each.kafka_version, each.requirement) == (about.label, about.requirement):
+            answers = ", ".join(f"{answer} {times} times" for answer, times in each.answers.items())
+            told = ", ".join(part for part in (f"{each.violated} violated" if each.violated else "", answers) if part)
+            yield f"  Wavers in case {each.case} for {each.inputs}: of {each.tries} identical tries {told}"
+
+
+def _history(about: Explained) -> Iterator[str]:
+    for verdict, cells in groupby(about.cells, key=lambda cell: cell.verdict):
+        labels = [cell.kafka_version for cell in cells]
+        yield f"  {GLYPHS[verdict]} {verdict}: {spans(labels, labels)}"
+    for first in about.insights.firsts:
+        if first.requirement == about.requirement and first.bad:
+            before = f"good until {first.last_good}" if first.last_good else "no release before it is known to be good"
+            after = (
+                f"good again since {first.first_good}" if first.first_good else "no later release is known to be good"
+            )
+            yield f"  First bad release: {first.first_bad} ({before}); {after}"
+
+
+def _trend(about: Explained) -> Iterator[str]:
+    key = (about.requirement, about.label)
+    points = [point for point in about.insights.trend if (point.requirement, point.kafka_version) == key]
+    for point in points[-_RUNS:]:
+        counts = f"{point.observations} observations, {point.violations} violations"
+        yield f"  {point.run_date} {point.run}: {GLYPHS[point.verdict]} {point.verdict}, {counts}"
+
+
+def _commands(about: Explained) -> Iterator[str]:
+    """What to paste into a shell; nothing where no run could show anything."""
+    cell = about.cell
+    if cell.verdict in ("inapplicable", "untested"):
+        return
+    target = _target(about.column)
+    yield "  Run the row again:"
+    yield f"      ./kit pytest {target} --requirement {about.requirement}"
+    replayed = dict.fromkeys(shown.evidence for shown in cell.shown if shown.evidence)
+    if replayed:
+        yield "  Replay a violation, step by step:"
+    for folder in list(replayed)[:_PATHS]:
+        yield f"      ./kit pytest {target} --replay {shlex.quote(_path(about, f'{folder}/schedule.json'))}"
+    if about.run is None and (replayed or cell.shown):
+        yield "  Paths are relative to the run's --conformance-out."
+
+
+def _target(column: ColumnReport) -> str:
+    if column.kafka_version == column.version:
+        return f"--kafka-version {shlex.quote(column.version)}"
+    return f"--kafka-image {shlex.quote(column.image)}"
+
+
+def _path(about: Explained, path: str) -> str:
+    return os.path.relpath(about.run / path) if about.run else path

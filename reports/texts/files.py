@@ -1,0 +1,43 @@
+"""Writes everything but the site and the tables: what machines and pull requests read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from reports import insights as insights_module
+from reports import matrix as matrix_module
+from reports.insights import Insights
+from reports.matrix import Matrix
+from reports.matrix_file import INSIGHTS, Seen
+from reports.texts.badges import badges
+from reports.texts.junit import junit
+from reports.texts.markdown import markdown, summary
+
+BADGES = "badges"
+
+
+def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: Seen | None = None) -> None:
+    """matrix.json, insights.json, matrix.md, summary.md, junit.xml and badges/ below `out`."""
+    texts = {
+        "matrix.json": matrix_module.encode(matrix),
+        INSIGHTS: insights_module.encode(insights),
+        "matrix.md": markdown(matrix, baseline).encode(),
+        "summary.md": summary(matrix, baseline).encode(),
+        "junit.xml": junit(matrix),
+    }
+    for name, text in texts.items():
+        (out / name).write_bytes(text)
+    _write_badges(matrix, out / BADGES)
+
+
+def _write_badges(matrix: Matrix, folder: Path) -> None:
+    """Those of columns that an earlier merge into the same folder had are taken away."""
+    folder.mkdir(exist_ok=True)
+    wanted = badges(matrix)
+    for found in folder.glob("*.json"):
+        if found.name not in wanted:
+            found.unlink()
+    for name, badge in wanted.items():
+        (folder / name).write_bytes(msgspec.json.encode(badge) + b"\n")

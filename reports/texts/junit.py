@@ -1,0 +1,82 @@
+"""`junit.xml`: a suite per column and a case per row, for whatever shows JUnit's reports."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Literal
+from xml.etree import ElementTree
+
+from conformance.judging.verdicts import Verdict
+from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
+from reports.texts.wording import cell_text
+
+Outcome = Literal["failure", "error", "skipped"]
+
+OUTCOMES: dict[Verdict, Outcome] = {
+    "violated": "failure",
+    "flaky": "skipped",
+    "error": "error",
+    "inconclusive": "skipped",
+    "not-run": "skipped",
+    "untested": "skipped",
+    "inapplicable": "skipped",
+}
+"""All other verdicts passed. JUnit knows nothing between passed and failed, so what proves nothing is skipped."""
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 can't hold, not even escaped."""
+
+
+def junit(matrix: Matrix) -> bytes:
+    """The same matrix gives the same bytes."""
+    root = ElementTree.Element("testsuites", {"name": "Kafka conformance", **_counts(matrix.cells)})
+    for column in matrix.columns:
+        _suite(root, matrix, column)
+    ElementTree.indent(root, " ")
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _suite(root: ElementTree.Element, matrix: Matrix, column: ColumnReport) -> None:
+    cells = {cell.requirement: cell for cell in matrix.cells if cell.kafka_version == column.kafka_version}
+    name = _clean(f"Kafka {column.kafka_version}")
+    suite = ElementTree.SubElement(root, "testsuite", {"name": name, **_counts(list(cells.values()))})
+    facts = {
+        "version": column.version,
+        "image": column.image,
+        "image_id": column.image_id,
+        "runs": " ".join(column.runs),
+    }
+    properties = ElementTree.SubElement(suite, "properties")
+    for key, value in (facts | {"incomplete": "; ".join(column.incomplete)}).items():
+        ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
+    for row in matrix.requirements:
+        _case(suite, row, cells[row.requirement], name)
+
+
+def _case(suite: ElementTree.Element, row: RowFacts, cell: ReportedCell, column: str) -> None:
+    # A dot divides packages in a class name: `Kafka 4.3.1.KIP-320` is what most readers make a tree of.
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=f"{column}.KIP-{row.kip}", name=f"{row.requirement}: {_clean(row.title)}"
+    )
+    outcome = OUTCOMES.get(cell.verdict)
+    if outcome:
+        told = ElementTree.SubElement(case, outcome, message=_clean(f"{cell.verdict}: {cell_text(cell)}"))
+        told.text = _clean("\n".join(cell.evidence)) or None
+        if outcome != "skipped":
+            told.set("type", "known deviation" if cell.known else cell.verdict)
+
+
+def _counts(cells: list[ReportedCell]) -> dict[str, str]:
+    found = Counter(OUTCOMES.get(cell.verdict) for cell in cells)
+    return {
+        "tests": str(len(cells)),
+        "failures": str(found["failure"]),
+        "errors": str(found["error"]),
+        "skipped": str(found["skipped"]),
+    }
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,166 @@
+"""`matrix.md` for a pull request, and `summary.md` for the summary of a job."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from conformance.catalogue.deviations import Deviation
+from conformance.judging.verdicts import VERDICTS
+from reports.differences import TURNS, Difference, Moved, Turn, between_matrices, pairs
+from reports.matrix import Matrix, ReportedCell
+from reports.matrix_file import Seen, seen
+from reports.texts.findings import Finding, findings
+from reports.texts.versions import spans
+from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, Group, by_kip, problems
+
+COMMENT = 65_536
+"""Characters that a comment on GitHub may have."""
+_SHOWN = 60
+_SHOWN_IN_SUMMARY = 20
+"""Rows told in words; a comment has a limit, and so has a reader."""
+_WHY = 240
+_NOTES = 20
+
+
+def markdown(matrix: Matrix, baseline: Seen | None = None) -> str:
+    """The same matrix gives the same text. With a `baseline` it tells what changed since."""
+    head = [*_head(matrix, baseline, _SHOWN), "<details><summary>All rows</summary>", "\n".join(_legend())]
+    groups = ["\n".join(_group(matrix, group)) for group in by_kip(matrix)]
+    left_out = "More rows than a comment can hold: the rest is in matrix.json and on the page."
+    kept, room = [], COMMENT - sum(len(part) + 2 for part in [*head, left_out, "</details>"])
+    for group in groups:
+        room -= len(group) + 2
+        if room < 0:
+            break
+        kept.append(group)
+    return _text([*head, *kept, *([left_out] if len(kept) < len(groups) else []), "</details>"])
+
+
+def summary(matrix: Matrix, baseline: Seen | None = None) -> str:
+    """What fits on a screen."""
+    return _text(_head(matrix, baseline, _SHOWN_IN_SUMMARY))
+
+
+def _text(parts: Sequence[str]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(matrix: Matrix, baseline: Seen | None, shown: int) -> list[str]:
+    notes = [f"> **Note:** {_safe(problem)}" for problem in problems(matrix)]
+    if len(notes) > _NOTES:
+        notes[_NOTES:] = [f"> **Note:** and {len(notes) - _NOTES} more, in matrix.json and on the page."]
+    return [
+        "## Kafka conformance",
+        "\n".join(_counts(matrix)),
+        "\n>\n".join(notes),
+        "\n".join(_changes(matrix, baseline, shown)) if baseline else "",
+        "\n".join(_attention(matrix, shown)),
+        _inconclusive(matrix, shown),
+    ]
+
+
+def _counts(matrix: Matrix) -> Iterator[str]:
+    used = [verdict for verdict in VERDICTS if any(verdict in column.verdicts for column in matrix.columns)]
+    yield _line(["Kafka", *(f"{GLYPHS[verdict]} {verdict}" for verdict in used)])
+    yield _line(["---", *("---:" for _ in used)])
+    for column in matrix.columns:
+        mark = " (incomplete)" if column.incomplete else ""
+        name = f"**{_safe(column.kafka_version)}**{mark}"
+        yield _line([name, *(str(column.verdicts.get(verdict, "")) for verdict in used)])
+
+
+def _changes(matrix: Matrix, baseline: Seen, shown: int) -> Iterator[str]:
+    """What got worse and better since, row by row; all else as a count."""
+    if not pairs(baseline, seen(matrix)):
+        yield f"### The baseline has none of these columns: it is of {_safe(', '.join(baseline.kafka_versions))}"
+        return
+    differences = between_matrices(baseline, seen(matrix))
+    found = {turn: [(each, moved) for each in differences for moved in each.turned(turn)] for turn in TURNS}
+    yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
+    told = [line for turn in TURNS[:2] for line in _moved(matrix, turn, found[turn])]
+    if told:
+        yield from ("", _line(["", "Row", "Kafka", "Before", "Now"]), _line(["---"] * 5), *told[:shown])
+    if len(told) > shown:
+        yield f"\nand {len(told) - shown} more: `./kit report diff BASELINE MATRIX` tells them all."
+
+
+def _moved(matrix: Matrix, turn: Turn, found: Sequence[tuple[Difference, Moved]]) -> Iterator[str]:
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for each, moved in found:
+        change = moved.change
+        groups.setdefault((change.requirement, change.before, change.after), []).append(each.new)
+    for (row, before, after), labels in groups.items():
+        yield _line(
+            [turn, _safe(row), _safe(spans(labels, matrix.kafka_versions)), before or "(no cell)", after or "(no cell)"]
+        )
+
+
+def _attention(matrix: Matrix, shown: int) -> Iterator[str]:
+    found = findings(matrix, ALARMING[:3])
+    if not found:
+        yield "Nothing is violated, flaky or in error."
+        return
+    yield from (_line(["Row", "Kafka", "Why"]), _line(["---"] * 3))
+    for each in found[:shown]:
+        name = f"{each.row.requirement}<br>{_safe(each.row.title)}"
+        yield _line([name, f"{GLYPHS[each.verdict]} {_safe(each.where)}", _why(each)])
+    if len(found) > shown:
+        yield f"\nand {len(found) - shown} more, in matrix.json and on the page."
+
+
+def _why(finding: Finding) -> str:
+    text = finding.why if len(finding.why) <= _WHY else f"{finding.why[:_WHY]} …"
+    return "; ".join([f"{finding.verdict}: {_safe(text)}", *map(_known, finding.known)])
+
+
+def _known(entry: Deviation) -> str:
+    return f"known: [{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else f"known: {_safe(entry.reason)}"
+
+
+def _inconclusive(matrix: Matrix, shown: int) -> str:
+    """Which rows, by the columns that share them."""
+    found = findings(matrix, ["inconclusive"])
+    rows: dict[str, list[str]] = {}
+    for each in found[:shown]:
+        rows.setdefault(each.where, []).append(each.row.requirement)
+    told = "; ".join(f"on {_safe(where)}: {', '.join(names)}" for where, names in rows.items())
+    more = f"; and {len(found) - shown} more rows" if len(found) > shown else ""
+    return f"{GLYPHS['inconclusive']} inconclusive {told}{more}." if told else ""
+
+
+def _legend() -> list[str]:
+    return [f"- {glyph} **{verdict}**: {MEANINGS[verdict]}" for verdict, glyph in GLYPHS.items()]
+
+
+def _group(matrix: Matrix, group: Group) -> Iterator[str]:
+    """The rows on which columns differ as a table, all others by their verdict."""
+    labels = matrix.kafka_versions
+    alike = {
+        row: next(iter(cells.values())).verdict for row, cells in group.rows.items() if _agree(list(cells.values()))
+    }
+    yield f"**KIP-{group.kip}**\n"
+    for verdict, rows in groupby(sorted(alike, key=lambda row: VERDICTS.index(alike[row])), key=alike.__getitem__):
+        yield f"{GLYPHS[verdict]} {verdict} on every column: {', '.join(rows)}\n"
+    differing = {row: cells for row, cells in group.rows.items() if row not in alike}
+    if differing:
+        yield from (_line(["", *map(_safe, labels)]), _line(["---", *(":-:" for _ in labels)]))
+    for row, cells in differing.items():
+        yield _line([row, *(GLYPHS[cells[label].verdict] for label in labels)])
+
+
+def _agree(cells: Sequence[ReportedCell]) -> bool:
+    return len({cell.verdict for cell in cells}) == 1
+
+
+def _line(texts: Sequence[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _safe(text: str) -> str:
+    """Text that came from elsewhere: no HTML, no Markdown, no second line, no new column."""
+    plain = html.escape(" ".join(text.split()), quote=False)
+    for sign in "\\`*_[]|~":
+        plain = plain.replace(sign, f"\\{sign}")
+    return plain.replace("@", "@\u200b")

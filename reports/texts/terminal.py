@@ -1,0 +1,83 @@
+"""The matrix in a terminal: counts per column, then each row that asks for a look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from conformance.judging.verdicts import VERDICTS, Verdict
+from reports.matrix import Matrix
+from reports.texts.findings import Finding, findings
+from reports.texts.wording import ALARMING, GLYPHS, clean, problems
+
+STYLES: dict[Verdict, str] = {
+    "violated": "bold red",
+    "flaky": "yellow",
+    "error": "magenta",
+    "inconclusive": "cyan",
+    "satisfied": "green",
+    "recorded": "blue",
+    "not-run": "dim",
+    "untested": "dim",
+    "inapplicable": "dim",
+}
+
+_WIDE = 200
+_ALIKE = 3
+"""More rows than this that say the same thing of the same columns share a line."""
+_LINES: dict[Verdict, int] = {"violated": 100, "flaky": 30, "error": 30, "inconclusive": 10}
+"""Lines of a verdict; the page has them all."""
+
+
+def show(matrix: Matrix, file: TextIO) -> None:
+    """Print the matrix: coloured for a terminal, plain lines for anything else."""
+    console = Console(file=file, highlight=False, width=None if file.isatty() else _WIDE, soft_wrap=True)
+    console.print(_table(matrix))
+    console.print(_legend(matrix))
+    for verdict in ALARMING:
+        lines = list(_lines(findings(matrix, [verdict])))
+        for text in lines[: _LINES[verdict]]:
+            line = Text(f"{GLYPHS[verdict]} {verdict:<12} ", style=STYLES[verdict])
+            console.print(line.append(text, style="default"))
+        if len(lines) > _LINES[verdict]:
+            console.print(Text(f"  and {len(lines) - _LINES[verdict]} more {verdict}, on the page", style="dim"))
+    for problem in problems(matrix):
+        console.print(Text(f"note: {clean(problem)}", style="yellow"))
+
+
+def _table(matrix: Matrix) -> Table:
+    table = Table(title="Kafka conformance", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("Kafka")
+    used = _used(matrix)
+    for verdict in used:
+        table.add_column(GLYPHS[verdict], justify="right", style=STYLES[verdict], min_width=3)
+    for column in matrix.columns:
+        name = f"{clean(column.kafka_version)}{' (incomplete)' if column.incomplete else ''}"
+        table.add_row(name, *(str(column.verdicts.get(verdict, "")) for verdict in used))
+    return table
+
+
+def _used(matrix: Matrix) -> list[Verdict]:
+    return [verdict for verdict in VERDICTS if any(verdict in column.verdicts for column in matrix.columns)]
+
+
+def _legend(matrix: Matrix) -> Text:
+    text = Text("  ")
+    for verdict in _used(matrix):
+        text.append(f"{GLYPHS[verdict]} {verdict}   ", style=STYLES[verdict])
+    return text.append("\n")
+
+
+def _lines(found: list[Finding]) -> Iterator[str]:
+    """Where, which row and why; rows that say the same of the same columns share a line."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in found:
+        alike.setdefault((clean(each.where), clean(each.text)[:_WIDE]), []).append(each.row.requirement)
+    for (where, text), rows in alike.items():
+        for names in rows if len(rows) <= _ALIKE else [f"{rows[0]} and {len(rows) - 1} more"]:
+            yield f"{where}  {names}: {text}"

@@ -1,0 +1,49 @@
+"""Columns told in a few words: `3.3.2–3.5.2, 4.0.1`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from reports.insights import Firsts, is_release
+
+
+def spans(labels: Collection[str], columns: Sequence[str]) -> str:
+    """Releases that follow each other in `columns` as one span, then each other label by itself."""
+    releases = [label for label in columns if is_release(label)]
+    runs = [run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in _runs(releases, labels)]
+    return ", ".join([*runs, *(label for label in columns if label in labels and label not in releases)])
+
+
+def _runs(releases: Sequence[str], labels: Collection[str]) -> Iterator[list[str]]:
+    run: list[str] = []
+    for label in releases:
+        if label in labels:
+            run.append(label)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def in_words(versions: str) -> str:
+    """`3.3..3.7` as a reader would say it."""
+    low, high = versions.split("..")
+    if not high:
+        return f"{low} and later" if low else "every version"
+    if low == high:
+        return low
+    return f"{low} to {high}" if low else f"up to {high}"
+
+
+def since(firsts: Firsts, *, race: bool = False) -> str:
+    """Since when a row is broken, and whether it was mended; "" for one that no released version breaks.
+
+    A `race` is met by luck, so that good versions say little.
+    """
+    if not firsts.first_bad:
+        return ""
+    if race:
+        return f"Seen in {', '.join(firsts.bad)}; a race: where it was not met, nothing is known"
+    began = f"Since {firsts.first_bad} " + (f"({firsts.last_good} was good)" if firsts.last_good else "or before")
+    return f"{began}, " + (f"mended in {firsts.first_good}" if firsts.first_good else f"last seen in {firsts.bad[-1]}")
