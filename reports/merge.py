@@ -99,8 +99,7 @@ def _as_json(name: str, table: DataFrame) -> DataFrame:
 
 
 def _summaries(found: Once) -> list[ShardSummary]:
-    summed = validate.summarise(found.counts, found.few, found.several)
-    return [ShardSummary(**(row | {"header": validate.header_in(row["header"])})) for row in _collected(summed)]
+    return validate.collected(validate.summarise(found.counts, found.few, found.several))
 
 
 class _Tables:

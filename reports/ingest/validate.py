@@ -6,6 +6,7 @@ import msgspec
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from conformance.judging.intake import ShardSummary
 from history.shards import SCHEMA, Header
 from reports.ingest.schema import KINDS, is_whole
 
@@ -84,6 +85,12 @@ def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFram
     }
     found = counts.join(told, "shard", "left").join(numbers, "shard", "left").withColumns(filled)
     return found.drop("mark", *(f"of {kind}" for kind in KINDS))
+
+
+def collected(summaries: DataFrame) -> list[ShardSummary]:
+    """The rows of `summarise`, with their headers read."""
+    rows = [row.asDict(recursive=True) for row in summaries.collect()]
+    return [ShardSummary(**(row | {"header": header_in(row["header"])})) for row in rows]
 
 
 def header_in(text: str | None) -> Header | None:

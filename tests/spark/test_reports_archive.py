@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conformance.catalogue import shipped
-from conformance.judging.intake import Intake, ShardSummary
+from conformance.judging.intake import Intake
 from history.shards import FaultCount
 from reports.archive import adding as archiving
 from reports.archive import reading as archived
@@ -50,8 +50,7 @@ def _shard(name: str, version: str = "4.3.1", run: str = NIGHT, **header: str) -
 def _offer(spark: SparkSession, uri: str, folder: Path) -> list[Filed]:
     """Archives all shards of a folder. Whatever they hold, each run is judged to have satisfied ROW."""
     lines = validate.classify(read.parse(read.read_text(spark, str(folder))))
-    summed = validate.summarise(validate.count(lines), lines, lines)
-    summaries = [ShardSummary(**row.asDict(recursive=True)) for row in summed.collect()]
+    summaries = validate.collected(validate.summarise(validate.count(lines), lines, lines))
     return archive(spark, uri, lines, take_in(summaries, shipped(), by_run=True), _judge, shipped())
 
 
