@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.together import pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds import clock, disk, frames, logs, network, process, shapes, unclean, upgrade
 from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
@@ -109,7 +110,14 @@ def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrat
 
 
 def overlaps(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Overlap]:
-    return st.builds(Overlap, first=faults(kinds), second=faults(kinds), first_heals_first=st.booleans())
+    """Two that can stand together by their kinds; nothing where no two of these can."""
+    pairs = pairs_of(kinds)
+    return st.sampled_from(pairs).flatmap(_overlap) if pairs else st.nothing()
+
+
+def _overlap(pair: tuple[type[Fault], type[Fault]]) -> SearchStrategy[Overlap]:
+    first, second = pair
+    return st.builds(Overlap, first=faults_of(first), second=faults_of(second), first_heals_first=st.booleans())
 
 
 @st.composite

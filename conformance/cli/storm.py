@@ -20,6 +20,7 @@ from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnessed
 from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.together import clash, pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.plans import Calm, Once, Overlap, Plan, Skipped, run
 from fixtures.faults.selftest import Stages, staged
@@ -46,16 +47,20 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
 
 
 def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, overlapping: bool = False) -> Iterator[Plan]:
-    """Each fault by itself; or two at a time, of those that can be had beside others, healed in a random order."""
+    """Each fault by itself; or two at a time, of those that can stand together, healed in a random order."""
     if not overlapping:
         yield from (Once(fault=fault) for fault in drawn_faults(seed, kinds))
-    sociable = [kind for kind in kinds if not kind.alone]
-    if not sociable:
-        raise KitError("none of these faults can stand beside another: each needs the cluster whole")
-    faults = drawn_faults(seed, sociable)
+    together = pairs_of(kinds)
+    if not together:
+        reasons = {clash(one, other) for one in kinds for other in kinds}
+        raise KitError(f"no two of these faults can stand together: {'; '.join(sorted(reasons))}")
     dice = random.Random(seed)
+    pools = {kind: _pool(kind, seed) for _, kind in together}
+    firsts = drawn_faults(seed, list(dict.fromkeys(first for first, _ in together)))
     while True:
-        yield Overlap(first=next(faults), second=next(faults), first_heals_first=dice.random() < 0.5)
+        first = next(firsts)
+        second = dice.choice(pools[dice.choice([other for one, other in together if one is type(first)])]).fresh()
+        yield Overlap(first=first, second=second, first_heals_first=dice.random() < 0.5)
 
 
 def _pool(kind: type[Fault], seed: int) -> list[Fault]:

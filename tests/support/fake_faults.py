@@ -137,7 +137,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
 
 
 class Lonely(Recorded, kw_only=True, tag="lonely"):
-    alone: ClassVar[bool] = True
+    alone: ClassVar[str] = "it is lonely"
 
 
 class Followed(Recorded, kw_only=True, tag="followed"):
@@ -155,6 +155,9 @@ class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
     """Cuts `cut`, pairs of nodes."""
 
     cut: tuple[tuple[str, str], ...] = ()
+
+    def consequence(self) -> Measured | None:
+        return {}
 
     def links(self) -> list[Link]:
         return [Link(*ends) for ends in self.cut]
