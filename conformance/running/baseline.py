@@ -10,10 +10,20 @@ import msgspec
 from conformance.judging.verdicts import Cell
 
 
+class BaselineCase(msgspec.Struct, frozen=True):
+    violated: int = 0
+
+
 class BaselineCell(msgspec.Struct, frozen=True):
     requirement: str
     kafka_version: str
     verdict: str
+    cases: dict[str, BaselineCase] = {}
+
+    def breaks(self, case: str) -> bool:
+        """Was this case violated? All of them were where the matrix has no cases, or they tell of no violation."""
+        violated = {id for id, tally in self.cases.items() if tally.violated}
+        return self.verdict == "violated" and (not violated or not case or case in violated)
 
 
 class Baseline(msgspec.Struct, frozen=True):
@@ -22,12 +32,14 @@ class Baseline(msgspec.Struct, frozen=True):
     kafka_versions: list[str] = []
     cells: list[BaselineCell] = []
 
-    def knows(self, requirement: str, label: str) -> bool:
+    def knows(self, requirement: str, label: str, case: str = "") -> bool:
         """Violated there, in the same column; in any column where the baseline does not have that one."""
-        known = {(cell.requirement, cell.kafka_version) for cell in self.cells if cell.verdict == "violated"}
-        if label in self.kafka_versions:
-            return (requirement, label) in known
-        return requirement in {row for row, _ in known}
+        return any(
+            cell.requirement == requirement
+            and (cell.kafka_version == label or label not in self.kafka_versions)
+            and cell.breaks(case)
+            for cell in self.cells
+        )
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -38,7 +50,16 @@ def read_baseline(path: Path) -> Baseline:
         raise ValueError(f"--baseline {path}: {error}. Give the matrix.json of an earlier run.") from error
 
 
-def new_violations(cells: Iterable[Cell], baseline: Baseline) -> list[str]:
-    """Rows that are violated and were not."""
-    red = [cell for cell in cells if cell.verdict == "violated"]
-    return [cell.requirement for cell in red if not baseline.knows(cell.requirement, cell.kafka_version)]
+def new_violations(cells: Iterable[Cell], baseline: Baseline) -> list[tuple[str, str]]:
+    """Row and case of what is violated and was not: a row that is known to be broken hides no other case of it."""
+    return [
+        (cell.requirement, case)
+        for cell in cells
+        if cell.verdict == "violated"
+        for case in _violated(cell)
+        if not baseline.knows(cell.requirement, cell.kafka_version, case)
+    ]
+
+
+def _violated(cell: Cell) -> list[str]:
+    return [case for case, tally in cell.cases.items() if tally.violated] or [""]

@@ -10,6 +10,7 @@ import msgspec
 from conformance.catalogue import Facts, shipped
 from conformance.core.registry import AnyCheck
 from conformance.judging.verdicts import FLOORS
+from conformance.running.violations import Breach
 from history.shards import Column, ExampleLine, ObservationLine, Shard
 
 UNJUDGED = ("informational",)
@@ -29,11 +30,15 @@ class Rare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SoFar(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run has observed on one column, over all workers. `seconds` are those of examples, by check."""
+    """What a run has observed on one column, over all workers.
+
+    `seconds` are those of examples, by check; `breaches` are what was violated, with the evidence of the first observation.
+    """
 
     column: Column
     observed: Mapping[str, Counter[RowCase]]
     seconds: Mapping[str, float]
+    breaches: dict[Breach, str] = {}
 
     def count(self, row: str, case: str) -> int:
         return sum(cases[row, case] for cases in self.observed.values())
@@ -49,6 +54,7 @@ def so_far(shards: Iterable[Shard], label: str) -> SoFar | None:
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
     seconds: defaultdict[str, float] = defaultdict(float)
+    breaches: dict[Breach, str] = {}
     for shard in shards:
         if shard.header is None or shard.header.column.label != label:
             continue
@@ -56,9 +62,13 @@ def so_far(shards: Iterable[Shard], label: str) -> SoFar | None:
         for line in shard.lines:
             if isinstance(line, ObservationLine):
                 observed[line.check][line.requirement, line.case] += 1
+                if line.result == "violated" and line.evidence:
+                    breaches.setdefault(Breach(line.requirement, line.label, line.case), line.evidence)
             elif isinstance(line, ExampleLine):
                 seconds[line.check] += line.seconds
-    return SoFar(column=column, observed=observed, seconds=seconds) if column is not None else None
+    if column is None:
+        return None
+    return SoFar(column=column, observed=observed, seconds=seconds, breaches=breaches)
 
 
 def ranked(found: SoFar, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:

@@ -11,8 +11,8 @@ from conformance.core.registry import AnyCheck
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
-from conformance.running.machine.explorer import MachineRun
 from conformance.running.machine.investigator import REPLAYS
+from conformance.running.machine.run import MachineRun
 from conformance.running.probes import ProbeRun
 from history.observations import Observation
 

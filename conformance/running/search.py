@@ -11,9 +11,10 @@ from conformance.core.registry import AnyCheck
 from conformance.running.budget import PARTS, PATIENCE
 from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
-from conformance.running.machine.explorer import MachineRun
+from conformance.running.machine.run import MachineRun
 from conformance.running.probes import ProbeRun
 from conformance.running.rarest import Rare, ranked, so_far
+from conformance.running.violations import Breach
 from history.observations import Observation
 from history.shards import read_shards
 
@@ -32,6 +33,7 @@ class Search:
         self._checks = {check.id: check for check in checks}
         self._part = part
         self._tried: Counter[str] = Counter()
+        self._known: dict[Breach, str] = {}
         self.violations: list[Observation] = []
         self.trouble: list[str] = []
 
@@ -50,6 +52,7 @@ class Search:
         found = so_far(read_shards(out / "shards", run), self._label)
         if found is None:
             return None
+        self._known = found.breaches
         rare = ranked(found, list(self._checks.values()), self._tried)
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
@@ -58,5 +61,6 @@ class Search:
         check = self._checks[rare.check]
         again = self._tried[rare.check] + 100 * self._part
         if isinstance(check, MachineCheck):
-            return MachineRun(check, self._lab, self._label, part=max(PARTS.values()) + again, further=True)
+            part = max(PARTS.values()) + again
+            return MachineRun(check, self._lab, self._label, part, further=True, known=self._known)
         return ProbeRun(check, self._lab, self._label, further=again, rarest=rare.case)

@@ -22,7 +22,7 @@ from conformance.running.budget import MINUTES, PARTS, Plan, Work, planned
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
-from conformance.running.machine.explorer import MachineRun
+from conformance.running.machine.run import MachineRun
 from conformance.running.probes import ProbeRun
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.search import Search

@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import msgspec
+
 from history.observations import Observation
+
+
+class Breach(msgspec.Struct, frozen=True, order=True):
+    """One way in which a row is broken. Another anomaly (`label`) or another case of the same row is another bug."""
+
+    requirement: str
+    label: str
+    case: str
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, [self.requirement, self.case, self.label]))
+
+
+def breach_of(observation: Observation) -> Breach:
+    return Breach(observation.requirement, observation.label, observation.case)
 
 
 class RequirementViolated(AssertionError):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.machines.log.machine import LOG_MACHINE, OPENING
-from conformance.running.machine import explorer as machine_run
-from conformance.running.machine.explorer import MachineRun
+from conformance.running.machine import run as machine_run
+from conformance.running.machine.run import MachineRun
 from fixtures.runs import Run
 from history.shards import ReplayLine, read_shards
 from strategies.log_steps import Disturb, Heal, LogStep

@@ -13,7 +13,7 @@ from conformance.core.faulting import Faults
 from conformance.core.machines import MachineCheck
 from conformance.running.budget import Profile
 from conformance.running.lab import Lab, Standing
-from conformance.running.machine.explorer import MachineRun
+from conformance.running.machine.run import MachineRun
 from conformance.running.probes import ProbeRun
 from conformance.running.settings import Settings
 from fixtures.cluster import Topology
@@ -87,7 +87,7 @@ class Play:
     """Runs a check in a lab in memory; then what is in the shard and the history."""
 
     def __init__(self, out: Path) -> None:
-        self._out = out
+        self.out = out
 
     def __call__(
         self,
@@ -97,18 +97,18 @@ class Play:
         seconds: float = math.inf,
     ) -> tuple[FakeLab, Shard, list[History]]:
         with Run.begin() as run:
-            lab = self.lab = FakeLab(self._out, run, boots, profile)
+            lab = self.lab = FakeLab(self.out, run, boots, profile)
             self.run = (
                 MachineRun(check, lab, "4.3.1") if isinstance(check, MachineCheck) else ProbeRun(check, lab, "4.3.1")
             )
             with counted_in(lab.ledger("4.3.1")), spending("act"):
                 self.run.run(seconds)
             lab.close()
-        return lab, self.shard(), list(read_histories(self._out / lab.history_path))
+        return lab, self.shard(), list(read_histories(self.out / lab.history_path))
 
     def shard(self) -> Shard:
         """The one that was written."""
-        [path] = (self._out / "shards").glob("*.jsonl")
+        [path] = (self.out / "shards").glob("*.jsonl")
         return read_shard(path)
 
 

@@ -48,8 +48,15 @@ class Replays(msgspec.Struct, frozen=True, kw_only=True):
 def write_evidence(
     out: Path, cluster: KRaftCluster, column: Column, history: History, observation: Observation, seconds: float
 ) -> str:
-    """Write `evidence/<row>/<example>/` of an example that began so many seconds ago; returns its path relative to `out`."""
+    """Write `evidence/<row>/<example>/` of an example that began that many `seconds` ago; its path relative to `out`.
+
+    Another breach of the row by the same example has a folder of its own, with its case beside the name.
+    """
     relative = Path("evidence") / observation.requirement / history.example.example
+    if (out / relative).exists():
+        relative = relative.with_name(
+            f"{relative.name}-{observation.case}{observation.label and '-'}{observation.label}"
+        )
     folder = out / relative
     folder.mkdir(parents=True, exist_ok=True)
     replay = _command(column, folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,8 @@ JUDGING_SHARE, JUDGING_SECONDS = 0.2, 1.0
 RESTS_WITHIN = 120.0
 """Seconds that an example has to come to rest."""
 
+Schedule = Sequence[Any]
+"""Steps of a machine (`MachineCheck.step`), in their order."""
 Stops = Callable[[Observation], bool]
 """Whether an example has shown enough, once this violation is suspected."""
 
@@ -40,11 +42,8 @@ class Suspicion(msgspec.Struct, frozen=True):
     after: int
 
 
-class Played(msgspec.Struct, kw_only=True):
-    """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced.
-
-    `news` are violations, one of each row that no example of the check had broken before; `evidence` is by row.
-    """
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced."""
 
     standing: Standing
     steps: list[Any]
@@ -54,8 +53,6 @@ class Played(msgspec.Struct, kw_only=True):
     trouble: str
     replaced: str
     seconds: float
-    news: list[Observation] = []
-    evidence: dict[str, str] = {}
 
     @property
     def violations(self) -> list[Observation]:
@@ -67,9 +64,10 @@ class Played(msgspec.Struct, kw_only=True):
         suspicion = self.suspicion
         if suspicion is None or any(o.requirement == suspicion.observation.requirement for o in self.violations):
             return ""
-        said = suspicion.observation
+        suspected = suspicion.observation
         return (
-            f"suspected after step {suspicion.after}, and explained by what came then: {said.requirement} {said.detail}"
+            f"suspected after step {suspicion.after}, and explained by what came then: "
+            f"{suspected.requirement} {suspected.detail}"
         )
 
 

@@ -19,14 +19,14 @@ from conformance.core.machines import KafkaMachine, MachineCheck, smaller
 from conformance.judging.judge import Finding, Judge, judge
 from conformance.running.budget import SHRINKING
 from conformance.running.evidence.folder import schedule_of
-from conformance.running.machine import explorer
 from conformance.running.machine.example import SUSPICION_NOTE
-from conformance.running.machine.explorer import MachineRun
+from conformance.running.machine.explorer import BATCH
+from conformance.running.machine.run import MachineRun
 from conformance.running.replay import ReplayRun, read_schedule
 from fixtures.errors import KitError
 from fixtures.runs import Run
 from history.events import Answer, Call, History, Note
-from history.shards import CheckLine, ExampleLine, ObservationLine, PremiseCount, ReplayLine, Shard
+from history.shards import CheckLine, ExampleLine, ObservationLine, PremiseCount, ReplayLine, Shard, read_shard
 from history.taken import REST_NOTE, about, showing, taken
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
@@ -112,7 +112,7 @@ def heard(history: History) -> list[tuple[int, str, str]]:
     return [(answer.n, call.request["topic"].split("-")[0], answer.value["word"]) for call, answer in said]
 
 
-def never(row: str, *words: str, on: str = "strict") -> Judge:
+def never(row: str, *words: str, on: str = "strict", label: str = "heard", case: str = "") -> Judge:
     """That words are heard one after the other about one partition, whatever is heard between them."""
 
     @judge(row)
@@ -122,7 +122,7 @@ def never(row: str, *words: str, on: str = "strict") -> Judge:
             if left and (place, word) == (on, left[0]):
                 left.pop(0)
                 shown.append(event)
-        yield Finding(bool(left), CASES[row], tuple(shown), f"heard {words}", "heard")
+        yield Finding(bool(left), case or CASES[row], tuple(shown), f"heard {words}", label)
 
     return never_heard
 
@@ -222,7 +222,7 @@ def test_a_long_schedule_becomes_short_and_simple(play: Play, capsys: pytest.Cap
     report = (folder / "report.md").read_text()
     assert "Seen again: 5 of 5 replays. 16 steps shrunk to 3 in " in report
     assert "**Step 2: say, word b, on strict-0, times 1**" in report
-    assert f"{ROW}: 16 steps shrunk to 3 in" in capsys.readouterr().out
+    assert f"{ROW} consumer heard: 16 steps shrunk to 3 in" in capsys.readouterr().out
 
 
 def test_the_evidence_of_the_long_one_names_the_short_one(play: Play) -> None:
@@ -306,6 +306,39 @@ def test_a_row_that_is_known_to_be_broken_hides_no_other(play: Play) -> None:
     assert any("drawn 1" in [word for _, _, word in heard(h)][:-2] for h in drawn)
 
 
+@pytest.mark.parametrize("other", [{"label": "misheard"}, {"case": "replica"}])
+def test_a_known_breach_hides_no_other_of_the_same_row(play: Play, other: dict[str, str]) -> None:
+    """Another anomaly, or another case, is another bug: it is shrunk and replayed by itself."""
+    check = machine_of(words("drawn 1"), never(ROW, "drawn 1"), never(ROW, "drawn 2", "drawn 3", **other))
+    _, shard, _ = play(check, [[]], "quick")
+    first, second = of(shard, ReplayLine)
+    assert first.requirement == second.requirement == ROW
+    assert first.evidence != second.evidence
+    said = [step["word"] for step in schedule_in(run_of(play).lab.settings.out_dir / second.evidence)]
+    assert said == ["drawn 2", "drawn 3"]
+
+
+def test_two_breaches_of_one_row_by_one_example_have_evidence_each(play: Play) -> None:
+    check = machine_of(words("a"), never(ROW, "a"), never(ROW, "a", case="replica"))
+    _, shard, _ = play(check, [[]])
+    found = {line.case: line.evidence for line in of(shard, ObservationLine)[:2]}
+    assert len(set(found.values())) == 2
+    out = run_of(play).lab.settings.out_dir
+    assert all(f"Case: {case}." in (out / folder / "report.md").read_text() for case, folder in found.items())
+
+
+def test_a_violation_is_in_the_shard_before_anything_is_raised(play: Play) -> None:
+    """The exception that ends an example for Hypothesis is raised when its observations are written."""
+    with Run.begin() as run:
+        lab = FakeLab(play.out, run, [[]], "quick")
+        part = MachineRun(machine_of([], never(ROW, "a")), lab, "4.3.1", part=2)
+        finding = part.play(words("a"))
+        [path] = (play.out / "shards").glob("*.jsonl")
+        assert [line.result for line in of(read_shard(path), ObservationLine)] == ["violated"]
+        assert [o.requirement for o in finding.news] == [ROW]
+        lab.close()
+
+
 def test_when_time_is_up_the_check_says_what_was_left_out(play: Play) -> None:
     _, shard, histories = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick", seconds=0.001)
     [line] = of(shard, CheckLine)
@@ -317,7 +350,7 @@ def test_all_the_time_is_used(play: Play) -> None:
     """As many examples as there is time for, beyond what Hypothesis is asked for at once."""
     _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick", seconds=6.0)
     [line] = of(shard, CheckLine)
-    assert (line.outcome, line.examples > explorer.BATCH + 1) == ("done", True)
+    assert (line.outcome, line.examples > BATCH + 1) == ("done", True)
     assert line.seconds < 6.0
 
 

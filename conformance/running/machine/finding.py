@@ -1,0 +1,49 @@
+"""The values that pass between exploring, recording and investigating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import msgspec
+
+from conformance.running.machine.example import Played, Schedule, Stops
+from conformance.running.violations import Breach, breach_of
+from history.observations import Observation
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """An example as it was recorded: what no example had shown before is `news`; `evidence` are its folders."""
+
+    played: Played
+    news: tuple[Observation, ...] = ()
+    evidence: dict[Breach, str] = {}
+
+
+class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
+    """What investigating a breach came to: seen again in `seen` of `tries` replays of the schedule at `evidence`."""
+
+    breach: Breach
+    evidence: str
+    seen: int
+    tries: int
+
+
+Record = Callable[[Played], Finding]
+"""Files an example; everything it showed is in the shard when this returns."""
+
+
+class Play(Protocol):
+    """Runs a schedule outside of Hypothesis and records it, also with evidence of what it `shows`."""
+
+    def __call__(
+        self, steps: Schedule, stops: Stops, *, rests: bool = True, hurries: bool = False, shows: Stops | None = None
+    ) -> Finding: ...
+
+
+def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
+    """The first observation of each breach."""
+    first: dict[Breach, Observation] = {}
+    for observation in violations:
+        first.setdefault(breach_of(observation), observation)
+    return list(first.values())

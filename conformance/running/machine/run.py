@@ -1,0 +1,177 @@
+"""Running a machine on one column: its opening, then drawn examples; each is recorded, and what it finds is investigated."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+
+from conformance.catalogue import shipped
+from conformance.core.machines import MachineCheck
+from conformance.judging.verdicts import FLOORS
+from conformance.running.budget import EXPLORING, PARTS, SHRINKING
+from conformance.running.check_run import CheckRun
+from conformance.running.evidence.folder import write_evidence
+from conformance.running.lab import Lab, slug
+from conformance.running.machine.example import LiveExample, Played, Schedule, Stops
+from conformance.running.machine.explorer import BATCH, Drawing, Explorer
+from conformance.running.machine.finding import Finding, Reproduced, first_of_each
+from conformance.running.machine.investigator import Investigator
+from conformance.running.violations import Breach, breach_of
+from fixtures.errors import KitError
+from history.observations import Observation
+
+DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
+"""Examples of a machine on one column, shared by its parts, where no clock ends them."""
+STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
+
+
+class MachineRun(CheckRun):
+    """One machine, or a part of it, on one column.
+
+    `found` are the breaches seen so far, with the evidence of the first example that showed each (from the start those that are
+    `known`). One that is known stops no further example: what else there is to find is still looked for.
+    """
+
+    def __init__(
+        self,
+        check: MachineCheck,
+        lab: Lab,
+        label: str,
+        part: int = 1,
+        *,
+        further: bool = False,
+        known: Mapping[Breach, str] | None = None,
+    ) -> None:
+        super().__init__(check.id, check.rows, check.topology, lab, label, further=further)
+        self.check = check
+        self.part = part
+        self.found: dict[Breach, str] = dict(known or {})
+        self._profile = lab.settings.profile
+        self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
+        self._explores_until = math.inf
+        self._investigating = False
+        self._explorer = Explorer(check, lambda: self._example(self._is_enough), self.record, self._wanted)
+        self._investigator = Investigator(
+            check,
+            self.play,
+            lab.settings.out_dir,
+            SHRINKING[self._profile],
+            lambda text: print(f"{check.id} on {label}: {text}", flush=True),
+        )
+
+    # --- exploring
+
+    def run_examples(self) -> None:
+        if self.ends < math.inf:
+            self._explores_until = self.ends - (1 - EXPLORING) * (self.ends - time.monotonic())
+        if self.part == 1:
+            self._investigate(self.play(self.check.opening))
+        while self._wanted() > 0:
+            before = self._explorer.drawn
+            if (finding := self._explorer.draw(self._drawing())) is not None:
+                self._investigate(finding)
+            elif self._explorer.drawn == before:
+                break
+        self._say_what_time_left_out()
+
+    def _wanted(self) -> int:
+        """How many more examples: as many as there is time for, where all of it is used."""
+        if time.monotonic() >= self._explores_until or self.gave_up:
+            return 0
+        if self.lab.settings.fills_its_time and self.ends < math.inf:
+            return BATCH
+        return math.ceil(DRAWN_EXAMPLES[self._profile] / PARTS[self._profile]) - self._explorer.drawn
+
+    def _drawing(self) -> Drawing:
+        drawn = self._explorer.drawn or ""
+        return Drawing(
+            seed=f"{self.check.id} {self.lab.settings.seed} {self.part} {drawn}",
+            steps=STEPS[self._profile],
+            database=self.lab.settings.out_dir / "examples",
+            column=slug(self.standing().column.label),
+            # What was kept from earlier runs is tried once; later it is known.
+            reuse=not self.found,
+        )
+
+    def _say_what_time_left_out(self) -> None:
+        """The floor of what a machine's judges see is in examples; each part draws its own of them."""
+        floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn
+        if drawn < floor and self.ends < math.inf and not self.gave_up:
+            self.cut_off = True
+            self.remarks.append(f"time was up after {drawn} of {floor} drawn examples")
+
+    @property
+    def gave_up(self) -> bool:
+        """A machine has many examples, with faults of many kinds: some in trouble are no reason to end it, most of them are."""
+        return super().gave_up and 2 * len(self._errors) >= self._examples
+
+    # --- playing
+
+    def _is_enough(self, observation: Observation) -> bool:
+        """What the user did not ask for is investigated too, but ends no example before what was asked for may come."""
+        return breach_of(observation) not in self.found and observation.requirement in self._asked
+
+    def _example(self, stops: Stops, *, rests: bool = True, hurries: bool = False) -> LiveExample:
+        """A new one; what keeps it from beginning is noted first, since Hypothesis may make something else of it."""
+        try:
+            standing = self.standing()
+            return LiveExample(self.check, self.lab, standing, stops, rests=rests, hurries=hurries, ends=self.ends)
+        except KitError as error:
+            self.trouble += [] if str(error) in self.trouble else [str(error)]
+            raise
+
+    def play(
+        self,
+        steps: Schedule,
+        stops: Stops | None = None,
+        *,
+        rests: bool = True,
+        hurries: bool = False,
+        shows: Stops | None = None,
+    ) -> Finding:
+        """Run a schedule outside of Hypothesis and record it, also with evidence of what it `shows`."""
+        example = self._example(stops or self._is_enough, rests=rests, hurries=hurries)
+        for step in steps:
+            example.step(step)
+        return self.record(example.finish(), shows)
+
+    # --- recording
+
+    def record(self, played: Played, shows: Stops | None = None) -> Finding:
+        """File an example, with evidence of each breach that it is the first to show."""
+        first = first_of_each(played.violations)
+        news = tuple(o for o in first if breach_of(o) not in self.found)
+        shown = [o for o in first if o in news or (shows is not None and shows(o))]
+        finding = Finding(played=played, news=news, evidence={breach_of(o): self._evidence(played, o) for o in shown})
+        self.found = finding.evidence | self.found
+        evidence = {id(o): finding.evidence[breach_of(o)] for o in shown}
+        self.file(
+            played.standing, played.history, played.observations, evidence, played.seconds, detail=played.explained
+        )
+        if played.replaced:
+            self.replace_cluster(played.replaced)
+        # A try of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
+        if played.trouble and not self._investigating:
+            self.failed(played.trouble, played.seconds)
+        return finding
+
+    def _evidence(self, played: Played, observation: Observation) -> str:
+        standing = played.standing
+        return write_evidence(
+            self.lab.settings.out_dir, standing.cluster, standing.column, played.history, observation, played.seconds
+        )
+
+    # --- investigating
+
+    def _investigate(self, finding: Finding) -> None:
+        """Of what it broke first: what was asked for before the rest, and of that what ended the example."""
+        suspicion = finding.played.suspicion
+        suspected = breach_of(suspicion.observation) if suspicion is not None else None
+        order = sorted(finding.news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected))
+        self._investigating = True
+        self._investigator.investigate(finding, order, self.ends, self._reproduced)
+        self._investigating = False
+
+    def _reproduced(self, one: Reproduced) -> None:
+        self.replayed(requirement=one.breach.requirement, evidence=one.evidence, seen=one.seen, tries=one.tries)
