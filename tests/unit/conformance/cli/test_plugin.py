@@ -185,7 +185,7 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_ini_file(
 WRONG = [
     (["--requirement", "KIP320-FETCH-99"], "'KIP320-FETCH-99' matches no row that has a check", "KIP320-FETCH-02"),
     (["--kafka-version", "3.7.9"], "Kafka 3.7.9 is not among the released versions", "3.7.0, 3.7.1, 3.7.2"),
-    (["--kafka-version", "newest"], "'newest' is no Kafka version", "3.9..4.3"),
+    (["--kafka-version", "newest"], "'newest' is not a Kafka version", "3.9..4.3"),
     (["--kafka-version", "4.3..3.9"], "'4.3..3.9' holds no released Kafka", "the older end first"),
     (["--feature", "transaction.version"], "--feature 'transaction.version'", "write NAME=LEVEL"),
     (["--feature", "=1"], "--feature '=1'", "write NAME=LEVEL"),
