@@ -38,7 +38,7 @@ WORKERS = 6
 """Shards of a column."""
 MACHINES = 0.25
 """The part of examples that are a machine's."""
-MACHINE = "kip101.log_machine.LogMachine"
+MACHINE = "machines.log.LogMachine"
 
 _CATALOGUES = Path(__file__).parent.parent / "conformance" / "catalogue"
 

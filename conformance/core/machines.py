@@ -1,65 +1,84 @@
 """Machines: Hypothesis state machines whose steps run on a live cluster and whose histories are judged afterwards.
 
-A machine draws steps by a model; an executor runs a schedule of steps, drawn or replayed; judges look at the history.
+A machine draws steps by a model (`conformance.core.model`), with the rules that all machines share
+(`conformance.core.rules`) and its own; an executor (`conformance.core.executor`) runs a schedule of steps, drawn or replayed;
+judges look at the history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
 from conformance.core.bench import Bench
+from conformance.core.model import FaultModel
 from conformance.judging.judge import Judge, judge_all
 from fixtures.cluster import Topology
 from history.events import History
+from history.former import current_step
 from history.observations import Observation
+from strategies.steps import Step
+
+M = TypeVar("M", bound=FaultModel)
+S = TypeVar("S", bound=Step)
+T = TypeVar("T", bound=msgspec.Struct)
+S_contra = TypeVar("S_contra", bound=Step, contravariant=True)
 
 
-class Executor(Protocol):
-    """Runs the steps of one example on fresh topics, groups and ids."""
+class Executor(Protocol[S_contra]):
+    """Runs the steps of one example on fresh topics, groups and ids; `conformance.core.executor` has a base for one."""
 
-    def step(self, step: Any) -> None: ...
+    def step(self, step: S_contra) -> None: ...
 
     def rest(self) -> None:
-        """Heal everything, wait until it is whole, and read what the judges need. Raises KitError if it does not heal."""
+        """Heal everything, wait until the cluster is healthy, and read what the judges need. Raises KitError if it does not
+        heal."""
         ...
 
 
-class KafkaMachine(RuleBasedStateMachine):
-    """Base of the machines. Rules call `do`; what they may do depends on the model alone."""
+class KafkaMachine(RuleBasedStateMachine, Generic[M]):
+    """Base of the machines. Rules call `do`; which rules are enabled depends on the model alone, an instance of
+    `model_type`."""
 
-    def __init__(self, run_step: Callable[[Any], None], finish: Callable[[], None]) -> None:
+    model_type: type[M]
+
+    def __init__(self, run_step: Callable[[Step], None], finish: Callable[[], None]) -> None:
         super().__init__()
-        self.do = run_step
+        self.model = self.model_type()
+        self._run_step = run_step
         self._finish = finish
+
+    def do(self, step: Step) -> None:
+        """Take a step: the model notes it, then it is run."""
+        self.model.takes(step)
+        self._run_step(step)
 
     def teardown(self) -> None:
         self._finish()
 
 
-class MachineCheck:
+class MachineCheck(Generic[S]):
     """A machine as a check: its rows are those of its judges.
 
-    `opening` is the schedule of the first example on every column: it takes each rule once, so that no profile is so short
-    that a rule was never tried; Hypothesis draws all others. `simpler` gives other parameters for a step, the simplest first.
-    A step may have a field `on`, the machine's name of the partition (the group, the quorum) that it is about: a shrinker
-    then tries what concerns a violation alone.
+    `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes each
+    rule once, so that no profile is so short that a rule was never tried; Hypothesis draws all others. `simpler` gives other
+    parameters for a step, the simplest first.
     """
 
     def __init__(
         self,
         id: str,
         topology: Topology,
-        machine: type[KafkaMachine],
-        executor: Callable[[Bench], Executor],
-        step: Any,
+        machine: type[KafkaMachine[Any]],
+        executor: Callable[[Bench], Executor[S]],
+        step: object,
         judges: Sequence[Judge],
-        opening: Sequence[Any],
+        opening: Sequence[S],
         *,
-        simpler: Callable[[Any], list[Any]] | None = None,
+        simpler: Callable[[S], list[S]] | None = None,
     ) -> None:
         self.id = id
         self.topology = topology
@@ -76,39 +95,51 @@ class MachineCheck:
     def judge(self, history: History) -> list[Observation]:
         return judge_all(self.judges, history)
 
-    def steps(self, schedule: Sequence[dict[str, Any]]) -> list[Any]:
-        """A recorded schedule as steps; msgspec.ValidationError names what is no step of this machine."""
-        return msgspec.convert(list(schedule), list[self.step])  # type: ignore[name-defined]
+    def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
+        """A recorded schedule as steps, also one that was recorded under former names. msgspec.ValidationError names what is no
+        step of this machine."""
+        steps: list[S] = msgspec.convert([current_step(step) for step in schedule], list[self.step])  # type: ignore[name-defined]
+        return steps
 
     @property
     def kinds(self) -> list[str]:
-        """Of all steps that there are, by their tags."""
+        """The tags of all kinds of steps."""
         return [str(kind.__struct_config__.tag) for kind in self.step_types]
 
     @property
-    def step_types(self) -> list[Any]:
-        return _members(self.step)
+    def step_types(self) -> list[type[msgspec.Struct]]:
+        return [_class_of(kind) for kind in _members(self.step)]
 
     @property
     def faults(self) -> list[str]:
-        """Of all faults that a step can bring, by their names: those among the types of the steps' fields."""
+        """The names of all faults that a step can inject: those among the types of the steps' fields."""
         found = {
-            str(kind.__struct_config__.tag)
-            for step in self.step_types
+            str(_class_of(kind).__struct_config__.tag)
+            for step in _members(self.step)
             for field in msgspec.structs.fields(step)
             for kind in _members(field.type)
-            if kind.__struct_config__.tag_field == "fault"
+            if _class_of(kind).__struct_config__.tag_field == "fault"
         }
         return sorted(found)
 
 
-def _members(kind: Any) -> list[Any]:
-    """The structs of a union, or the one that it is."""
-    return [one for one in get_args(kind) or (kind,) if isinstance(one, type) and issubclass(one, msgspec.Struct)]
+def _members(kind: object) -> list[Any]:
+    """The structs of a union, or the one that it is; a generic one with its parameters."""
+    members = [kind] if _is_struct(kind) else get_args(kind)
+    return [member for member in members if _is_struct(member)]
 
 
-def smaller(step: Any) -> list[Any]:
-    """The step with smaller numbers: all of them at once, then each by itself. Roles, partitions and kinds stay."""
+def _is_struct(kind: object) -> bool:
+    return isinstance(_class_of(kind), type) and issubclass(_class_of(kind), msgspec.Struct)
+
+
+def _class_of(kind: Any) -> Any:
+    """The class itself of a generic one with parameters."""
+    return get_origin(kind) or kind
+
+
+def smaller(step: T) -> list[T]:
+    """The step with smaller numbers: all of them at once, then each by itself. Roles, subjects and kinds stay."""
     each = [_with(step, path, least) for path, least in _smaller_numbers(step)]
     all_at_once = step
     for path, least in _smaller_numbers(step):
@@ -116,7 +147,10 @@ def smaller(step: Any) -> list[Any]:
     return [all_at_once, *each] if len(each) > 1 else each
 
 
-def _smaller_numbers(struct: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+Number: TypeAlias = int | float
+
+
+def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Number]]:
     """Fields with a number that is not the least: that of their default, or 1 (a count of nothing is none)."""
     for field in msgspec.structs.fields(struct):
         value = getattr(struct, field.name)
@@ -128,26 +162,27 @@ def _smaller_numbers(struct: Any, above: tuple[str, ...] = ()) -> Iterator[tuple
                 yield (*above, field.name), least
 
 
-def _with(struct: Any, path: tuple[str, ...], value: Any) -> Any:
+def _with(struct: T, path: tuple[str, ...], value: Number) -> T:
     name, *rest = path
-    return msgspec.structs.replace(
-        struct, **{name: _with(getattr(struct, name), tuple(rest), value) if rest else value}
-    )
+    inner = _with(getattr(struct, name), tuple(rest), value) if rest else value
+    return msgspec.structs.replace(struct, **{name: inner})
 
 
-MACHINES: dict[str, MachineCheck] = {}
+AnyMachine: TypeAlias = MachineCheck[Any]
+
+MACHINES: dict[str, AnyMachine] = {}
 
 
-def machine(check: MachineCheck) -> MachineCheck:
+def machine(check: MachineCheck[S]) -> MachineCheck[S]:
     """Enter a machine into the registry."""
     if check.id in MACHINES:
-        raise ValueError(f"machine {check.id} is there twice; give one of them another name")
+        raise ValueError(f"machine {check.id} is registered twice; give one of them another id")
     MACHINES[check.id] = check
     return check
 
 
-def all_machines() -> dict[str, MachineCheck]:
-    """All machines by id; imports the KIP folders' modules."""
+def all_machines() -> dict[str, AnyMachine]:
+    """All machines by id; imports their modules."""
     from conformance.core.checks import import_checks
 
     import_checks()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from conformance.catalogue import Facts, shipped
 from conformance.catalogue.former_ids import current_id
 from conformance.core.checks import Check
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine, MachineCheck
 from conformance.core.registry import AnyCheck
 from conformance.judging.verdicts import FLOORS
 from history.shards import CheckLine, Column, ExampleLine, FaultCount, ObservationLine, Shard
@@ -93,7 +93,7 @@ def lines(found: Mapping[tuple[str, str], Reached], checks: Mapping[str, AnyChec
 # --- machines
 
 
-def machine_lines(check: MachineCheck, label: str, one: Reached) -> list[str]:
+def machine_lines(check: AnyMachine, label: str, one: Reached) -> list[str]:
     """Steps, faults, premises and cases with how often they were reached, and by name what never was."""
     ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.ended.items())) or "not run"
     head = (
@@ -154,7 +154,7 @@ def _cases(one: Reached) -> list[str]:
     return [f"{row} {' '.join(cases)}" for row, cases in by_row.items()]
 
 
-def _never_observed(check: MachineCheck, one: Reached) -> list[str]:
+def _never_observed(check: AnyMachine, one: Reached) -> list[str]:
     facts = Facts(version=one.column.version, ranges=one.column.ranges)
     applicable = [(row, case.id) for row in check.rows for case in shipped()[row].applicable_cases(facts)]
     return [f"{row} {case}" for row, case in dict.fromkeys(applicable) if not one.cases[row, case]]

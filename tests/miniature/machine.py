@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.core.machines import Executor, MachineCheck
+from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.judge import Judge, judge_all
 from conformance.running.machine.shrink import Shown, Shrinker
 from conformance.running.violations import RequirementViolated, violation_of
@@ -31,7 +31,7 @@ SHRINKER_RUNS = 200
 class MiniExample:
     """One example, from the first step to the judges. After trouble of the kit the rest of it is left out."""
 
-    def __init__(self, check: MachineCheck, bugs: Iterable[str] = (), number: int = 1) -> None:
+    def __init__(self, check: AnyMachine, bugs: Iterable[str] = (), number: int = 1) -> None:
         self.check = check
         self.steps: list[Any] = []
         self.observations: list[Observation] = []
@@ -39,7 +39,7 @@ class MiniExample:
         self.cluster = MiniCluster(bugs)
         self.tape: LiveTape = live_tape(self.cluster, f"miniature-{number}")
         self.bench = mini_bench(self.cluster, self.tape)
-        self._executor: Executor | None = None
+        self._executor: Executor[Any] | None = None
 
     def step(self, step: Any) -> None:
         self.steps.append(step)
@@ -60,7 +60,7 @@ class MiniExample:
     def violations(self) -> list[Observation]:
         return [one for one in self.observations if one.result == "violated"]
 
-    def _ready(self) -> Executor:
+    def _ready(self) -> Executor[Any]:
         if self._executor is None:
             self._executor = self.check.executor(self.bench)
         return self._executor
@@ -74,7 +74,7 @@ class MiniExample:
 
 
 def play(
-    check: MachineCheck, steps: Sequence[Any], bugs: Iterable[str] = (), judges: Sequence[Judge] | None = None
+    check: AnyMachine, steps: Sequence[Any], bugs: Iterable[str] = (), judges: Sequence[Judge] | None = None
 ) -> MiniExample:
     example = MiniExample(check, bugs)
     for step in steps:
@@ -83,7 +83,7 @@ def play(
     return example
 
 
-def shortened(check: MachineCheck, example: MiniExample, row: str, bugs: Iterable[str] = ()) -> MiniExample:
+def shortened(check: AnyMachine, example: MiniExample, row: str, bugs: Iterable[str] = ()) -> MiniExample:
     """By the shrinker of live clusters, which needs few runs; each is judged for this row alone."""
     judges = [one for one in check.judges if one.row == row]
     shortest = example
@@ -124,7 +124,7 @@ class Hunt:
 
 
 def hunt(
-    check: MachineCheck,
+    check: AnyMachine,
     bugs: Iterable[str] = (),
     *,
     examples: int,

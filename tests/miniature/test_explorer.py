@@ -11,7 +11,8 @@ from conformance.running.machine import run as machine_run
 from conformance.running.machine.run import MachineRun
 from fixtures.runs import Run
 from history.shards import ReplayLine, read_shards
-from strategies.log_steps import Disturb, Heal, LogStep
+from strategies.log import LogStep
+from strategies.steps import Disturb, Heal
 from tests.miniature.log.bugs import BUGS
 from tests.miniature.log.schedules import SCHEDULES
 from tests.support.mini_lab import MiniLab

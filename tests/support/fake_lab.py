@@ -10,7 +10,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check
 from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine, MachineCheck
 from conformance.running.budget import Profile
 from conformance.running.lab import Lab, Standing
 from conformance.running.machine.run import MachineRun
@@ -91,7 +91,7 @@ class Play:
 
     def __call__(
         self,
-        check: Check | MachineCheck,
+        check: Check | AnyMachine,
         boots: list[list[str]],
         profile: Profile = "smoke",
         seconds: float = math.inf,

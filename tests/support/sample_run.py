@@ -14,7 +14,7 @@ from history.shards import SCHEMA, Column
 from history.store import HistoryWriter
 from tests.support.sample_shards import RANGES
 
-MACHINE = "kip101.log_machine.LogMachine"
+MACHINE = "machines.log.LogMachine"
 COLUMNS = [Column(label=v, version=v, image=v, image_id=v, ranges=RANGES) for v in ("3.9.2", "4.3.1")]
 RUN = "260101-000000-abcd"
 EXAMPLES = 17

@@ -1,53 +1,44 @@
-"""What the steps of the log machine do: requests by role, consumers, and faults around one of five partitions.
-
-Whatever is refused or lost on the way is on the tape and left to the judges; the schedule goes on.
-"""
+"""What the steps of the log machine do beside the shared ones: requests by role, and consumers, around one of five partitions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, singledispatchmethod
 
 from conformance.core.bench import Bench
+from conformance.core.executor import StepExecutor
+from conformance.core.roles import Absent, Roles
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.errors import KitError
-from fixtures.faults.base.fault import Fault, Unavailable
-from fixtures.faults.base.injector import Stuck, Unhealed
-from fixtures.waiting import Overdue
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
+from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.records import NewBatch, NewRecord
 from fixtures.wire.topics import NewTopic
-from history.taken import LEFT_OUT_NOTE
-from strategies.log_steps import (
-    AskCommitted,
-    AskEpoch,
-    AskOffsets,
-    Confront,
+from strategies.log import (
+    EVERY_PARTITION,
     Consume,
-    Disturb,
+    DeleteRecords,
     FetchAt,
-    Fill,
-    Heal,
     Join,
     Leave,
+    ListOffsets,
     LogStep,
-    PartitionName,
+    OffsetFetch,
+    OffsetForLeaderEpoch,
     PollGroup,
+    ProbeLeaders,
     Produce,
+    ProduceToAll,
     Read,
-    Recall,
     ReplicaRole,
-    Shake,
-    Survey,
-    Trim,
+    RevisitPosition,
 )
+from strategies.steps import Step
 
 SETTINGS: dict[str, dict[str, str]] = {
     "strict": {"min.insync.replicas": "2"},
@@ -61,78 +52,47 @@ SETTINGS: dict[str, dict[str, str]] = {
     "lone": {"min.insync.replicas": "1"},
 }
 KEYS = 3
-"""So few keys has the compacted partition, that there is always something to clean."""
+"""Keys of the compacted partition: few, so that there is always something to clean."""
 ACKNOWLEDGED_WITHIN_MS = 1_500
 STALE_WITHIN_MS = 300
-"""A stale leader never gets the acknowledgements that it waits for."""
-LEADS_WITHIN = 2.0
-"""Seconds until a step that needs a leader is left out; who can be elected mostly is when a fault has shown."""
+"""For a stale leader, which never gets the acknowledgements that it waits for."""
 GROUP = "group"
 MOST_MEMBERS = 3
+REVISITED: tuple[ReplicaRole, ...] = ("leader", "follower")
+"""The roles that are asked about former positions at rest."""
 
 
-class Absent(KitError):
-    """Nobody plays the role that the step is aimed at."""
-
-
-class LogExecutor:
+class LogExecutor(StepExecutor[LogStep]):
     """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and a lone one."""
 
     def __init__(self, bench: Bench) -> None:
-        self.bench = bench
         self.partitions = _new_partitions(bench)
-        self.faults = bench.faults(self.partitions["strict-0"].topic)
-        self._standing: list[Fault] = []
-        self._silent: set[str] = set()
-        self._leaderless: set[PartitionName] = set()
+        super().__init__(bench, bench.faults(self.partitions["strict-0"].topic))
+        self.roles = Roles(bench, {on: (made.name, made.index) for on, made in self.partitions.items()})
         self._written = 0
-        self._led: dict[PartitionName, list[int]] = defaultdict(list)
-        self._ends: dict[PartitionName, int] = defaultdict(int)
-        self._pairs: dict[PartitionName, list[tuple[int, int]]] = defaultdict(list)
+        self._ends: dict[str, int] = defaultdict(int)
+        self._positions: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._alone: Consumer | None = None
         self._members: list[Consumer] = []
         self._joined = 0
-        self._unhealed: Unhealed | None = None
-
-    def step(self, step: LogStep) -> None:
-        """A step that gets no answer has an unknown outcome (info), one that nobody can be asked for is left out.
-
-        Where something did not heal nothing more is done: whether that is trouble of the kit or of Kafka shows at rest.
-        """
-        if self._unhealed is not None:
-            return
-        # What got no answer is on the tape under its call.
-        with suppress(WireError, ConsumerTrouble):
-            try:
-                self._unhealed = self._heals(lambda: self.run(step))
-            except (Unavailable, Stuck, Absent) as reason:
-                self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
-
-    def _heals(self, act: Callable[[], None]) -> Unhealed | None:
-        try:
-            act()
-        except Unhealed as unhealed:
-            return unhealed
-        return None
 
     @singledispatchmethod
-    def run(self, step: LogStep) -> None:
-        raise TypeError(f"{step!r} is no step of the log machine")
+    def run(self, step: Step) -> None:
+        super().run(step)
 
     # --- producers
 
     @run.register
-    def _(self, step: Fill) -> None:
-        for name in self.partitions:
-            with suppress(WireError, Absent):
-                self.run(Produce(on=name, records=step.records, acks=step.acks, to=step.to))
+    def _(self, step: ProduceToAll) -> None:
+        for on in EVERY_PARTITION:
+            self.attempt(Produce(on=on, records=step.records, acks=step.acks, to=step.to))
 
     @run.register
     def _(self, step: Produce) -> None:
-        self._write(step.on, self._in_role(step.on, step.to), step.acks, step.records)
+        self._write(step.on, self.roles.node(step.on, step.to), step.acks, step.records)
 
     def _write(
-        self, on: PartitionName, node: NodeClient, acks: int, records: int = 1, within_ms: int = ACKNOWLEDGED_WITHIN_MS
+        self, on: str, node: NodeClient, acks: int, records: int = 1, within_ms: int = ACKNOWLEDGED_WITHIN_MS
     ) -> None:
         partition = self.partitions[on]
         answer = node.produce(
@@ -141,121 +101,123 @@ class LogExecutor:
         if answer.error is Error.NONE:
             self._ends[on] = max(self._ends[on], answer.base_offset + records)
 
-    def _batch(self, on: PartitionName, count: int) -> NewBatch:
+    def _batch(self, on: str, count: int) -> NewBatch:
         numbers = range(self._written, self._written + count)
         self._written += count
         keyed = on == "compacted-0"
         records = [NewRecord(f"value {n}".encode(), key=f"key {n % KEYS}".encode() if keyed else None) for n in numbers]
         return NewBatch(tuple(records), timestamp=self.bench.now().unix_ms)
 
-    # --- leaders, and those that still think so
+    # --- leaders and former leaders
 
     @run.register
-    def _(self, step: Confront) -> None:
+    def _(self, step: ProbeLeaders) -> None:
         for on in self.partitions:
             with suppress(Absent, WireError):
-                self._confront_leader(on)
+                self._probe_leader(on)
             with suppress(Absent, WireError):
-                self._confront_deposed(on)
+                self._probe_former_leader(on)
 
-    def _confront_leader(self, on: PartitionName) -> None:
-        """Does it commit, and does its high watermark wait, with as many in the ISR as there are? Whose epochs does it serve?"""
-        leader, epoch = self._in_role(on, "leader"), self._epoch(on, 0)
+    def _probe_leader(self, on: str) -> None:
+        """Whether it commits, whether its high watermark waits for the ISR of the moment, and which leader epochs it serves."""
+        leader, epoch = self.roles.node(on, "leader"), self.roles.epoch(on, 0)
         for acks in (-1, 1, -1):
             self._write(on, leader, acks)
-            self._state(on)
+            self.roles.state(on)
         for _ in range(3):
-            self._noted(on, read_whole(self.partitions[on], leader, epoch))
+            self._note_positions(on, read_whole(self.partitions[on], leader, epoch))
         for other in (max(0, epoch - 1), epoch + 1):
             self._fetch(on, leader, self._log_start(on, leader), other)
-        self._state(on)
+        self.roles.state(on)
 
-    def _confront_deposed(self, on: PartitionName) -> None:
-        """Whoever led before commits nothing, whatever it believes, and serves nobody who knows better."""
-        deposed, state = self._in_role(on, "deposed"), self._state(on)
-        if deposed.node == self.bench.name_of(state.leader):
-            raise Absent(f"nobody that led {on} before can be asked")
+    def _probe_former_leader(self, on: str) -> None:
+        """A former leader commits nothing, whatever epoch it is at, and rejects requests that name a newer leader epoch."""
+        former, state = self.roles.node(on, "former-leader"), self.roles.state(on)
+        if former.node == self.bench.name_of(state.leader):
+            raise Absent(f"{on} has no former leader that can be reached")
         old = max(0, state.leader_epoch - 1)
         for acks in (1, -1, -1, -1):
-            self._fetch(on, deposed, self._log_start(on, deposed), old)
-            self._write(on, deposed, acks, within_ms=STALE_WITHIN_MS)
+            self._fetch(on, former, self._log_start(on, former), old)
+            self._write(on, former, acks, within_ms=STALE_WITHIN_MS)
         for epoch in (old, state.leader_epoch):
-            self._fetch(on, deposed, self._log_start(on, deposed), epoch)
+            self._fetch(on, former, self._log_start(on, former), epoch)
 
     # --- raw fetchers
 
-    @run.register
-    def _(self, step: Survey) -> None:
-        for name, partition in self.partitions.items():
+    def read_everything(self) -> None:
+        """The full log of every replica that runs, and what it shows to consumers."""
+        for on, partition in self.partitions.items():
             with suppress(Absent):
-                state = self._state(name)
-                for id in filter(self._speaks, state.replicas):
-                    self._surveyed(name, partition, self.bench.node(id), state.leader_epoch)
+                state = self.roles.state(on)
+                for id in filter(self.roles.is_running, state.replicas):
+                    self._read_replica(on, partition, self.bench.node(id), state.leader_epoch)
 
-    def _surveyed(self, on: PartitionName, partition: Partition, node: NodeClient, epoch: int) -> None:
+    def _read_replica(self, on: str, partition: Partition, node: NodeClient, epoch: int) -> None:
         with suppress(WireError):
-            self._noted(on, read_whole(partition, node, epoch))
-            self._noted(on, self._fetch(on, node, self._log_start(on, node), epoch))
+            self._note_positions(on, read_whole(partition, node, epoch))
+            self._note_positions(on, self._fetch(on, node, self._log_start(on, node), epoch))
 
     @run.register
     def _(self, step: Read) -> None:
-        node, epoch = self._in_role(step.on, step.role), self._epoch(step.on, step.epochs_back)
+        node, epoch = self.roles.node(step.on, step.role), self.roles.epoch(step.on, step.current_back)
         partition = self.partitions[step.on]
-        if step.whole:
-            self._noted(step.on, read_whole(partition, node, epoch))
+        if step.full_log:
+            self._note_positions(step.on, read_whole(partition, node, epoch))
         else:
-            self._noted(step.on, self._fetch(step.on, node, self._log_start(step.on, node), epoch))
+            self._note_positions(step.on, self._fetch(step.on, node, self._log_start(step.on, node), epoch))
 
     @run.register
     def _(self, step: FetchAt) -> None:
-        node = self._in_role(step.on, step.role)
+        node = self.roles.node(step.on, step.role)
         offset = max(0, self._ends[step.on] - step.before_end)
-        last = self._epoch(step.on, step.last_back)
-        self._noted(step.on, self._fetch(step.on, node, offset, self._epoch(step.on, step.epochs_back), last))
+        last = self.roles.epoch(step.on, step.last_fetched_back)
+        self._note_positions(
+            step.on, self._fetch(step.on, node, offset, self.roles.epoch(step.on, step.current_back), last)
+        )
 
     @run.register
-    def _(self, step: Recall) -> None:
-        pairs = self._pairs[step.on]
-        if not pairs:
+    def _(self, step: RevisitPosition) -> None:
+        positions = self._positions[step.on]
+        if not positions:
             raise Absent(f"nothing was read from {step.on} yet")
-        self._recall(step.on, step.role, *pairs[-1 - step.back % len(pairs)])
+        self._revisit(step.on, step.role, *positions[-1 - step.back % len(positions)])
 
-    def _recall(self, on: PartitionName, role: ReplicaRole, offset: int, epoch: int) -> None:
-        current = self._state(on).leader_epoch
-        partition, leader = self.partitions[on], self._in_role(on, "leader")
-        self._fetch(on, self._in_role(on, role), offset + 1, current, last=epoch)
+    def _revisit(self, on: str, role: ReplicaRole, offset: int, epoch: int) -> None:
+        current = self.roles.state(on).leader_epoch
+        partition, leader = self.partitions[on], self.roles.node(on, "leader")
+        self._fetch(on, self.roles.node(on, role), offset + 1, current, last=epoch)
         leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
 
-    def _fetch(self, on: PartitionName, node: NodeClient, offset: int, epoch: int, last: int = -1) -> FetchedPartition:
+    def _fetch(self, on: str, node: NodeClient, offset: int, epoch: int, last: int = -1) -> FetchedPartition:
         partition = self.partitions[on]
         return node.fetch(partition.topic, partition.index, offset, current_leader_epoch=epoch, last_fetched_epoch=last)
 
-    def _log_start(self, on: PartitionName, node: NodeClient) -> int:
+    def _log_start(self, on: str, node: NodeClient) -> int:
         partition = self.partitions[on]
         return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
 
-    def _noted(self, on: PartitionName, answer: FetchedPartition) -> None:
-        """Remember how far the log went, and records that a client may come back for."""
+    def _note_positions(self, on: str, answer: FetchedPartition) -> None:
+        """Remember the highest end seen, and each committed record as the position (offset, leader epoch) of a client."""
         self._ends[on] = max(self._ends[on], answer.high_watermark)
-        pairs = [(record.offset, b.leader_epoch) for b in answer.batches if not b.control for record in b.records]
-        self._pairs[on] += [pair for pair in pairs if pair[0] < answer.high_watermark]
+        read = [(record.offset, b.leader_epoch) for b in answer.batches if not b.control for record in b.records]
+        self._positions[on] += [position for position in read if position[0] < answer.high_watermark]
 
     @run.register
-    def _(self, step: AskEpoch) -> None:
-        node, partition = self._in_role(step.on, step.role), self.partitions[step.on]
-        asked, claimed = self._epoch(step.on, step.epochs_back), self._epoch(step.on, step.claimed_back)
-        node.offset_for_leader_epoch(partition.name, partition.index, asked, current_leader_epoch=claimed)
+    def _(self, step: OffsetForLeaderEpoch) -> None:
+        node, partition = self.roles.node(step.on, step.role), self.partitions[step.on]
+        epoch, current = self.roles.epoch(step.on, step.epochs_back), self.roles.epoch(step.on, step.current_back)
+        node.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
 
     @run.register
-    def _(self, step: AskOffsets) -> None:
-        node, partition = self._in_role(step.on, step.role), self.partitions[step.on]
-        claimed = self._epoch(step.on, step.claimed_back)
+    def _(self, step: ListOffsets) -> None:
+        node, partition = self.roles.node(step.on, step.role), self.partitions[step.on]
+        current = self.roles.epoch(step.on, step.current_back)
         for timestamp in (EARLIEST, LATEST):
-            node.list_offsets(partition.name, partition.index, timestamp, current_leader_epoch=claimed)
+            node.list_offsets(partition.name, partition.index, timestamp, current_leader_epoch=current)
 
     @run.register
-    def _(self, step: Trim) -> None:
-        node, partition = self._in_role(step.on, "leader"), self.partitions[step.on]
+    def _(self, step: DeleteRecords) -> None:
+        node, partition = self.roles.node(step.on, "leader"), self.partitions[step.on]
         latest = node.list_offsets(partition.name, partition.index, LATEST).offset
         node.delete_records(partition.name, partition.index, max(0, latest - step.keep), timeout_ms=2_000)
 
@@ -293,15 +255,15 @@ class LogExecutor:
         self._poll_all()
 
     def _poll_all(self) -> None:
-        """All members side by side: a rebalance ends only when each of them polls."""
+        """All members at the same time: a rebalance ends only when each of them polls."""
         self.bench.together([partial(_polled, member) for member in self._members])
 
     @run.register
-    def _(self, step: AskCommitted) -> None:
-        asked = next(self.bench.node(name) for name in self.bench.brokers if name not in self._silent)
+    def _(self, step: OffsetFetch) -> None:
+        asked = self.bench.node(self.roles.running()[0])
         coordinator = asked.find_coordinator(self._group, CoordinatorType.GROUP)
-        if coordinator.error is not Error.NONE or self.bench.name_of(coordinator.node_id) in self._silent:
-            raise Absent(f"nobody coordinates {self._group}: {coordinator}")
+        if coordinator.error is not Error.NONE or not self.roles.is_running(coordinator.node_id):
+            raise Absent(f"{self._group} has no coordinator that can be reached: {coordinator}")
         wanted = [(partition.topic, partition.index) for partition in self.partitions.values()]
         # A new coordinator shows what is above its high watermark only when asked for what is stable.
         self.bench.node(coordinator.node_id).offset_fetch(self._group, wanted, require_stable=True)
@@ -316,119 +278,42 @@ class LogExecutor:
 
     # --- faults
 
-    @run.register
-    def _(self, step: Disturb) -> None:
-        self._standing.append(self._inject(step.on, step.fault.fresh()))
-
-    @run.register
-    def _(self, step: Shake) -> None:
-        if self._standing:
-            raise Absent("another fault stands")
-        self.faults.heal(self._inject(step.on, step.fault.fresh()))
-
-    def _inject(self, on: PartitionName, fault: Fault) -> Fault:
+    def around(self, on: str) -> tuple[Topic, int]:
         partition = self.partitions[on]
-        for name in self.partitions:
-            self._remember_leader(name)
-        self.faults.inject(fault, partition.topic, partition.index)
-        self._look_around()
-        return fault
+        return partition.topic, partition.index
 
-    def _look_around(self) -> None:
-        """Who does not answer is asked by the engine's word; who leads is to be found out again."""
-        self._silent = set(self.bench.silent())
-        self._leaderless.clear()
+    def before_fault(self) -> None:
+        self.roles.remember_leaders()
 
-    def _remember_leader(self, on: PartitionName) -> None:
-        with suppress(Absent):
-            self._state(on)
-
-    @run.register
-    def _(self, step: Heal) -> None:
-        standing, self._standing = self._standing, []
-        for fault in reversed(standing):
-            self.faults.heal(fault)
-        self._look_around()
+    def after_fault(self) -> None:
+        self.roles.refresh()
 
     # --- rest
 
-    def rest(self) -> None:
-        """Heal, let the replicas agree, and read everything. That they never agree is for the judges to say (KIP101-INV-18)."""
-        unhealed = self._unhealed or self._heals(lambda: self.run(Heal()))
-        self._look_around()
-        with suppress(WireError, ConsumerTrouble, Absent):
-            self.run(AskCommitted())
-        if unhealed is None:
-            # What was written before is then under a later leader, where one came.
-            self.run(Fill())
-        agreed = at_rest(*self.partitions.values())
-        if agreed and unhealed is not None:
-            raise unhealed
-        if agreed:
-            self._ask_at_rest()
-            # What a replica holds is certain between two readings of it.
-            self.run(Survey())
+    def before_rest(self, *, healed: bool) -> None:
+        self.attempt(OffsetFetch())
+        if healed:
+            # All that was written before is then followed by a later leader epoch, where the leader has changed.
+            self.run(ProduceToAll())
 
-    def _ask_at_rest(self) -> None:
-        """What a client may know from before: the last record of each epoch that was read, and positions past an epoch's end."""
-        for on, pairs in self._pairs.items():
-            last = {epoch: offset for offset, epoch in sorted(pairs)}
+    def agrees(self) -> bool:
+        return at_rest(*self.partitions.values())
+
+    def at_rest(self) -> None:
+        self._revisit_positions()
+        # What a replica holds is certain between two reads of it.
+        self.read_everything()
+
+    def _revisit_positions(self) -> None:
+        """Positions that a client may still have: the last record read of each leader epoch, and one past the epoch's end."""
+        for on, positions in self._positions.items():
+            last = {epoch: offset for offset, epoch in sorted(positions)}
             for epoch, offset in list(last.items())[-3:]:
-                for role in ("leader", "follower"):
+                for role in REVISITED:
                     with suppress(WireError, Absent):
-                        self._recall(on, role, offset, epoch)
-                        self._fetch(on, self._in_role(on, role), self._ends[on], self._epoch(on, 0), last=epoch)
-
-    # --- by role
-
-    def _state(self, on: PartitionName) -> PartitionMetadata:
-        """The partition at the newest epoch that a broker which answers knows, once somebody leads. Raises Absent."""
-        state = self._newest(on)
-        if state is None and on not in self._leaderless:
-            state = self._elected(on)
-        if state is None:
-            self._leaderless.add(on)
-            raise Absent(f"nobody leads {on}")
-        if self._led[on][-1:] != [state.leader]:
-            self._led[on].append(state.leader)
-        return state
-
-    def _elected(self, on: PartitionName) -> PartitionMetadata | None:
-        """Waits once after each fault: who has no leader then gets none before the next."""
-        with suppress(Overdue):
-            return self.bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1)
-        return None
-
-    def _newest(self, on: PartitionName) -> PartitionMetadata | None:
-        partition = self.partitions[on]
-        told: list[PartitionMetadata] = []
-        for name in self.bench.brokers:
-            if name not in self._silent:
-                with suppress(WireError):
-                    # Of all topics, so that each look tells the judges of all partitions.
-                    answer = self.bench.node(name).metadata(self._topics)
-                    told += [p for p in answer.topic(partition.name).partitions if p.partition == partition.index]
-        newest = max(told, key=lambda state: state.leader_epoch, default=None)
-        serves = newest is not None and newest.leader >= 0 and self.bench.name_of(newest.leader) not in self._silent
-        return newest if serves else None
-
-    def _epoch(self, on: PartitionName, back: int) -> int:
-        return max(0, self._state(on).leader_epoch - back)
-
-    def _in_role(self, on: PartitionName, role: ReplicaRole) -> NodeClient:
-        state = self._state(on)
-        players = {
-            "leader": [state.leader],
-            "follower": [id for id in state.replicas if id != state.leader and self._speaks(id)],
-            "deposed": [id for id in reversed(self._led[on]) if id != state.leader and self._speaks(id)]
-            or [state.leader],
-        }[role]
-        if not players:
-            raise Absent(f"no {role} of {on} can be asked")
-        return self.bench.node(players[0])
-
-    def _speaks(self, id: int) -> bool:
-        return self.bench.name_of(id) not in self._silent
+                        self._revisit(on, role, offset, epoch)
+                        node, current = self.roles.node(on, role), self.roles.epoch(on)
+                        self._fetch(on, node, self._ends[on], current, last=epoch)
 
 
 def _polled(member: Consumer) -> None:
@@ -436,7 +321,7 @@ def _polled(member: Consumer) -> None:
         member.poll()
 
 
-def _new_partitions(bench: Bench) -> dict[PartitionName, Partition]:
+def _new_partitions(bench: Bench) -> dict[str, Partition]:
     """Fresh topics; the two strict partitions are led by different brokers."""
     ids = tuple(bench.id_of(name) for name in bench.brokers)
     turned = (*ids[1:], ids[0])
@@ -447,7 +332,7 @@ def _new_partitions(bench: Bench) -> dict[PartitionName, Partition]:
     refused = [made for made in answer.topics if made.error is not Error.NONE]
     if refused:
         raise KitError(f"topics could not be created: {refused}")
-    partitions: dict[PartitionName, Partition] = {
+    partitions = {
         "strict-0": Partition(bench, PartitionData(topics["strict"], 0)),
         "strict-1": Partition(bench, PartitionData(topics["strict"], 1)),
         "loose-0": Partition(bench, PartitionData(topics["loose"], 0)),

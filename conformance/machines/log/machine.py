@@ -1,9 +1,9 @@
-"""The log machine: replicated partitions under writes, reads, trims and rebalances, while leaders come and go (KIP-101, KIP-320).
+"""The log machine: replicated partitions under writes, reads and rebalances, while leaders change (KIP-101, KIP-320).
 
-Producers write with acks 0, 1 and all, to leaders and to who led before. Raw fetchers name epochs of their choice. Consumers of
-kafka-python read alone and in a group. Brokers are killed, cut off, frozen and woken; tails and epoch files are lost; a replica
-that lags is elected. `log_executor` does what the steps say, `conformance.judging.log` holds the history against the
-catalogue.
+Producers write with acks 0, 1 and all, to leaders and to former leaders. Raw fetchers name leader epochs of their choice.
+Consumers of kafka-python read alone and in a group. Brokers are killed, cut off, frozen and woken; uncommitted suffixes and
+leader-epoch-checkpoint files are lost; a replica out of the ISR is elected. `executor` runs the steps,
+`conformance.judging.log` holds the history against the catalogue.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from hypothesis.stateful import initialize, precondition, rule
 from hypothesis.strategies import one_of
 
-from conformance.core.machines import KafkaMachine, MachineCheck, machine
+from conformance.core.machines import MachineCheck, machine
+from conformance.core.rules import DisturbRules, ReadEverythingRules, TransientFaultRules
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.machines.log.executor import LogExecutor
@@ -20,59 +21,55 @@ from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from strategies.log_steps import (
-    AskCommitted,
-    AskEpoch,
-    AskOffsets,
-    Confront,
+from strategies.log import (
     Consume,
     ConsumerStep,
-    Disturb,
+    DeleteRecords,
     FetchAt,
-    Fill,
-    Heal,
     Join,
     Leave,
+    ListOffsets,
     LogStep,
+    OffsetFetch,
+    OffsetForLeaderEpoch,
     PollGroup,
+    ProbeLeaders,
     Produce,
+    ProduceToAll,
     Read,
-    Recall,
-    Shake,
-    Survey,
-    Trim,
+    RevisitPosition,
+    commits_and_offset_fetches,
     consumer_steps,
-    disturbances,
-    epoch_questions,
+    deletions,
+    epoch_requests,
     fetches,
-    fills,
     first_consumers,
-    group_questions,
-    offset_questions,
+    offset_requests,
     produces,
+    produces_to_all,
     reads,
-    recalls,
-    shakes,
-    trims,
+    revisits,
+    standing_faults,
+    transient_faults,
 )
+from strategies.steps import Disturb, DisturbBriefly, Heal, ReadEverything, Step
 
 
-class LogMachine(KafkaMachine):
-    """Two partitions of two in-sync replicas at least, one that may be elected uncleanly, one compacted, one of one replica."""
+class LogMachine(DisturbRules[LogModel], TransientFaultRules[LogModel], ReadEverythingRules[LogModel]):
+    """Two partitions with min.insync.replicas=2, one that may be elected uncleanly, one compacted, one of a single replica."""
 
-    @property
-    def model(self) -> LogModel:
-        found: LogModel = self.__dict__.setdefault("_model", LogModel())
-        return found
+    model_type = LogModel
+    standing_faults = standing_faults()
+    transient_faults = transient_faults()
 
     # --- producers
 
-    @initialize(step=fills())
-    def write_to_every_partition_first(self, step: Fill) -> None:
+    @initialize(step=produces_to_all())
+    def write_to_every_partition_first(self, step: ProduceToAll) -> None:
         self.do(step)
 
-    @rule(step=fills())
-    def write_to_every_partition(self, step: Fill) -> None:
+    @rule(step=produces_to_all())
+    def write_to_every_partition(self, step: ProduceToAll) -> None:
         self.do(step)
 
     @rule(step=produces())
@@ -81,114 +78,91 @@ class LogMachine(KafkaMachine):
 
     # --- raw fetchers
 
-    @rule()
-    def read_every_replica(self) -> None:
-        self.do(Survey())
-
-    @rule(step=one_of(reads(), fetches(), recalls()))
-    def fetch(self, step: Read | FetchAt | Recall) -> None:
+    @rule(step=one_of(reads(), fetches(), revisits()))
+    def fetch(self, step: Read | FetchAt | RevisitPosition) -> None:
         self.do(step)
 
-    @rule(step=one_of(epoch_questions(), offset_questions()))
-    def ask_for_epochs_and_offsets(self, step: AskEpoch | AskOffsets) -> None:
+    @rule(step=one_of(epoch_requests(), offset_requests()))
+    def ask_for_epochs_and_offsets(self, step: OffsetForLeaderEpoch | ListOffsets) -> None:
         self.do(step)
 
-    # --- the head of the log
-
-    @rule(step=trims())
-    def delete_records(self, step: Trim) -> None:
+    @rule(step=deletions())
+    def delete_records(self, step: DeleteRecords) -> None:
         self.do(step)
 
     # --- consumers
 
     @initialize(step=first_consumers())
     def begin_to_consume(self, step: Consume | Join) -> None:
-        self.model.consumers = True
         self.do(step)
         self.do(PollGroup())
 
     @rule(step=consumer_steps())
     def consume_or_rebalance(self, step: ConsumerStep) -> None:
-        self.model.consumers = True
         self.do(step)
 
     @precondition(lambda self: self.model.consumers)
-    @rule(step=group_questions())
-    def commit_and_ask_what_is_committed(self, step: PollGroup | AskCommitted) -> None:
+    @rule(step=commits_and_offset_fetches())
+    def commit_or_fetch_offsets(self, step: PollGroup | OffsetFetch) -> None:
         self.do(step)
 
     # --- faults
 
-    @precondition(lambda self: self.model.may_disturb)
-    @rule(step=disturbances())
-    def disturb(self, step: Disturb) -> None:
-        self.model.faults += 1
-        self.do(step)
-
-    @precondition(lambda self: not self.model.whole)
-    @rule()
-    def heal(self) -> None:
-        self.model.faults = 0
-        self.do(Confront())
-        self.do(Heal())
-
-    @precondition(lambda self: self.model.whole)
-    @rule(step=shakes())
-    def shake(self, step: Shake) -> None:
-        self.do(step)
+    def before_heal(self) -> list[Step]:
+        return [ProbeLeaders()]
 
 
 OPENING: list[LogStep] = [
-    Fill(records=2),
+    ProduceToAll(records=2),
     Produce(on="strict-0", records=3),
     Produce(on="loose-0", records=2),
     Produce(on="compacted-0", records=3),
-    Read(on="strict-0", whole=True),
-    Read(on="strict-0", role="follower", whole=True),
+    Read(on="strict-0", full_log=True),
+    Read(on="strict-0", role="follower", full_log=True),
     Consume(),
     Join(),
     PollGroup(),
-    Shake(on="strict-0", fault=MoveLeader()),
+    DisturbBriefly(on="strict-0", fault=MoveLeader()),
     Produce(on="strict-0", records=2, acks=1),
-    AskEpoch(on="strict-0", epochs_back=1),
-    Recall(on="strict-0", back=1),
-    AskOffsets(on="strict-0"),
+    OffsetForLeaderEpoch(on="strict-0", epochs_back=1),
+    RevisitPosition(on="strict-0", back=1),
+    ListOffsets(on="strict-0"),
     Disturb(on="strict-0", fault=CutOffFromControllers(role="leader")),
     Produce(on="strict-0", records=2),
     Read(on="strict-0"),
-    Read(on="strict-0", role="deposed", epochs_back=1),
-    Produce(on="strict-0", records=1, to="deposed"),
-    Produce(on="strict-0", records=2, acks=1, to="deposed"),
-    Read(on="strict-0", role="deposed", epochs_back=1),
-    Read(on="strict-0", role="deposed"),
-    AskEpoch(on="strict-0", epochs_back=0, claimed_back=1),
-    Confront(),
+    Read(on="strict-0", role="former-leader", current_back=1),
+    Produce(on="strict-0", records=1, to="former-leader"),
+    Produce(on="strict-0", records=2, acks=1, to="former-leader"),
+    Read(on="strict-0", role="former-leader", current_back=1),
+    Read(on="strict-0", role="former-leader"),
+    OffsetForLeaderEpoch(on="strict-0", epochs_back=0, current_back=1),
+    ProbeLeaders(),
     Heal(),
-    FetchAt(on="strict-0", before_end=0, last_back=1),
+    FetchAt(on="strict-0", before_end=0, last_fetched_back=1),
     Join(),
     PollGroup(),
     Disturb(on="loose-0", fault=UncleanElection(own_topic=False)),
-    Fill(records=2),
-    FetchAt(on="loose-0", before_end=0, last_back=1),
+    ProduceToAll(records=2),
+    FetchAt(on="loose-0", before_end=0, last_fetched_back=1),
     Heal(),
-    Survey(),
+    ReadEverything(),
     Leave(),
-    AskCommitted(),
+    OffsetFetch(),
     Disturb(on="strict-1", fault=Kill(role="leader")),
     Produce(on="strict-1", records=2, acks=0),
     Disturb(on="strict-1", fault=PausePastFencing(role="follower")),
-    Confront(),
-    Survey(),
+    ProbeLeaders(),
+    ReadEverything(),
     Heal(),
-    Trim(on="strict-0", keep=2),
-    AskOffsets(on="strict-0"),
+    DeleteRecords(on="strict-0", keep=2),
+    ListOffsets(on="strict-0"),
     Produce(on="strict-0", records=1),
     Read(on="strict-0"),
 ]
 
 LOG_MACHINE = machine(
     MachineCheck(
-        id="kip101.log_machine.LogMachine",
+        id="machines.log.LogMachine",
         topology=QUICK_CLUSTER,
         machine=LogMachine,
         executor=LogExecutor,

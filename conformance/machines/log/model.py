@@ -1,24 +1,20 @@
-"""The model that the log machine steers by."""
+"""The model that the log machine draws by."""
 
 from __future__ import annotations
 
 import dataclasses
 
-MOST_FAULTS = 2
+from conformance.core.model import FaultModel
+from strategies.log import Consume, Join
+from strategies.steps import Step
 
 
 @dataclasses.dataclass
-class LogModel:
-    """What the schedule has asked for so far; what became of it the model does not know."""
+class LogModel(FaultModel):
+    """Beside faults: whether a consumer was ever asked for, whose group then has something to commit."""
 
-    faults: int = 0
     consumers: bool = False
 
-    @property
-    def whole(self) -> bool:
-        return self.faults == 0
-
-    @property
-    def may_disturb(self) -> bool:
-        """With two of three brokers gone most partitions have nobody to go on, and writes find too few in the ISR."""
-        return self.faults < MOST_FAULTS
+    def takes(self, step: Step) -> None:
+        super().takes(step)
+        self.consumers = self.consumers or isinstance(step, Consume | Join)

@@ -118,7 +118,7 @@ def _block(lines: Sequence[str]) -> list[str]:
 def described(check: str) -> dict[str, str]:
     """What each kind of step of a machine does, by the first paragraph of its docstring."""
     machine = MACHINES.get(check)
-    docs = {kind.__struct_config__.tag: kind.__doc__ or "" for kind in machine.step_types} if machine else {}
+    docs = {str(kind.__struct_config__.tag): kind.__doc__ or "" for kind in machine.step_types} if machine else {}
     return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}
 
 

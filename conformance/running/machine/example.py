@@ -12,7 +12,7 @@ import msgspec
 
 from conformance.catalogue import Facts
 from conformance.core.evaluate import applicable
-from conformance.core.machines import Executor, MachineCheck
+from conformance.core.machines import AnyMachine, Executor
 from conformance.running.lab import HEALED_WITHIN, HURRIED, Lab, Standing, with_reason
 from fixtures.errors import KitError
 from fixtures.spending import spending
@@ -82,7 +82,7 @@ class LiveExample:
 
     def __init__(
         self,
-        check: MachineCheck,
+        check: AnyMachine,
         lab: Lab,
         standing: Standing,
         stops: Stops,
@@ -106,7 +106,7 @@ class LiveExample:
         self._trouble = ""
         self._tape = lab.tape(check.id, standing)
         self._bench = lab.bench(self._tape, standing)
-        self._executor: Executor | None = None
+        self._executor: Executor[Any] | None = None
 
     def step(self, step: Any) -> None:
         """Take one step; after trouble of the kit, with a suspicion or when time is up the rest of the example is skipped."""
@@ -154,7 +154,7 @@ class LiveExample:
     def _is_over(self) -> bool:
         return self._cut_short or time.monotonic() >= self._ends
 
-    def _ready(self) -> Executor:
+    def _ready(self) -> Executor[Any]:
         if self._executor is None:
             with spending("prepare"):
                 self._executor = self._check.executor(self._bench)

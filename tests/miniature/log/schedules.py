@@ -9,25 +9,23 @@ from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.shapes import Isolate
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from strategies.log_steps import (
-    AskCommitted,
-    AskEpoch,
-    Disturb,
+from strategies.log import (
+    DeleteRecords,
     FetchAt,
-    Heal,
     Join,
     LogStep,
+    OffsetFetch,
+    OffsetForLeaderEpoch,
     PollGroup,
     Produce,
     Read,
-    Recall,
-    Shake,
-    Trim,
+    RevisitPosition,
 )
+from strategies.steps import Disturb, DisturbBriefly, Heal
 
 
 def disturbed(fault: Fault, *meanwhile: LogStep) -> list[LogStep]:
-    return [Disturb(fault=fault), *meanwhile, Heal()]  # type: ignore[arg-type]
+    return [Disturb(on="strict-0", fault=fault), *meanwhile, Heal()]  # type: ignore[arg-type]
 
 
 def disturbed_on_loose(fault: Fault, *meanwhile: LogStep) -> list[LogStep]:
@@ -38,52 +36,54 @@ def cut_off(role: str = "leader") -> CutOffFromControllers:
     return CutOffFromControllers(role=role)
 
 
-MOVE = Shake(fault=MoveLeader())
+MOVE = DisturbBriefly(on="strict-0", fault=MoveLeader())
 WRITE = Produce()
-TO_DEPOSED = Produce(acks=1, to="deposed")
-ALL_TO_DEPOSED = Produce(to="deposed")
+TO_FORMER = Produce(acks=1, to="former-leader")
+ALL_TO_FORMER = Produce(to="former-leader")
 READ = Read()
-FROM_DEPOSED = Read(role="deposed", epochs_back=1)
+FROM_FORMER = Read(role="former-leader", current_back=1)
 ISOLATED = Isolate(role="leader")
 
 SCHEDULES: dict[str, list[LogStep]] = {
     "rewritten-while-copied": disturbed(Kill(role="follower"), WRITE),
-    "divergent-tail-kept": [WRITE, *disturbed(cut_off(), TO_DEPOSED, WRITE, WRITE)],
+    "divergent-tail-kept": [WRITE, *disturbed(cut_off(), TO_FORMER, WRITE, WRITE)],
     "stamp-of-first-reign": [WRITE, MOVE, WRITE, MOVE, WRITE],
     "restamping-follower": [WRITE, *disturbed(CutTailAbove(role="leader"))],
     "epoch-map-shifted": [WRITE, MOVE, WRITE, *disturbed(Kill(role="leader"))],
-    "epoch-entry-not-trimmed": [Produce(records=3), MOVE, WRITE, Trim(keep=0)],
+    "epoch-entry-not-trimmed": [Produce(records=3), MOVE, WRITE, DeleteRecords(keep=0)],
     "epoch-end-echoed": [WRITE, MOVE, MOVE, WRITE],
-    "acks-all-by-leader-alone": disturbed(ISOLATED, ALL_TO_DEPOSED),
+    "acks-all-by-leader-alone": disturbed(ISOLATED, ALL_TO_FORMER),
     "truncated-to-watermark": [WRITE, *disturbed(Kill(role="leader"), WRITE)],
     "phantom-truncation": [WRITE, WRITE, *disturbed(Kill(role="leader"), WRITE)],
     "acknowledged-at-one-offset": [WRITE, WRITE, WRITE],
-    "reads-past-watermark": disturbed(ISOLATED, TO_DEPOSED, FROM_DEPOSED, WRITE),
+    "reads-past-watermark": disturbed(ISOLATED, TO_FORMER, FROM_FORMER, WRITE),
     "watermark-falls": [WRITE, READ, *disturbed(Kill(role="follower")), READ],
-    "log-start-falls": [Produce(records=3), Trim(keep=1), READ, *disturbed(Kill(role="follower")), READ],
+    "log-start-falls": [Produce(records=3), DeleteRecords(keep=1), READ, *disturbed(Kill(role="follower")), READ],
     "latest-beyond-end": [WRITE],
-    "stable-beyond-watermark": disturbed(ISOLATED, TO_DEPOSED, FROM_DEPOSED, FROM_DEPOSED),
+    "stable-beyond-watermark": disturbed(ISOLATED, TO_FORMER, FROM_FORMER, FROM_FORMER),
     "metadata-epoch-falls": [*disturbed(PausePastFencing(role="leader")), READ, READ],
     "two-leaders-in-one-epoch": [MOVE],
     "future-stamps": [WRITE, READ],
-    "fence-leak": [MOVE, WRITE, READ, Read(epochs_back=1)],
+    "fence-leak": [MOVE, WRITE, READ, Read(current_back=1)],
     "false-fence": [MOVE, READ],
-    "unsound-divergence": [WRITE, MOVE, WRITE, FetchAt(before_end=0, last_back=1)],
+    "unsound-divergence": [WRITE, MOVE, WRITE, FetchAt(before_end=0, last_fetched_back=1)],
     "epoch-ends-fall": [WRITE, MOVE, WRITE],
-    "stale-leader-commits": disturbed(cut_off(), READ, ALL_TO_DEPOSED),
+    "stale-leader-commits": disturbed(cut_off(), READ, ALL_TO_FORMER),
     "fenced-in-isr": disturbed(cut_off("follower"), READ, READ, READ),
-    "never-unparked": [WRITE, Shake(fault=Reassign()), WRITE],
-    "epoch-beyond-log-end": [WRITE, MOVE, *disturbed(cut_off(), TO_DEPOSED)],
-    "committed-epoch-lost": [WRITE, Join(), PollGroup(), PollGroup(), AskCommitted()],
-    "genuine-pair-flagged": [WRITE, READ, MOVE, WRITE, Recall()],
-    "silent-truncation": [WRITE, MOVE, WRITE, Read(whole=True), FetchAt(before_end=0, last_back=1)],
-    "deleted-record-returned": [Produce(records=3), Trim(keep=0), FetchAt(before_end=2)],
-    "newer-epoch-served": disturbed(cut_off(), READ, Read(role="deposed"), Read(role="deposed", epochs_back=1)),
+    "never-unparked": [WRITE, DisturbBriefly(on="strict-0", fault=Reassign()), WRITE],
+    "epoch-beyond-log-end": [WRITE, MOVE, *disturbed(cut_off(), TO_FORMER)],
+    "committed-epoch-lost": [WRITE, Join(), PollGroup(), PollGroup(), OffsetFetch()],
+    "genuine-pair-flagged": [WRITE, READ, MOVE, WRITE, RevisitPosition()],
+    "silent-truncation": [WRITE, MOVE, WRITE, Read(full_log=True), FetchAt(before_end=0, last_fetched_back=1)],
+    "deleted-record-returned": [Produce(records=3), DeleteRecords(keep=0), FetchAt(before_end=2)],
+    "newer-epoch-served": disturbed(
+        cut_off(), READ, Read(role="former-leader"), Read(role="former-leader", current_back=1)
+    ),
     "epoch-end-by-watermark": disturbed(
         ISOLATED,
-        TO_DEPOSED,
-        Read(role="deposed", whole=True, epochs_back=1),
-        AskEpoch(role="deposed", epochs_back=1, claimed_back=1),
+        TO_FORMER,
+        Read(role="former-leader", full_log=True, current_back=1),
+        OffsetForLeaderEpoch(role="former-leader", epochs_back=1, current_back=1),
     ),
 }
 """What is missing here is in `scripted`."""
@@ -92,16 +92,20 @@ LOOSE = Produce(on="loose-0")
 KEYED = Produce(on="compacted-0", records=3)
 
 LEGAL: dict[str, list[LogStep]] = {
-    "acks=1 lost with its leader": [WRITE, *disturbed(ISOLATED, TO_DEPOSED, WRITE, READ), READ],
-    "acks=0 lost with its leader": [WRITE, *disturbed(ISOLATED, Produce(acks=0, to="deposed"), WRITE, READ), READ],
-    "acks=all of unknown outcome lost": [WRITE, *disturbed(ISOLATED, ALL_TO_DEPOSED, WRITE, READ), READ],
+    "acks=1 lost with its leader": [WRITE, *disturbed(ISOLATED, TO_FORMER, WRITE, READ), READ],
+    "acks=0 lost with its leader": [
+        WRITE,
+        *disturbed(ISOLATED, Produce(acks=0, to="former-leader"), WRITE, READ),
+        READ,
+    ],
+    "acks=all of unknown outcome lost": [WRITE, *disturbed(ISOLATED, ALL_TO_FORMER, WRITE, READ), READ],
     "acks=all of unknown outcome kept": disturbed(PausePastFencing(role="follower"), WRITE, READ),
     "records lost by an unclean election": [
         LOOSE,
         *disturbed_on_loose(
-            UncleanElection(own_topic=False), LOOSE, Read(on="loose-0"), FetchAt(on="loose-0", last_back=1)
+            UncleanElection(own_topic=False), LOOSE, Read(on="loose-0"), FetchAt(on="loose-0", last_fetched_back=1)
         ),
-        Recall(on="loose-0"),
+        RevisitPosition(on="loose-0"),
         Read(on="loose-0"),
     ],
     "the tail of the only replica lost": [LOOSE, *disturbed_on_loose(CutTailBelow(role="leader"), LOOSE), LOOSE],
@@ -109,29 +113,42 @@ LEGAL: dict[str, list[LogStep]] = {
     "a lower log start after a crash": [
         Produce(records=3),
         WRITE,
-        Trim(keep=1),
+        DeleteRecords(keep=1),
         *disturbed(Kill(role="leader"), READ),
         READ,
     ],
-    "epochs without records": [WRITE, MOVE, MOVE, MOVE, WRITE, AskEpoch(epochs_back=1), AskEpoch(epochs_back=2)],
+    "epochs without records": [
+        WRITE,
+        MOVE,
+        MOVE,
+        MOVE,
+        WRITE,
+        OffsetForLeaderEpoch(epochs_back=1),
+        OffsetForLeaderEpoch(epochs_back=2),
+    ],
     "an end of an epoch beyond the high watermark": disturbed(
         ISOLATED,
-        TO_DEPOSED,
-        AskEpoch(role="deposed", epochs_back=1, claimed_back=1),
-        Read(role="deposed", epochs_back=1),
+        TO_FORMER,
+        OffsetForLeaderEpoch(role="former-leader", epochs_back=1, current_back=1),
+        Read(role="former-leader", current_back=1),
     ),
     "an epoch that the answerer lost": [
         WRITE,
         MOVE,
         WRITE,
         *disturbed(RemoveEpochCheckpoint(role="follower", clean=True)),
-        FetchAt(role="follower", last_back=0),
-        FetchAt(role="follower", last_back=1),
+        FetchAt(role="follower", last_fetched_back=0),
+        FetchAt(role="follower", last_fetched_back=1),
     ],
-    "a log that begins in the midst of a batch": disturbed(cut_off(), Produce(records=2), Trim(keep=1)),
-    "keys compacted away": [KEYED, KEYED, KEYED, KEYED, READ, READ, READ, Read(on="compacted-0", whole=True)],
+    "a log that begins in the midst of a batch": disturbed(cut_off(), Produce(records=2), DeleteRecords(keep=1)),
+    "keys compacted away": [KEYED, KEYED, KEYED, KEYED, READ, READ, READ, Read(on="compacted-0", full_log=True)],
     "a tail read from a zombie": disturbed(
-        cut_off(), TO_DEPOSED, Read(role="deposed", whole=True, epochs_back=1), Read(role="deposed"), WRITE, Recall()
+        cut_off(),
+        TO_FORMER,
+        Read(role="former-leader", full_log=True, current_back=1),
+        Read(role="former-leader"),
+        WRITE,
+        RevisitPosition(),
     ),
 }
 """What is legal, though it comes close to a bug: no judge may say anything."""

@@ -8,7 +8,7 @@ from conformance.machines.log.executor import LogExecutor
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.check_run import steps_of
 from history.taken import STEP_NOTE, note_of, taken
-from strategies.log_steps import Produce, Recall
+from strategies.log import Produce, RevisitPosition
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.log.bugs import BUGS
@@ -36,9 +36,9 @@ def test_a_step_that_nobody_could_be_asked_for_is_told_as_left_out() -> None:
     """Nothing was read yet that one could come back for."""
     bench = mini_bench(MiniCluster())
     executor = LogExecutor(bench)
-    for step in (Recall(on="strict-0"), Produce(on="strict-0")):
+    for step in (RevisitPosition(on="strict-0"), Produce(on="strict-0")):
         bench.tape.note(STEP_NOTE, note_of(step))
         executor.step(step)
     history = bench.tape.history
-    assert [(step.kind, step.left_out) for step in taken(history)] == [("recall", True), ("produce", False)]
+    assert [(step.kind, step.left_out) for step in taken(history)] == [("revisit-position", True), ("produce", False)]
     assert (steps_of(history), steps_of(history, left_out=True)) == ({"produce": 1}, {"recall": 1})

@@ -15,6 +15,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, Rig, Said, held_if
 from conformance.core.faulting import Faults
 from conformance.core.machines import KafkaMachine, MachineCheck
+from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
 from conformance.running import lab as lab_module
 from conformance.running.lab import REPLACED_NOTE, Lab
@@ -27,6 +28,7 @@ from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault, History, Note
 from history.shards import CheckLine, ExampleLine, Footer, ObservationLine
 from history.store import HistoryWriter, read_histories
+from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
 from tests.support.fake_lab import IMAGE, Play, faults_on, of
@@ -263,25 +265,27 @@ def test_a_rig_that_breaks_the_cluster_costs_it(play: Play) -> None:
 # --- machines
 
 
-class Step(msgspec.Struct, frozen=True, tag_field="do", tag="disturb"):
+class Blow(Step, frozen=True, tag="disturb"):
     shows: bool = True
     heals: bool = True
     left: bool = False
 
 
-class Machine(KafkaMachine):
+class Machine(KafkaMachine[FaultModel]):
     """Disturbs."""
+
+    model_type = FaultModel
 
     @rule()
     def disturb(self) -> None:
-        self.do(Step())
+        self.do(Blow())
 
 
 class Executor:
     def __init__(self, bench: Bench) -> None:
         self._faults = bench.faults(TOPIC)
 
-    def step(self, step: Step) -> None:
+    def step(self, step: Blow) -> None:
         fault = Recorded(shows=step.shows, heals=step.heals)
         self._faults.inject(fault)
         if not step.left:
@@ -298,13 +302,13 @@ def every_fault_is_injected(history: History) -> Iterator[Finding]:
             yield Finding(True, "consumer", (event.n,))
 
 
-def machine_of(*opening: Step) -> MachineCheck:
-    return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Step, [every_fault_is_injected], opening)
+def machine_of(*opening: Blow) -> MachineCheck[Blow]:
+    return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Blow, [every_fault_is_injected], opening)
 
 
-@pytest.mark.parametrize(("step", "error"), [(Step(shows=False), "Unwitnessed"), (Step(heals=False), "Unhealed")])
+@pytest.mark.parametrize(("step", "error"), [(Blow(shows=False), "Unwitnessed"), (Blow(heals=False), "Unhealed")])
 def test_a_machine_whose_fault_fails_ends_in_error_and_the_next_example_goes_on(
-    play: Play, step: Step, error: str
+    play: Play, step: Blow, error: str
 ) -> None:
     lab, shard, _ = play(machine_of(step), [[REASON], []], "quick")
     outcomes = [line.outcome for line in of(shard, ExampleLine)]
@@ -317,14 +321,14 @@ def test_a_machine_whose_fault_fails_ends_in_error_and_the_next_example_goes_on(
 
 
 def test_what_a_machine_left_is_healed(play: Play) -> None:
-    lab, shard, _ = play(machine_of(Step(left=True), Step(left=True)), [[]])
+    lab, shard, _ = play(machine_of(Blow(left=True), Blow(left=True)), [[]])
     [example] = of(shard, ExampleLine)
     assert (example.outcome, example.faults["recorded"].healed, len(lab.booted)) == ("judged", 2, 1)
 
 
 def test_a_machine_without_a_cluster_says_so_once(play: Play) -> None:
     """Also when Hypothesis asks for another example again and again."""
-    _, shard, _ = play(machine_of(Step(shows=False)), [[REASON]], "quick")
+    _, shard, _ = play(machine_of(Blow(shows=False)), [[REASON]], "quick")
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.detail.count("no cluster came up")) == ("error", 1)
 

@@ -15,7 +15,8 @@ from hypothesis.strategies import integers
 
 from conformance.cli.rejudge import rejudge
 from conformance.core.bench import Bench
-from conformance.core.machines import KafkaMachine, MachineCheck, smaller
+from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
+from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, Judge, judge
 from conformance.running.budget import SHRINKING
 from conformance.running.evidence.folder import schedule_of
@@ -28,6 +29,7 @@ from fixtures.runs import Run
 from history.events import Answer, Call, History, Note
 from history.shards import CheckLine, ExampleLine, ObservationLine, PremiseCount, ReplayLine, Shard, read_shard
 from history.taken import REST_NOTE, about, showing, taken
+from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
 from tests.support.fake_lab import COLUMN, FakeLab, Play, of
@@ -36,7 +38,7 @@ ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-03"
 SHARED = "KIP320-OFLE-06"
 
 
-class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="say"):
+class Say(Step, frozen=True, kw_only=True, tag="say"):
     """Says a word about a partition.
 
     So often that it is heard.
@@ -46,21 +48,16 @@ class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="say"):
     on: str = "strict-0"
     times: int = 1
 
-    @property
-    def disturbs(self) -> bool:
-        return False
 
-
-class Shake(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="shake"):
+class Jolt(Step, frozen=True, kw_only=True, tag="jolt"):
+    disturbs: ClassVar[bool] = True
     fault: Recorded | None = None
 
-    @property
-    def disturbs(self) -> bool:
-        return True
 
-
-class Machine(KafkaMachine):
+class Machine(KafkaMachine[FaultModel]):
     """Says words."""
+
+    model_type = FaultModel
 
     drawn: ClassVar[int] = 0
 
@@ -85,10 +82,10 @@ class Executor:
         self._bench = bench
         bench.tape.premise("it is quiet: since 3 s", True)
 
-    def step(self, step: Say | Shake) -> None:
+    def step(self, step: Say | Jolt) -> None:
         if Executor.lasts:
             time.sleep(Executor.lasts)
-        if isinstance(step, Shake) and Executor.frail():
+        if isinstance(step, Jolt) and Executor.frail():
             raise KitError("nobody stands")
         if isinstance(step, Say):
             if step.word == "trouble":
@@ -130,8 +127,8 @@ def never(row: str, *words: str, on: str = "strict", label: str = "heard", case:
 CASES = {ROW: "consumer", OTHER: "consumer", SHARED: "older"}
 
 
-def machine_of(opening: list[Any], *judges: Judge) -> MachineCheck:
-    return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Say | Shake, judges, opening)
+def machine_of(opening: list[Any], *judges: Judge) -> AnyMachine:
+    return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Say | Jolt, judges, opening)
 
 
 def words(*said: str, on: str = "strict-0") -> list[Any]:
@@ -207,7 +204,7 @@ def test_the_history_is_judged_again_as_it_was(play: Play) -> None:
 def long(*needed: str, on: str = "strict-0") -> list[Any]:
     """Thirty steps: chatter about three partitions, faults, and in between what is needed."""
     chatter = [Say(word=f"w{n}", on=("strict-0", "loose-0")[n % 2], times=3) for n in range(18)]
-    steps = [*chatter, *(Shake() for _ in range(12 - len(needed)))]
+    steps = [*chatter, *(Jolt() for _ in range(12 - len(needed)))]
     for place, word in enumerate(needed):
         steps.insert(5 * (place + 1), Say(word=word, on=on, times=2))
     return steps
@@ -250,7 +247,7 @@ def test_trouble_while_shrinking_does_not_end_the_check(play: Play, monkeypatch:
     """It has shown nothing, so the candidate is not taken."""
     first = iter([True, True])
     monkeypatch.setattr(Executor, "frail", staticmethod(lambda: not next(first, False)))
-    check = machine_of([*words("a"), Shake(), *words("b"), Shake(), *words("c")], never(ROW, "a", "c"))
+    check = machine_of([*words("a"), Jolt(), *words("b"), Jolt(), *words("c")], never(ROW, "a", "c"))
     _, shard, _ = play(check, [[]])
     assert of(shard, CheckLine)[0].outcome == "done"
     assert [step["word"] for step in schedule_in(folder_of(play, shard, ROW))] == ["a", "c"]
@@ -391,20 +388,20 @@ def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Pa
 
 
 def test_the_shard_counts_steps_and_premises(play: Play) -> None:
-    _, shard, _ = play(machine_of([*words("a", "b"), Shake()], never(ROW, "z")), [[]])
+    _, shard, _ = play(machine_of([*words("a", "b"), Jolt()], never(ROW, "z")), [[]])
     [line] = of(shard, ExampleLine)
-    assert line.steps == {"say": 2, "shake": 1}
+    assert line.steps == {"say": 2, "jolt": 1}
     assert line.premises == {"it is quiet": PremiseCount(met=1)}
 
 
 def test_a_machine_knows_its_steps_and_faults() -> None:
     check = machine_of([])
-    assert check.kinds == ["say", "shake"]
+    assert check.kinds == ["say", "jolt"]
     assert check.faults == ["recorded"]
 
 
 def test_steps_are_found_by_what_they_show_and_what_they_are_about(play: Play) -> None:
-    steps = [*words("a"), *words("b", on="loose-0"), Shake(), *words("c")]
+    steps = [*words("a"), *words("b", on="loose-0"), Jolt(), *words("c")]
     _, _, histories = play(machine_of(steps, never(ROW, "z")), [[]])
     history, told = histories[0], taken(histories[0])
     [b] = [e.n for e in history.events if isinstance(e, Answer) and e.value == {"word": "b"}]
@@ -419,7 +416,7 @@ def test_numbers_become_smaller_and_nothing_else() -> None:
         role: str = "follower"
         records: int
         back: int = 0
-        fault: Recorded | None = None
+        fault: Recorded = msgspec.field(default_factory=Recorded)
 
     step = Other(role="leader", records=4, back=-2, fault=Recorded(pick=2))
     assert [msgspec.to_builtins(one) | {"fault": one.fault.pick} for one in smaller(step)] == [

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from conformance.core.checks import Check, Rig
 from conformance.core.machines import KafkaMachine, MachineCheck
+from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
 from conformance.running.statistics import lines, reached
 from history.events import History
 from history.shards import CheckLine, ExampleLine, FaultCount, PremiseCount, Shard, read_shard
+from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Lonely, Recorded
 from tests.support.sample_shards import ShardBuilder
@@ -22,20 +23,22 @@ from tests.support.sample_shards import ShardBuilder
 ROW = "KIP101-INV-01"
 
 
-class Produce(msgspec.Struct, tag_field="do", tag="produce"):
+class Produce(Step, frozen=True, tag="produce"):
     pass
 
 
-class Trim(msgspec.Struct, tag_field="do", tag="trim"):
+class Trim(Step, frozen=True, tag="trim"):
     pass
 
 
-class Disturb(msgspec.Struct, tag_field="do", tag="disturb"):
+class Disturb(Step, frozen=True, tag="disturb"):
     fault: Recorded | Lonely
 
 
-class Machine(KafkaMachine):
+class Machine(KafkaMachine[FaultModel]):
     """Does nothing."""
+
+    model_type = FaultModel
 
 
 @judge(ROW)

@@ -1,0 +1,70 @@
+"""Echoes: an earlier request of an example sent again, as a network or an impatient client may repeat it."""
+
+from __future__ import annotations
+
+from typing import get_type_hints
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.roles import Absent
+from fixtures.wire import NodeClient
+from history.events import Answer, Call
+
+ECHOED = frozenset(
+    {
+        "add_offsets_to_txn",
+        "add_partitions_to_txn",
+        "alter_partition_reassignments",
+        "create_partitions",
+        "create_topics",
+        "delete_records",
+        "delete_topics",
+        "elect_leaders",
+        "end_txn",
+        "incremental_alter_configs",
+        "init_producer_id",
+        "offset_commit",
+        "produce",
+        "txn_offset_commit",
+    }
+)
+"""The typed calls whose requests change something."""
+
+
+def echo(bench: Bench, back: int) -> None:
+    """Send the `back`-th before the latest request of `ECHOED` again, modulo their number: to the same broker, with the same
+    fields in the same version, so that its body is the same byte for byte. Raises Absent where there is none, and what the
+    call raises.
+    """
+    calls = [event for event in bench.tape.history.events if isinstance(event, Call) and _can_be_echoed(bench, event)]
+    if not calls:
+        raise Absent("no request of the example can be echoed yet")
+    original = calls[-1 - back % len(calls)]
+    _send_again(bench.node(original.node), original, _spoken(bench, original))
+
+
+def _can_be_echoed(bench: Bench, call: Call) -> bool:
+    """A batch without a timestamp gets one when it is encoded, so that its bytes differ."""
+    batch = call.request.get("records")
+    return call.op in ECHOED and call.node in bench.brokers and not (batch and _timestamp(batch) is None)
+
+
+def _timestamp(batch: object) -> object:
+    return batch.get("timestamp") if isinstance(batch, dict) else batch
+
+
+def _spoken(bench: Bench, call: Call) -> int | None:
+    """The version of the original, where its answer tells."""
+    answers = (event for event in bench.tape.history.events if isinstance(event, Answer) and event.call == call.n)
+    answer = next(answers, None)
+    return answer.value.get("version") if answer is not None and isinstance(answer.value, dict) else None
+
+
+def _send_again(client: NodeClient, call: Call, version: int | None) -> None:
+    hints = get_type_hints(getattr(type(client), call.op))
+    fields = {name: msgspec.convert(value, hints[name]) for name, value in call.request.items()}
+    getattr(client, call.op)(**fields | {"version": fields.get("version") or version})
+
+
+__all__ = ["ECHOED", "echo"]

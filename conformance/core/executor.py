@@ -1,0 +1,172 @@
+"""What executing a step means in every machine: outcomes, faults and healing, echoes, and the end of an example.
+
+A machine's executor registers its own steps in front of the shared ones:
+
+    class GroupExecutor(StepExecutor[GroupStep]):
+        @singledispatchmethod
+        def run(self, step: Step) -> None:
+            super().run(step)
+
+        @run.register
+        def _(self, step: Join) -> None: ...
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from functools import singledispatchmethod
+from typing import Generic, TypeVar
+
+from conformance.core.bench import Bench
+from conformance.core.echoing import echo
+from conformance.core.faulting import Faults
+from conformance.core.roles import Absent
+from fixtures.consumers import ConsumerTrouble
+from fixtures.faults.base.fault import Fault, Unavailable
+from fixtures.faults.base.injector import Stuck, Unhealed
+from fixtures.wire import WireError
+from fixtures.wire.calls import Topic
+from history.taken import LEFT_OUT_NOTE
+from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, HealPartly, ReadEverything, Step
+
+S = TypeVar("S", bound=Step)
+
+UNANSWERED = (WireError, ConsumerTrouble)
+"""What a request raises whose outcome is unknown, or that was never sent: its call on the tape says which."""
+
+
+class StepExecutor(ABC, Generic[S]):
+    """Runs the steps of one example on fresh topics, groups and ids.
+
+    An answer is never judged here: errors, refusals and lost answers are on the tape for the judges, and the schedule goes on.
+    """
+
+    def __init__(self, bench: Bench, faults: Faults) -> None:
+        self.bench = bench
+        self.faults = faults
+        self.standing: list[Fault] = []
+        self._unhealed: Unhealed | None = None
+
+    def step(self, step: S) -> None:
+        """Run one step. Raises KitError for trouble of the kit.
+
+        A request without an answer has an unknown outcome (info on the tape). A step whose role no node holds, or whose fault
+        cannot be injected now, is left out with a note. After a fault that did not heal no further step is run: whether Kafka
+        or the kit is to blame shows at rest.
+        """
+        if self._unhealed is None:
+            with suppress(*UNANSWERED):
+                self._unhealed = self._run_or_leave_out(step)
+
+    def _run_or_leave_out(self, step: Step) -> Unhealed | None:
+        try:
+            return _unhealed(lambda: self.run(step))
+        except (Unavailable, Stuck, Absent) as reason:
+            self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
+            return None
+
+    @singledispatchmethod
+    def run(self, step: Step) -> None:
+        raise TypeError(f"{type(self).__name__} does not know the step {step!r}")
+
+    def attempt(self, step: Step) -> None:
+        """Run a step as part of another one: it may remain unanswered, or be left out."""
+        with suppress(*UNANSWERED, Absent):
+            self.run(step)
+
+    # --- faults
+
+    @abstractmethod
+    def around(self, on: str) -> tuple[Topic, int]:
+        """The topic and partition around which a fault on this subject is injected. Raises Absent."""
+
+    def before_fault(self) -> None:
+        """Note what a later step has to know of the time before the fault, e.g. which replica leads."""
+
+    def after_fault(self) -> None:
+        """Look again at what a fault or its healing may have changed, e.g. which brokers run."""
+
+    @run.register(Disturb)
+    def _disturb(self, step: Disturb[Fault]) -> None:
+        self.standing.append(self._injected(step.on, step.fault))
+
+    @run.register(DisturbBriefly)
+    def _disturb_briefly(self, step: DisturbBriefly[Fault]) -> None:
+        if self.standing:
+            raise Absent("another fault stands")
+        self.faults.heal(self._injected(step.on, step.fault))
+        self.after_fault()
+
+    def _injected(self, on: str, fault: Fault) -> Fault:
+        injected, (topic, index) = fault.fresh(), self.around(on)
+        self.before_fault()
+        self.faults.inject(injected, topic, index)
+        self.after_fault()
+        return injected
+
+    @run.register
+    def _heal(self, step: Heal) -> None:
+        standing, self.standing = self.standing, []
+        for fault in reversed(standing):
+            self.faults.heal(fault)
+        self.after_fault()
+
+    @run.register
+    def _heal_partly(self, step: HealPartly) -> None:
+        if not self.standing:
+            raise Absent("no fault stands")
+        self.faults.heal(self.standing.pop(step.which % len(self.standing)))
+        self.after_fault()
+
+    # --- the example as a whole
+
+    @run.register
+    def _echo(self, step: Echo) -> None:
+        echo(self.bench, step.back)
+
+    @run.register
+    def _read_everything(self, step: ReadEverything) -> None:
+        self.read_everything()
+
+    @abstractmethod
+    def read_everything(self) -> None:
+        """Read all that the judges look at, from every node that runs."""
+
+    # --- rest
+
+    def rest(self) -> None:
+        """Heal everything, wait until the cluster agrees, and read what the judges need.
+
+        That it never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal.
+        """
+        unhealed = self._unhealed or _unhealed(lambda: self.run(Heal()))
+        self.after_fault()
+        self.before_rest(healed=unhealed is None)
+        agreed = self.agrees()
+        if agreed and unhealed is not None:
+            raise unhealed
+        if agreed:
+            self.at_rest()
+
+    def before_rest(self, *, healed: bool) -> None:
+        """The last requests that change something; all is healed then, unless that failed."""
+
+    @abstractmethod
+    def agrees(self) -> bool:
+        """Wait until all nodes agree on the final state, and read it: also where they do not agree in time (False)."""
+
+    def at_rest(self) -> None:
+        """The last requests, which change nothing; the final state has been read."""
+
+
+def _unhealed(act: Callable[[], None]) -> Unhealed | None:
+    try:
+        act()
+    except Unhealed as unhealed:
+        return unhealed
+    return None
+
+
+__all__ = ["UNANSWERED", "StepExecutor"]

@@ -1,0 +1,40 @@
+"""The base of the models that machines draw by: which faults a schedule has injected and not healed yet."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from strategies.steps import Disturb, Heal, HealPartly, Step
+
+
+@dataclasses.dataclass
+class FaultModel:
+    """What a schedule has drawn so far. It never learns what came of a step, so that rules and preconditions that read it
+    depend on what was drawn alone: a fault that could not be injected counts like one that was.
+
+    A machine's own model extends `takes` by what its rules need to know.
+    """
+
+    most_faults: ClassVar[int] = 2
+    """At once. With two of three brokers down most partitions have no leader, and writes find too few replicas in the ISR."""
+
+    faults: int = 0
+
+    @property
+    def healthy(self) -> bool:
+        return self.faults == 0
+
+    @property
+    def may_disturb(self) -> bool:
+        return self.faults < self.most_faults
+
+    def takes(self, step: Step) -> None:
+        """Note a step that was drawn."""
+        match step:
+            case Disturb():
+                self.faults += 1
+            case HealPartly():
+                self.faults = max(0, self.faults - 1)
+            case Heal():
+                self.faults = 0

@@ -1,0 +1,104 @@
+"""Rules that machines share: a machine gets them by inheritance, and draws from its own strategies.
+
+class GroupMachine(DisturbRules[GroupModel], ReadEverythingRules[GroupModel]):
+    model_type = GroupModel
+    standing_faults = disturbances(Kill, ("group-1",))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from hypothesis.stateful import precondition, rule
+from hypothesis.strategies import SearchStrategy, runner
+
+from conformance.core.machines import KafkaMachine, M
+from strategies.steps import (
+    Administer,
+    Disturb,
+    DisturbBriefly,
+    Echo,
+    Heal,
+    HealPartly,
+    ReadEverything,
+    Step,
+    echoes,
+    partial_heals,
+)
+
+T = TypeVar("T")
+
+
+def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStrategy[T]:
+    """What the class of the machine that runs declares; only the class is read, so that nothing depends on an answer."""
+    return runner().flatmap(lambda machine: strategy(type(machine)))
+
+
+class DisturbRules(KafkaMachine[M]):
+    """Faults that stand while other steps go on, until all of them are healed together."""
+
+    standing_faults: ClassVar[SearchStrategy[Disturb[Any]]]
+
+    @precondition(lambda self: self.model.may_disturb)
+    @rule(step=of_machine(lambda machine: machine.standing_faults))
+    def disturb(self, step: Disturb[Any]) -> None:
+        self.do(step)
+
+    @precondition(lambda self: not self.model.healthy)
+    @rule()
+    def heal(self) -> None:
+        for step in self.before_heal():
+            self.do(step)
+        self.do(Heal())
+
+    def before_heal(self) -> list[Step]:
+        """Steps that are worth taking while faults still stand."""
+        return []
+
+
+class PartialHealRules(DisturbRules[M]):
+    """One of several faults healed while the others go on."""
+
+    @precondition(lambda self: self.model.faults > 1)
+    @rule(step=of_machine(lambda machine: partial_heals(machine.model_type.most_faults)))
+    def heal_partly(self, step: HealPartly) -> None:
+        self.do(step)
+
+
+class TransientFaultRules(KafkaMachine[M]):
+    """Faults that are healed within their step."""
+
+    transient_faults: ClassVar[SearchStrategy[DisturbBriefly[Any]]]
+
+    @precondition(lambda self: self.model.healthy)
+    @rule(step=of_machine(lambda machine: machine.transient_faults))
+    def transient_fault(self, step: DisturbBriefly[Any]) -> None:
+        self.do(step)
+
+
+class AdministerRules(KafkaMachine[M]):
+    """Requests of an administrator, also while faults stand."""
+
+    administration: ClassVar[SearchStrategy[Any]]
+    """Of `strategies.steps.AdministrationStep`s."""
+
+    @rule(step=of_machine(lambda machine: machine.administration))
+    def administer(self, step: Administer) -> None:
+        self.do(step)
+
+
+class EchoRules(KafkaMachine[M]):
+    """Late copies of earlier requests."""
+
+    @rule(step=echoes())
+    def echo(self, step: Echo) -> None:
+        self.do(step)
+
+
+class ReadEverythingRules(KafkaMachine[M]):
+    """A look at all that the judges compare."""
+
+    @rule()
+    def read_everything(self) -> None:
+        self.do(ReadEverything())

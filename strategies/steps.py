@@ -1,0 +1,150 @@
+"""Steps that every machine shares: plain data, so that a schedule can be recorded, shrunk and replayed.
+
+A machine's steps are a union of these and of its own, e.g. ``Produce | Disturb[Kill | Pause] | Heal``. Steps name their
+subject (a partition, a topic, a group) by the machine's own name for it, and never a node: they are aimed by role when they
+are taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import msgspec
+from hypothesis.strategies import SearchStrategy, builds, integers, sampled_from
+
+from fixtures.faults.base.fault import Fault
+from strategies.faults import parameters
+
+F = TypeVar("F", bound=Fault, covariant=True)
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
+    """One action of a machine; its tag is the name of its kind.
+
+    `disturbs` tells faults from operations: a shrinker drops faults first.
+    """
+
+    disturbs: ClassVar[bool] = False
+
+
+class SubjectStep(Step, frozen=True, kw_only=True):
+    """A step about one subject. `on` is the machine's own name for it: a shrinker first tries the steps on the same one."""
+
+    on: str
+
+
+# --- faults
+
+
+class Disturb(SubjectStep, Generic[F], frozen=True, kw_only=True, tag="disturb"):
+    """A fault around the subject, which stands until it is healed."""
+
+    disturbs: ClassVar[bool] = True
+    fault: F
+
+
+class DisturbBriefly(SubjectStep, Generic[F], frozen=True, kw_only=True, tag="disturb-briefly"):
+    """A transient fault around the subject: injected, and healed within the same step. Left out while another stands."""
+
+    disturbs: ClassVar[bool] = True
+    fault: F
+
+
+class Heal(Step, frozen=True, kw_only=True, tag="heal"):
+    """Heal every fault that stands, the latest first; the step ends when the cluster is healthy."""
+
+
+class HealPartly(Step, frozen=True, kw_only=True, tag="heal-partly"):
+    """Heal one of the faults that stand, counted from the earliest, modulo their number; the others go on."""
+
+    which: int = 0
+
+
+# --- administration of topics
+
+
+class Administer(SubjectStep, frozen=True, kw_only=True):
+    """A request of an administrator about the topic `on`, sent to a broker that runs."""
+
+
+class CreateTopic(Administer, frozen=True, kw_only=True, tag="create-topic"):
+    """CreateTopics, under the name that this subject has in the example. -1 is the broker's default."""
+
+    partitions: int = 1
+    replication_factor: int = -1
+    configs: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class DeleteTopic(Administer, frozen=True, kw_only=True, tag="delete-topic"):
+    """DeleteTopics, by topic id where the cluster has told one, else by name."""
+
+
+class RecreateTopic(Administer, frozen=True, kw_only=True, tag="recreate-topic"):
+    """DeleteTopics and at once CreateTopics under the same name."""
+
+    partitions: int = 1
+    replication_factor: int = -1
+    configs: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class AddPartitions(Administer, frozen=True, kw_only=True, tag="add-partitions"):
+    """CreatePartitions, up to `total` partitions; refused where the topic has as many."""
+
+    total: int = 2
+
+
+class AlterConfig(Administer, frozen=True, kw_only=True, tag="alter-config"):
+    """IncrementalAlterConfigs of one key of the topic; None deletes it, so that the default applies."""
+
+    key: str
+    value: str | None = None
+
+
+class ElectPreferredLeader(Administer, frozen=True, kw_only=True, tag="elect-preferred-leader"):
+    """ElectLeaders, of the preferred replica of one partition."""
+
+    partition: int = 0
+
+
+AdministrationStep: TypeAlias = (
+    CreateTopic | DeleteTopic | RecreateTopic | AddPartitions | AlterConfig | ElectPreferredLeader
+)
+
+
+# --- the example as a whole
+
+
+class Echo(Step, frozen=True, kw_only=True, tag="echo"):
+    """Send an earlier request of the example again to the same node, byte for byte: the `back`-th before the latest of those
+    that change something, modulo their number."""
+
+    back: int = 0
+
+
+class ReadEverything(Step, frozen=True, kw_only=True, tag="read-everything"):
+    """Read all that the machine's judges look at, from every node that runs."""
+
+
+# --- strategies
+
+
+def disturbances(kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]) -> SearchStrategy[Disturb[Any]]:
+    """Standing faults of one kind around any of these subjects; `drawn` are strategies in place of a parameter's own."""
+    return builds(Disturb, on=sampled_from(on), fault=builds(kind, **{**parameters(kind), **drawn}))
+
+
+def brief_disturbances(
+    kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]
+) -> SearchStrategy[DisturbBriefly[Any]]:
+    """Transient faults of one kind, as `disturbances`."""
+    return builds(DisturbBriefly, on=sampled_from(on), fault=builds(kind, **{**parameters(kind), **drawn}))
+
+
+def partial_heals(most: int) -> SearchStrategy[HealPartly]:
+    """Any of at most `most` faults."""
+    return builds(HealPartly, which=integers(0, most - 1))
+
+
+def echoes(most: int = 10) -> SearchStrategy[Echo]:
+    """Any of the last `most` requests that change something."""
+    return builds(Echo, back=integers(0, most - 1))
