@@ -8,6 +8,7 @@ MODULES = {
     "kip101.epoch_file": "kip101.leader_epoch_checkpoint",
     "kip101.epochs": "kip101.leader_epochs",
     "kip101.left_behind": "kip101.behind_the_log_start",
+    "kip101.log_machine": "machines.log",
     "kip101.lost_epoch_files": "kip101.lost_checkpoints",
     "kip101.quiet_followers": "kip101.high_watermark_after_truncation",
     "kip101.stamps": "kip101.batch_leader_epochs",

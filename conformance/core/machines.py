@@ -18,8 +18,8 @@ from conformance.core.model import FaultModel
 from conformance.judging.judge import Judge, judge_all
 from fixtures.cluster import Topology
 from history.events import History
-from history.former import current_step
 from history.observations import Observation
+from strategies.former_steps import current_step
 from strategies.steps import Step
 
 M = TypeVar("M", bound=FaultModel)

@@ -1,17 +1,13 @@
-"""Names that earlier versions of the kit wrote, and what they are called now.
+"""Former names in steps: schedules and histories keep those that a step, its fields and roles had when they were recorded.
 
-Histories, shards and schedules stay readable after a check, a step or a field is renamed: what is read from them passes
-through these tables. They are frozen: an entry is added when something that was recorded gets another name, and none is
-ever changed or removed. A former name is never given to anything else.
+The tables are frozen: an entry is added when something that was recorded gets another name, and none is ever changed or
+removed. A former name is never given to anything else. (Former ids of checks are in `conformance.catalogue.former_ids`.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-
-FORMER_CHECKS: Mapping[str, str] = {"kip101.log_machine.LogMachine": "machines.log.LogMachine"}
-"""Ids of checks, as histories, shards and schedules name them."""
 
 FORMER_STEPS: Mapping[str, str] = {
     "ask-committed": "offset-fetch",
@@ -24,7 +20,7 @@ FORMER_STEPS: Mapping[str, str] = {
     "survey": "read-everything",
     "trim": "delete-records",
 }
-"""Tags of steps."""
+"""Former tag -> tag."""
 
 FORMER_FIELDS: Mapping[str, Mapping[str, str]] = {
     "ask-epoch": {"claimed_back": "current_back"},
@@ -32,15 +28,10 @@ FORMER_FIELDS: Mapping[str, Mapping[str, str]] = {
     "fetch-at": {"last_back": "last_fetched_back", "epochs_back": "current_back"},
     "read": {"whole": "full_log", "epochs_back": "current_back"},
 }
-"""Names of a step's fields, by the tag it was recorded with."""
+"""By the tag that a step was recorded with: former field -> field."""
 
 FORMER_ROLES: Mapping[str, str] = {"deposed": "former-leader"}
-"""Values of a step's `role` and `to`."""
-
-
-def current_check(id: str) -> str:
-    """The id that a check has now."""
-    return FORMER_CHECKS.get(id, id)
+"""Former value -> value, in the fields `role` and `to`."""
 
 
 def current_step(recorded: Mapping[str, Any]) -> dict[str, Any]:

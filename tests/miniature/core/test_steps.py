@@ -1,0 +1,322 @@
+"""The steps that machines share, run by an executor that has no others, on the miniature."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from functools import singledispatchmethod
+from typing import get_type_hints
+
+import pytest
+
+from conformance.core.administration import TopicAdministration
+from conformance.core.bench import Bench
+from conformance.core.echoing import ECHOED, echo
+from conformance.core.roles import Absent, Roles
+from fixtures.faults.base.injector import Unhealed
+from fixtures.faults.kinds.elections import MoveLeader
+from fixtures.faults.kinds.process import Kill
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.errors import Unanswered
+from fixtures.wire.records import NewBatch, NewRecord
+from fixtures.wire.topics import NewTopic
+from history.events import Answer, Call, Fault, Note
+from history.taken import LEFT_OUT_NOTE
+from strategies.steps import (
+    AddPartitions,
+    AlterConfig,
+    CreateTopic,
+    DeleteTopic,
+    Disturb,
+    DisturbBriefly,
+    Echo,
+    ElectPreferredLeader,
+    Heal,
+    HealPartly,
+    ReadEverything,
+    RecreateTopic,
+    Step,
+)
+from tests.miniature.bench import mini_bench
+from tests.miniature.core.cluster import MiniCluster
+
+
+class Write(Step, frozen=True, tag="write"):
+    """A step of the machine's own."""
+
+    timestamp: int | None = 1
+    answered: bool = True
+
+
+class Executor(TopicAdministration[Step]):
+    """One partition, written to by hand."""
+
+    def __init__(self, bench: Bench) -> None:
+        [made] = bench.node(bench.brokers[0]).create_topics([NewTopic("anchor", ((1, 2, 3),))]).topics
+        self.anchor = Topic(made.name, made.topic_id)
+        super().__init__(bench, bench.faults(self.anchor))
+        self.roles = Roles(bench, {"anchor-0": ("anchor", 0)})
+        self.rested: list[str] = []
+        self.agreement = True
+
+    @singledispatchmethod
+    def run(self, step: Step) -> None:
+        super().run(step)
+
+    @run.register
+    def _(self, step: Write) -> None:
+        if not step.answered:
+            raise Unanswered("no answer came")
+        batch = NewBatch((NewRecord(b"value"),), timestamp=step.timestamp)
+        self.roles.node("anchor-0", "leader").produce(self.anchor, 0, batch)
+
+    def around(self, on: str) -> tuple[Topic, int]:
+        return self.anchor, 0
+
+    def before_fault(self) -> None:
+        self.roles.remember_leaders()
+
+    def after_fault(self) -> None:
+        self.roles.refresh()
+
+    def read_everything(self) -> None:
+        self.roles.state("anchor-0")
+
+    def before_rest(self, *, healed: bool) -> None:
+        self.rested.append("healed" if healed else "unhealed")
+
+    def agrees(self) -> bool:
+        self.rested.append("asked")
+        return self.agreement
+
+    def at_rest(self) -> None:
+        self.rested.append("at rest")
+
+
+@dataclasses.dataclass
+class Example:
+    executor: Executor
+
+    def take(self, *steps: Step) -> Example:
+        for step in steps:
+            self.executor.step(step)
+        return self
+
+    @property
+    def events(self) -> list[object]:
+        return list(self.executor.bench.tape.history.events)
+
+    def calls(self, op: str) -> list[Call]:
+        return [event for event in self.events if isinstance(event, Call) and event.op == op]
+
+    def answers(self, op: str) -> list[Answer]:
+        calls = {call.n for call in self.calls(op)}
+        return [event for event in self.events if isinstance(event, Answer) and event.call in calls]
+
+    def faults(self, phase: str) -> list[tuple[str, str]]:
+        return [(e.fault, e.node) for e in self.events if isinstance(e, Fault) and e.phase == phase]
+
+    @property
+    def left_out(self) -> list[str]:
+        return [e.data["reason"] for e in self.events if isinstance(e, Note) and e.text == LEFT_OUT_NOTE]
+
+
+@pytest.fixture
+def example() -> Example:
+    return Example(Executor(mini_bench(MiniCluster())))
+
+
+KILL_LEADER = Disturb(on="anchor-0", fault=Kill(role="leader"))
+KILL_FOLLOWER = Disturb(on="anchor-0", fault=Kill(role="follower"))
+
+
+# --- outcomes
+
+
+def test_a_step_without_an_answer_is_no_trouble(example: Example) -> None:
+    example.take(Write(answered=False), Write())
+    assert len(example.answers("produce")) == 1
+
+
+def test_a_step_that_the_executor_does_not_know_is_a_bug(example: Example) -> None:
+    class Unknown(Step, frozen=True, tag="unknown"):
+        pass
+
+    with pytest.raises(TypeError, match="does not know the step"):
+        example.take(Unknown())
+
+
+def test_executors_do_not_share_their_own_steps() -> None:
+    class Another(Executor):
+        @singledispatchmethod
+        def run(self, step: Step) -> None:
+            super().run(step)
+
+        @run.register
+        def _(self, step: Write) -> None:
+            self.rested.append("written elsewhere")
+
+    elsewhere, here = Another(mini_bench(MiniCluster())), Executor(mini_bench(MiniCluster()))
+    for executor in (elsewhere, here):
+        executor.step(Write())
+    assert (elsewhere.rested, here.rested) == (["written elsewhere"], [])
+
+
+# --- faults
+
+
+def test_a_standing_fault_stands_until_it_is_healed(example: Example) -> None:
+    example.take(KILL_LEADER, Write())
+    [(_, killed)] = example.faults("witness")
+    assert example.executor.roles.down == {killed}
+    assert example.executor.roles.node("anchor-0", "leader").node != killed
+    assert example.take(Heal()).faults("heal") == [("kill", killed)]
+    assert example.executor.roles.down == set()
+    assert example.executor.roles.node("anchor-0", "former-leader").node == killed
+
+
+@pytest.mark.parametrize("which", [0, 1, 3])
+def test_one_of_two_faults_is_healed_and_the_other_goes_on(example: Example, which: int) -> None:
+    example.take(KILL_LEADER, KILL_FOLLOWER)
+    first, second = (node for _, node in example.faults("witness"))
+    example.take(HealPartly(which=which))
+    assert example.executor.roles.down == {second if which == 0 else first}
+    example.take(Heal())
+    assert {node for _, node in example.faults("heal")} == {first, second}
+
+
+def test_a_transient_fault_is_over_with_its_step(example: Example) -> None:
+    example.take(DisturbBriefly(on="anchor-0", fault=MoveLeader()))
+    assert [fault for fault, _ in example.faults("heal")] == ["move-leader"]
+    assert example.left_out == []
+
+
+def test_what_cannot_be_done_is_left_out_and_says_why(example: Example) -> None:
+    example.take(HealPartly(), KILL_LEADER, DisturbBriefly(on="anchor-0", fault=MoveLeader()))
+    example.take(Disturb(on="anchor-0", fault=Kill(role="nobody")))
+    assert [reason.split(";")[0] for reason in example.left_out] == [
+        "no fault stands",
+        "another fault stands",
+        "kill cannot be aimed at 'nobody'",
+    ]
+
+
+def test_after_a_fault_that_did_not_heal_no_step_is_run(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unhealed(fault: object) -> None:
+        raise Unhealed("it stays broken")
+
+    monkeypatch.setattr(example.executor.faults, "heal", unhealed)
+    example.take(KILL_FOLLOWER, Heal(), Write())
+    assert example.calls("produce") == []
+    with pytest.raises(Unhealed, match="it stays broken"):
+        example.executor.rest()
+    assert example.executor.rested == ["unhealed", "asked"]
+    # That the cluster does not agree is for the judges, whatever became of the fault.
+    example.executor.agreement = False
+    example.executor.rest()
+
+
+# --- rest
+
+
+def test_at_rest_all_is_healed_before_the_cluster_has_to_agree(example: Example) -> None:
+    example.take(KILL_LEADER).executor.rest()
+    assert len(example.faults("heal")) == 1
+    assert example.executor.rested == ["healed", "asked", "at rest"]
+
+
+def test_a_cluster_that_does_not_agree_is_asked_nothing_more(example: Example) -> None:
+    example.executor.agreement = False
+    example.executor.rest()
+    assert example.executor.rested == ["healed", "asked"]
+
+
+def test_everything_is_read_when_a_schedule_says_so(example: Example) -> None:
+    assert example.take(ReadEverything()).calls("metadata")
+
+
+# --- echoes
+
+
+def test_an_echo_repeats_a_request_with_all_its_fields(example: Example) -> None:
+    example.take(Write(timestamp=5), Write(timestamp=6), Echo(back=1))
+    first, _, echoed = example.calls("produce")
+    assert (echoed.node, echoed.request | {"version": None}) == (first.node, first.request)
+    spoken = [answer.value["version"] for answer in example.answers("produce")]
+    assert len(set(spoken)) == 1
+
+
+def test_only_requests_that_change_something_are_echoed(example: Example) -> None:
+    example.take(Write(), ReadEverything(), Echo(back=0))
+    assert len(example.calls("produce")) == 2
+
+
+def test_a_batch_that_is_stamped_when_it_is_encoded_is_not_echoed(example: Example) -> None:
+    """Its bytes would differ."""
+    example.take(Write(timestamp=None), Echo())
+    assert len(example.calls("produce")) == 1
+
+
+def test_there_is_nothing_to_echo_before_the_first_request() -> None:
+    with pytest.raises(Absent, match="no request of the example"):
+        echo(mini_bench(MiniCluster()), 0)
+
+
+@pytest.mark.parametrize("op", sorted(ECHOED))
+def test_what_may_be_echoed_is_a_typed_call_whose_arguments_can_be_read_back(op: str) -> None:
+    hints = get_type_hints(getattr(NodeClient, op))
+    assert set(inspect.signature(getattr(NodeClient, op)).parameters) - {"self"} <= hints.keys()
+
+
+# --- administration
+
+
+def test_requests_name_the_topic_of_the_example(example: Example) -> None:
+    example.take(
+        CreateTopic(on="orders", partitions=2, replication_factor=3, configs={"min.insync.replicas": "2"}),
+        AlterConfig(on="orders", key="retention.ms", value="1000"),
+        AddPartitions(on="orders", total=3),
+        ElectPreferredLeader(on="orders", partition=1),
+        DeleteTopic(on="orders"),
+    )
+    name, id = example.executor.topic("orders").name, str(example.executor.topic("orders").id)
+    [_, created] = example.calls("create_topics")
+    [altered], [grown] = example.calls("incremental_alter_configs"), example.calls("create_partitions")
+    [elected], [deleted] = example.calls("elect_leaders"), example.calls("delete_topics")
+    [wanted] = created.request["topics"]
+    assert (wanted["name"], wanted["num_partitions"], wanted["replication_factor"]) == (name, 2, 3)
+    assert wanted["configs"] == {"min.insync.replicas": "2"}
+    assert (altered.request["resource_name"], altered.request["changes"]) == (name, {"retention.ms": "1000"})
+    assert (grown.request["topic"], grown.request["count"]) == (name, 3)
+    assert elected.request["partitions"] == [(name, 1)]
+    assert deleted.request["topics"] == [{"name": name, "id": id}]
+
+
+def test_a_topic_is_created_again_under_its_name(example: Example) -> None:
+    example.take(CreateTopic(on="orders"), CreateTopic(on="orders"))
+    [_, first, second] = example.calls("create_topics")
+    assert first.request["topics"] == second.request["topics"]
+    assert example.answers("create_topics")[-1].value["topics"][0]["error_code"] == Error.TOPIC_ALREADY_EXISTS
+
+
+def test_a_recreated_topic_is_first_deleted(example: Example) -> None:
+    example.take(CreateTopic(on="orders"), RecreateTopic(on="orders"))
+    [deleted] = example.calls("delete_topics")
+    assert deleted.request["topics"] == [example.executor.topic("orders").name]
+
+
+def test_topics_are_administered_while_a_broker_is_down(example: Example) -> None:
+    example.take(KILL_LEADER, CreateTopic(on="orders", replication_factor=2))
+    [_, created] = example.answers("create_topics")
+    assert created.outcome == "ok"
+
+
+def test_a_topic_that_was_never_created_is_left_out(example: Example) -> None:
+    example.take(DeleteTopic(on="orders"), AddPartitions(on="orders"))
+    assert example.left_out == ["orders was not created yet"] * 2
+
+
+def test_names_are_those_of_the_example(example: Example) -> None:
+    example.take(CreateTopic(on="orders"))
+    assert example.executor.bench.tape.example.example in example.executor.topic("orders").name
