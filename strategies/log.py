@@ -258,9 +258,6 @@ def standing_faults() -> SearchStrategy[Disturb[LogFault]]:
 
 def transient_faults() -> SearchStrategy[DisturbBriefly[BriefLogFault]]:
     return one_of(
-        *(
-            brief_disturbances(kind, PARTITIONS)
-            for kind in (MoveLeader, PreferredElection, Reassign, RollingRestart)
-        ),
+        *(brief_disturbances(kind, PARTITIONS) for kind in (MoveLeader, PreferredElection, Reassign, RollingRestart)),
         *(brief_disturbances(kind, UNCOMPACTED) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
     )

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.catalogue import shipped
-from conformance.core.machines import MachineCheck, all_machines
+from conformance.core.machines import AnyMachine, all_machines
 from history.taken import note_of
 from tests.miniature.machine import MiniExample, hunt, play
 from tests.miniature.planted import Planted, planted_for
@@ -43,7 +43,7 @@ UNPLANTED: dict[str, dict[str, str]] = {
 """Rows whose judges have no bug on the miniature yet, and why. The list only gets shorter: a row that has one may not stay."""
 
 
-def named(check: MachineCheck) -> str:
+def named(check: AnyMachine) -> str:
     return check.machine.__name__
 
 
@@ -65,7 +65,7 @@ every_legal = pytest.mark.parametrize(
 class Drawn:
     """Schedules as Hypothesis draws them, without a cluster: the rules that were taken and the steps that they gave."""
 
-    def __init__(self, check: MachineCheck, examples: int = DRAWN) -> None:
+    def __init__(self, check: AnyMachine, examples: int = DRAWN) -> None:
         self.rules: Counter[str] = Counter()
         self.schedules: list[list[Any]] = []
         self._codes = {rule.function.__code__ for rule in _rules(check)}
@@ -97,13 +97,13 @@ class Drawn:
         return [step for schedule in self.schedules for step in schedule]
 
 
-def _rules(check: MachineCheck) -> list[Any]:
+def _rules(check: AnyMachine) -> list[Any]:
     found = check.machine.setup_state()
     return [*found.rules, *found.initializers]
 
 
 @pytest.fixture(scope="module", params=CHECKS, ids=named)
-def drawn(request: pytest.FixtureRequest) -> tuple[MachineCheck, Drawn]:
+def drawn(request: pytest.FixtureRequest) -> tuple[AnyMachine, Drawn]:
     return request.param, Drawn(request.param)
 
 
@@ -115,23 +115,23 @@ def test_there_are_machines() -> None:
 
 
 @every_machine
-def test_its_rows_are_in_the_catalogue_and_each_has_one_judge_at_least(check: MachineCheck) -> None:
+def test_its_rows_are_in_the_catalogue_and_each_has_one_judge_at_least(check: AnyMachine) -> None:
     known = {row.id for row in shipped()}
     assert set(check.rows) == {judge.row for judge in check.judges}
     assert set(check.rows) <= known
 
 
-def test_each_rule_is_reached_by_drawn_examples(drawn: tuple[MachineCheck, Drawn]) -> None:
+def test_each_rule_is_reached_by_drawn_examples(drawn: tuple[AnyMachine, Drawn]) -> None:
     check, found = drawn
     assert set(found.rules) == {rule.function.__name__ for rule in _rules(check)}
 
 
-def test_each_kind_of_step_is_drawn(drawn: tuple[MachineCheck, Drawn]) -> None:
+def test_each_kind_of_step_is_drawn(drawn: tuple[AnyMachine, Drawn]) -> None:
     check, found = drawn
     assert {tag(step) for step in found.steps} == set(check.kinds)
 
 
-def test_steps_round_trip_through_json(drawn: tuple[MachineCheck, Drawn]) -> None:
+def test_steps_round_trip_through_json(drawn: tuple[AnyMachine, Drawn]) -> None:
     """What is drawn is what a history keeps and a replay takes."""
     check, found = drawn
     for step in [*found.steps, *check.opening]:
@@ -141,12 +141,12 @@ def test_steps_round_trip_through_json(drawn: tuple[MachineCheck, Drawn]) -> Non
 
 
 @every_machine
-def test_what_is_no_step_is_refused(check: MachineCheck) -> None:
+def test_what_is_no_step_is_refused(check: AnyMachine) -> None:
     with pytest.raises(msgspec.ValidationError):
         check.steps([{"do": "nothing that any machine does"}])
 
 
-def test_a_simpler_step_is_a_step_and_gets_no_simpler_for_ever(drawn: tuple[MachineCheck, Drawn]) -> None:
+def test_a_simpler_step_is_a_step_and_gets_no_simpler_for_ever(drawn: tuple[AnyMachine, Drawn]) -> None:
     check, found = drawn
     for step in found.steps:
         simplest, rounds = step, 0
@@ -160,7 +160,7 @@ def test_a_simpler_step_is_a_step_and_gets_no_simpler_for_ever(drawn: tuple[Mach
 
 
 @every_machine
-def test_its_opening_takes_each_kind_of_step_and_is_honest(check: MachineCheck) -> None:
+def test_its_opening_takes_each_kind_of_step_and_is_honest(check: AnyMachine) -> None:
     assert {tag(step) for step in check.opening} == set(check.kinds)
     example = play(check, check.opening)
     assert (said(example), example.trouble) == ([], "")
@@ -168,7 +168,7 @@ def test_its_opening_takes_each_kind_of_step_and_is_honest(check: MachineCheck) 
 
 
 @every_machine
-def test_drawn_schedules_are_honest(check: MachineCheck) -> None:
+def test_drawn_schedules_are_honest(check: AnyMachine) -> None:
     found = hunt(check, examples=HONEST)
     assert found.shortest is None, said(found.shortest)
     assert found.examples >= HONEST
@@ -178,13 +178,13 @@ def test_drawn_schedules_are_honest(check: MachineCheck) -> None:
 
 
 @every_machine
-def test_the_same_schedule_is_the_same_history(check: MachineCheck) -> None:
+def test_the_same_schedule_is_the_same_history(check: AnyMachine) -> None:
     first, second = (msgspec.json.encode(play(check, check.opening).history.events) for _ in range(2))
     assert first == second
 
 
 @every_machine
-def test_its_history_is_judged_alike_when_it_is_read_again(check: MachineCheck) -> None:
+def test_its_history_is_judged_alike_when_it_is_read_again(check: AnyMachine) -> None:
     example = play(check, check.opening)
     again = msgspec.convert(json.loads(msgspec.json.encode(example.history)), type(example.history))
     assert msgspec.to_builtins(check.judge(again)) == msgspec.to_builtins(example.observations)
@@ -194,13 +194,13 @@ def test_its_history_is_judged_alike_when_it_is_read_again(check: MachineCheck) 
 
 
 @every_machine
-def test_each_bug_has_a_schedule_or_a_script(check: MachineCheck) -> None:
+def test_each_bug_has_a_schedule_or_a_script(check: AnyMachine) -> None:
     planted = planted_for(check)
     assert {*planted.schedules, *planted.scripts} == set(planted.bugs)
 
 
 @every_bug
-def test_a_bug_is_caught_and_what_meets_it_is_not_to_blame(check: MachineCheck, bug: str) -> None:
+def test_a_bug_is_caught_and_what_meets_it_is_not_to_blame(check: AnyMachine, bug: str) -> None:
     planted = planted_for(check)
     honest, broken = violations(check, planted, bug), violations(check, planted, bug, [bug])
     assert honest == set()
@@ -212,7 +212,7 @@ def test_a_bug_is_caught_and_what_meets_it_is_not_to_blame(check: MachineCheck, 
 
 
 @every_machine
-def test_each_judge_has_a_bug_that_it_catches(check: MachineCheck) -> None:
+def test_each_judge_has_a_bug_that_it_catches(check: AnyMachine) -> None:
     planted = planted_for(check)
     caught = {row for bug in planted.bugs for row, _ in violations(check, planted, bug, [bug])}
     excused = UNPLANTED.get(named(check), {})
@@ -220,13 +220,13 @@ def test_each_judge_has_a_bug_that_it_catches(check: MachineCheck) -> None:
 
 
 @every_legal
-def test_what_is_legal_is_left_alone(check: MachineCheck, name: str) -> None:
+def test_what_is_legal_is_left_alone(check: AnyMachine, name: str) -> None:
     example = play(check, planted_for(check).legal[name])
     assert (said(example), example.trouble) == ([], "")
     assert example.observations
 
 
-def violations(check: MachineCheck, planted: Planted, bug: str, on: Iterable[str] = ()) -> set[tuple[str, str]]:
+def violations(check: AnyMachine, planted: Planted, bug: str, on: Iterable[str] = ()) -> set[tuple[str, str]]:
     """Row and label of each."""
     if bug in planted.scripts:
         found = planted.scripts[bug](*on)

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from conformance.core.machines import MachineCheck, all_machines
+from conformance.core.machines import AnyMachine, all_machines
 from history.observations import Observation
 from tests.miniature.bugs import Bug
 from tests.miniature.machine import Hunt, hunt, play, shortened
@@ -29,7 +29,7 @@ def main() -> int:
     return 1 if dishonest or missed else 0
 
 
-def _bugs() -> dict[str, tuple[MachineCheck, Bug]]:
+def _bugs() -> dict[str, tuple[AnyMachine, Bug]]:
     """Of all machines."""
     return {name: (check, bug) for check in all_machines().values() for name, bug in planted_for(check).bugs.items()}
 
@@ -53,7 +53,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _hunted(check: MachineCheck, bug: Bug, options: argparse.Namespace) -> bool:
+def _hunted(check: AnyMachine, bug: Bug, options: argparse.Namespace) -> bool:
     """Looked for among drawn schedules; where none met it, the known schedule or script is tried."""
     began = time.process_time()
     own = options.shrinker == "hypothesis"
@@ -81,7 +81,7 @@ def _row(
     print(COLUMNS.format(bug.name, row, label, drawn, first, shortest, f"{seconds:.1f}", others), flush=True)
 
 
-def _honest(check: MachineCheck, options: argparse.Namespace) -> bool:
+def _honest(check: AnyMachine, options: argparse.Namespace) -> bool:
     """Whether a judge finds fault with an honest cluster, or an example met trouble."""
     found: Hunt = hunt(check, examples=options.honest, number=options.seed)
     for trouble, times in Counter(found.troubles).items():

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine
 from history.observations import Observation
 from tests.miniature.bugs import Bug
 
@@ -25,7 +25,7 @@ class Planted:
     scripts: Mapping[str, Script] = dataclasses.field(default_factory=dict)
 
 
-def planted_for(check: MachineCheck) -> Planted:
+def planted_for(check: AnyMachine) -> Planted:
     """`tests/miniature/<subject>/planted.py` of the machine in `conformance/machines/<subject>/`."""
     subject = check.module.split(".")[-2]
     found: Planted = importlib.import_module(f"tests.miniature.{subject}.planted").PLANTED
