@@ -14,7 +14,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase, MultiplexedDataba
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine
 from conformance.running.machine.example import LiveExample
 from conformance.running.machine.finding import Finding, Record
 from conformance.running.violations import RequirementViolated, violation_of
@@ -40,7 +40,7 @@ class Explorer:
     """
 
     def __init__(
-        self, check: MachineCheck, begin: Callable[[], LiveExample], record: Record, wanted: Callable[[], int]
+        self, check: AnyMachine, begin: Callable[[], LiveExample], record: Record, wanted: Callable[[], int]
     ) -> None:
         self.drawn = 0
         self._check = check

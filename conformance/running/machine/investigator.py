@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import Replays, conclude
 from conformance.running.machine.example import Played, Schedule
 from conformance.running.machine.finding import Finding, Play, Reproduced
@@ -47,7 +47,7 @@ class Investigator:
     `concluded` are the breaches that were replayed. `out` is where evidence is, `tell` shows how far it is.
     """
 
-    def __init__(self, check: MachineCheck, play: Play, out: Path, seconds: float, tell: Callable[[str], None]) -> None:
+    def __init__(self, check: AnyMachine, play: Play, out: Path, seconds: float, tell: Callable[[str], None]) -> None:
         self.seconds = seconds
         self.concluded: set[Breach] = set()
         self._check = check

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from conformance.catalogue import shipped
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine
 from conformance.judging.verdicts import FLOORS
 from conformance.running.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.check_run import CheckRun
@@ -35,7 +35,7 @@ class MachineRun(CheckRun):
 
     def __init__(
         self,
-        check: MachineCheck,
+        check: AnyMachine,
         lab: Lab,
         label: str,
         part: int = 1,
