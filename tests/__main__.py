@@ -1,0 +1,95 @@
+"""`python -m tests [options of pytest]`: the kit's own tests, in two parts, and the coverage of the first.
+
+What needs no engine, no Spark and no browser runs everywhere, so its coverage is the same everywhere: it is measured, told by
+package, and may not fall below `fail_under` in pyproject.toml. The second part is what needs them. With options pytest runs once,
+with those, and nothing is measured.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+import coverage
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ANYWHERE = "not docker and not spark and not browser"
+ELSEWHERE = "docker or spark or browser"
+WORKERS = ("-p", "no:conformance.plugin", "-n", "2", "--dist", "loadfile")
+DEPTH = 2
+"""Folders that a line of the table stands for."""
+
+
+class Package(NamedTuple):
+    """Statements, and how many of them were run."""
+
+    statements: int
+    run: int
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.run / self.statements if self.statements else 100.0
+
+    def __add__(self, other: object) -> Package:
+        assert isinstance(other, Package)
+        return Package(self.statements + other.statements, self.run + other.run)
+
+
+def main(options: Sequence[str]) -> int:
+    """The exit code of the first part of pytest that is not fine; else 1 if the coverage fell, else 0."""
+    if options:
+        return _pytest(*options)
+    anywhere = _pytest("-m", ANYWHERE, "--cov", "--cov-report=", "--cov-fail-under=0")
+    holds = _holds()
+    elsewhere = _pytest("-m", ELSEWHERE)
+    return anywhere or (elsewhere if elsewhere != pytest.ExitCode.NO_TESTS_COLLECTED else 0) or int(not holds)
+
+
+def _pytest(*options: str) -> int:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *WORKERS, "tests", *options], cwd=ROOT, check=False
+    ).returncode
+
+
+def _holds() -> bool:
+    """Print the coverage by package; whether it is what it has to be."""
+    measured = coverage.Coverage(config_file=str(ROOT / "pyproject.toml"))
+    measured.load()
+    packages = by_package(_files(measured))
+    total = sum(packages.values(), Package(0, 0))
+    print(table(packages, total))
+    floor = float(str(measured.get_option("report:fail_under")))
+    holds = total.percent >= floor
+    print(
+        f"coverage {total.percent:.2f} %, and {floor:g} % is the least{'' if holds else ': write the tests that are missing'}"
+    )
+    return holds
+
+
+def _files(measured: coverage.Coverage) -> Iterable[tuple[str, Package]]:
+    for file in sorted(measured.get_data().measured_files()):
+        _, statements, _, missing, _ = measured.analysis2(file)
+        yield str(Path(file).relative_to(ROOT)), Package(len(statements), len(statements) - len(missing))
+
+
+def by_package(files: Iterable[tuple[str, Package]]) -> dict[str, Package]:
+    """`files` are paths below the root."""
+    found: dict[str, Package] = defaultdict(lambda: Package(0, 0))
+    for path, counts in files:
+        found["/".join(PurePath(path).parent.parts[:DEPTH])] += counts
+    return dict(sorted(found.items()))
+
+
+def table(packages: dict[str, Package], total: Package) -> str:
+    rows = [*packages.items(), ("all", total)]
+    lines = [f"{name:32} {one.statements:>10} {one.percent:>8.1f} %" for name, one in rows]
+    return "\n".join([f"{'package':32} {'statements':>10} {'coverage':>10}", *lines])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
