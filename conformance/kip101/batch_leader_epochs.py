@@ -13,12 +13,14 @@ from conformance.core.checks import Said, held_if, premise, probe
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.replicas import RECOMPRESSING, TRIO
 from conformance.rigs.log.several import FIVE, Several
-from conformance.rigs.producers.transactions import Transaction, accepted, coordinator_of
+from conformance.rigs.producers.transactions import Transaction, coordinator_of
+from fixtures.views.nodes import served
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import FetchedPartition
 from fixtures.wire.records import Batch, Codec, NewBatch, batch, batches
+from fixtures.wire.retriable import accepted
 
 WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 """Leader epochs that a producer may write; the partitions here are in a later epoch than 1, and far from 999."""
@@ -67,7 +69,7 @@ def plain_batch_has_the_leader_epoch(
     if case == "idempotent":
         bench = partition.bench
         broker = bench.node(bench.brokers[0])
-        given = accepted(bench, lambda: broker.init_producer_id(None), lambda answer: answer.error)
+        given = accepted(served(bench, lambda: broker.init_producer_id(None)))
         sent = replace(sent, producer_id=given.producer_id, producer_epoch=given.producer_epoch, base_sequence=0)
     epoch = partition.epoch()
     answer, stored = appended(partition, sent)
@@ -135,7 +137,7 @@ def commit(partition: Partition, offset: int) -> None:
     bench = partition.bench
     group, offsets = bench.fresh("group"), [NewOffset(partition.topic, partition.index, offset)]
     coordinator = coordinator_of(bench, group, CoordinatorType.GROUP)
-    accepted(bench, lambda: coordinator.offset_commit(group, offsets), lambda answer: answer.errors[0])
+    accepted(served(bench, lambda: coordinator.offset_commit(group, offsets)))
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["internal"], offset=integers(1, 1000))

@@ -80,7 +80,7 @@ def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Gene
     before = member.epoch
     member.bump(bumps)
     recreate(group)
-    member.assigned = frozenset()
+    member.owned = frozenset()
     group.settle(member)
     yield group.holding(member, member.epoch, 0)
     answer = group.commit(member, {0: offset}, before, version=9)

@@ -8,6 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Said, held_if, premise, probe
 from conformance.rigs.groups.group import Group, HandOver, fresh_group
+from fixtures.views.member import listed
 from fixtures.wire import Error
 from fixtures.wire.groups import JOIN, HeartbeatAnswer
 
@@ -19,7 +20,7 @@ def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int
     """A member that missed the answer with its new epoch gets the same epoch again."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
-    answer = hand.old.heartbeat(owned=sorted(hand.old.assigned)[unnamed:], received=False)
+    answer = hand.old.heartbeat(owned=group.named(sorted(hand.old.assigned)[unnamed:]), received=False)
     described = group.describe()
     [still] = [found for found in described.members if found.member_id == hand.old.id]
     forgiven = answer.error is Error.NONE and answer.member_epoch == hand.now == still.member_epoch
@@ -48,11 +49,13 @@ def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) 
 def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswer:
     old = hand.old
     if case == "owned-unknown":
-        return old.heartbeat(epoch=hand.before, received=False)
+        return old.heartbeat(member_epoch=hand.before, received=False)
     if case == "owned-larger":
-        return old.heartbeat(epoch=hand.before, owned=old.assigned | {hand.lost}, received=False)
+        return old.heartbeat(
+            member_epoch=hand.before, owned=old.group.named(old.assigned | {hand.lost}), received=False
+        )
     epoch = hand.before if case == "older-epoch" else hand.now + distance
-    return old.heartbeat(epoch=epoch, owned=old.assigned, received=False)
+    return old.heartbeat(member_epoch=epoch, owned=listed(old.owned), received=False)
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["answer"], bumps=integers(1, 4))
@@ -60,7 +63,7 @@ def rejoin(group: Group, case: str, expected: str, bumps: int) -> Generator[Said
     """A known member that rejoins with epoch 0 is fenced, or gets its assignment again, depending on the release."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, *range(group.partitions))
-    answer = member.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
+    answer = member.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
     described = group.describe()
     if expected == "FENCED_MEMBER_EPOCH":
         yield held_if(answer.error is Error.FENCED_MEMBER_EPOCH, answer)
@@ -74,7 +77,7 @@ def rejoin(group: Group, case: str, expected: str, bumps: int) -> Generator[Said
 def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition: int) -> Generator[Said, None, None]:
     """Commits from before a rejoin are still accepted after it: partitions keep their assignment epochs."""
     member = group.alone(bumps)
-    answer = member.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
+    answer = member.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
     late = group.commit(member, {partition: 100 + bumps}, member.since[partition])
     after = group.stored(partition)
     accepted = late.all_answered(Error.NONE) and after.shows(100 + bumps)
@@ -89,7 +92,7 @@ def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Said
     lost = group.told_to_revoke(old)
     waiting = new.keep_up()
     yield premise(not group.told(waiting) & lost, f"{sorted(lost)} is still held back: {waiting}")
-    back = old.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name], received=False)
+    back = old.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
     given = new.keep_up()
     done = back.error is Error.NONE and not group.told(back) & lost and lost <= group.told(given)
     yield held_if(done, back, given)

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Said, held_if, probe
-from conformance.rigs.groups.group import ClassicMember, Group, fresh_group
+from conformance.rigs.groups.group import Group, classic_member, fresh_group, joined
 from fixtures.wire import Error
 from fixtures.wire.groups import OffsetFetchAnswer
 
@@ -58,8 +58,8 @@ def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Gen
 def other_generation(group: Group, case: str, distance: int, by_name: bool) -> Generator[Said, None, None]:
     """A classic member of the group is refused at any generation but its own, with the classic protocol's error."""
     group.store(group.alone(3), 0, 10)
-    classic = ClassicMember(group)
-    yield classic.joined()
+    classic = classic_member(group)
+    yield joined(classic)
     generation = classic.generation + (distance if distance < 0 else distance + 1)
     answer = fetch(group, classic.id, generation, by_name=by_name)
     own = fetch(group, classic.id, classic.generation, by_name=by_name)

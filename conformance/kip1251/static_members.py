@@ -8,6 +8,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import PremiseSaid, Said, held_if, premise, probe
 from conformance.rigs.groups.group import Group, Member, fresh_group
+from fixtures.views.member import listed
 from fixtures.wire import Error
 from fixtures.wire.groups import JOIN, LEAVE_TO_RETURN
 
@@ -64,7 +65,7 @@ def returning_instance(
     old.leave_to_return()
     yield has_left_temporarily(group, old)
     new = group.member(old.instance_id)
-    back = new.heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name])
+    back = new.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name])
     same = back.error is Error.NONE and group.told(back) == old.assigned
     yield held_if(same, back, case="assignment")
     yield group.holding(new, back.member_epoch, partition)
@@ -101,7 +102,9 @@ def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generato
     """A member cannot join with the instance id of a member that has not left."""
     first = static_member(group, bumps)
     yield group.holding(first, first.epoch, 0)
-    answer = group.member(first.instance_id).heartbeat(epoch=JOIN, owned=(), topics=[group.topic.name])
+    answer = group.member(first.instance_id).heartbeat(
+        member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name]
+    )
     yield held_if(answer.error is Error.UNRELEASED_INSTANCE_ID, answer)
 
 
@@ -113,5 +116,5 @@ def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Generator
     new = group.member(old.instance_id)
     new.join()
     yield group.holding(new, new.epoch, 0)
-    answer = old.heartbeat(owned=old.assigned, received=False)
+    answer = old.heartbeat(owned=listed(old.owned), received=False)
     yield held_if(answer.error is Error.FENCED_INSTANCE_ID, answer)

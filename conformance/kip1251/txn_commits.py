@@ -10,9 +10,10 @@ from hypothesis.strategies import booleans, integers, uuids
 from conformance.core.checks import Said, held_if, probe
 from conformance.rigs.groups.group import new_group
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
-from conformance.rigs.producers.combined_node import Producer, accepted
+from conformance.rigs.producers.combined_node import StageProducer
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic
+from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import TxnOffsetCommitAnswer
 
 BUMPS = integers(0, 3)
@@ -25,7 +26,7 @@ ANY = integers(3, 6)
 
 
 def accepted_and_stored(
-    group: TxnGroup, producer: Producer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
+    group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Generator[Said, None, None]:
     """The commit was accepted, and its offset is visible once the transaction is committed."""
     if all_answered(answer, Error.NONE):
@@ -35,7 +36,7 @@ def accepted_and_stored(
 
 
 def refused(
-    group: TxnGroup, producer: Producer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
+    group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Generator[Said, None, None]:
     """The commit was refused for its epoch, and the earlier offset stays even though the transaction is committed."""
     producer.end(committed=True)

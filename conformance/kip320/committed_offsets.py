@@ -9,11 +9,13 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Said, held_if, premise, probe
 from conformance.kip320.fencing import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.producers.transactions import NOT_YET, Transaction, accepted, coordinator_of
+from conformance.rigs.producers.transactions import Transaction, coordinator_of
 from conformance.rigs.versions import BACK, spoken
+from fixtures.views.nodes import served
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
+from fixtures.wire.retriable import accepted
 from history.since import since
 
 COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
@@ -40,12 +42,7 @@ class Offsets:
         """Commit as a client that is not a member; retries while the coordinator is not ready."""
         wanted = NewOffset(self.partition.topic, 0, offset, epoch)
         node = self.coordinator
-
-        def answered() -> OffsetCommitAnswer | None:
-            answer = node.offset_commit(self.group, [wanted], version=version)
-            return None if answer.partitions[0].error in NOT_YET else answer
-
-        return self.partition.bench.eventually(answered, "a group coordinator that is ready")
+        return served(self.partition.bench, lambda: node.offset_commit(self.group, [wanted], version=version))
 
     def fetch(self, version: int) -> CommittedOffset:
         return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).partitions[0]
@@ -153,14 +150,6 @@ def epoch_is_visible_once_its_transaction_commits(
 
 def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
     """Add the group to the transaction and commit an offset in it; KitError if that is refused."""
-    ids = (transaction.producer_id, transaction.epoch)
-    accepted(
-        transaction.bench,
-        lambda: transaction.coordinator().add_offsets_to_txn(transaction.id, *ids, offsets.group),
-        lambda answer: answer.error,
-    )
-    accepted(
-        transaction.bench,
-        lambda: offsets.coordinator.txn_offset_commit(transaction.id, offsets.group, *ids, [wanted], version=version),
-        lambda answer: answer.partitions[0].error,
-    )
+    producer = transaction.producer
+    accepted(producer.add_offsets(offsets.group))
+    accepted(producer.commit_offsets(offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version))

@@ -17,7 +17,6 @@ from conformance.rigs.groups.group import answering_again
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.log.replicas import whole_again
-from conformance.rigs.producers.transactions import NOT_YET
 from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
@@ -25,8 +24,11 @@ from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset
 from fixtures.wire.records import Record
+from fixtures.wire.retriable import NOT_COORDINATED_YET, accepted, ask_again
 from history.since import since
 
+NOT_LOADED_YET = NOT_COORDINATED_YET | {Error.UNSTABLE_OFFSET_COMMIT}
+"""Errors of a coordinator that has not read, or not replicated, the committed offsets."""
 GROUPS = 7
 """Committed offsets of one example."""
 ASKS_FOR_STABLE_FROM = since("OffsetFetchRequest", "RequireStable")
@@ -65,10 +67,8 @@ class Commits:
 
         def committed() -> bool:
             node = self.coordinator(group)
-            [error] = node.offset_commit(group, [wanted], version=version).errors if node else [NOT_YET[0]]
-            if error not in (*NOT_YET, Error.NONE):
-                raise KitError(f"a commit of {group} was refused: {error.name}")
-            return error is Error.NONE
+            answer = node.offset_commit(group, [wanted], version=version) if node else None
+            return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(accepted(answer))
 
         self.bench.eventually(committed, f"a commit of {group}")
         return Commit(group, offset, epoch)
@@ -91,8 +91,7 @@ class Commits:
             except WireError:
                 return None
             found = answer.partitions[0] if answer.partitions else None
-            later = (*NOT_YET, Error.UNSTABLE_OFFSET_COMMIT)
-            return None if found is None or answer.error in later or found.error in later else found
+            return None if found is None or ask_again(answer, NOT_LOADED_YET) else found
 
         return self.bench.eventually(loaded, f"the committed offset of {commit.group}")
 

@@ -11,20 +11,22 @@ from conformance.core.checks import Rig, Said, held_if, premise, scenario
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
 from conformance.kip320.readers_past_a_truncation import epoch_of_last_shared, silently_skips, take_over, values
-from conformance.rigs.groups.group import JOIN_WITHOUT_ID
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.reader import Position, Reader
 from conformance.rigs.log.unclean import Couple, CoupleData, couple_led_by
-from conformance.rigs.producers.transactions import accepted, coordinator_of
+from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
+from fixtures.views.coordinator import Coordinator
+from fixtures.views.member import ClassicMember
+from fixtures.views.nodes import served
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
-from fixtures.wire.groups import CommittedOffset, NewOffset, assigned, subscription
+from fixtures.wire.groups import CommittedOffset, NewOffset
+from fixtures.wire.retriable import accepted
 
 SESSION_MS, REBALANCE_MS = 1_500, 3_000
 """The session time-out: a member that vanishes is removed after this."""
-PROTOCOL = "range"
 
 
 def _led_by_coordinator(bench: Bench) -> CoupleData:
@@ -48,9 +50,7 @@ class Group:
 
     def coordinator(self) -> NodeClient:
         """Looked up through a broker that stays up."""
-        node = self.couple.node(self.couple.bystander)
-        found = accepted(self.bench, lambda: node.find_coordinator(self.name), lambda answer: answer.error)
-        return self.bench.node(found.node_id)
+        return Coordinator(self.bench, self.name, asked=[self.couple.bystander]).node()
 
     def join(self) -> None:
         """Join as a new member and get the partition; waits for a coordinator, and for the former member's removal."""
@@ -61,21 +61,14 @@ class Group:
     def _joined(self) -> tuple[str, int] | None:
         try:
             node = self.coordinator()
-            answer = node.join_group(
-                self.name,
-                {PROTOCOL: subscription([self.couple.name])},
-                session_timeout_ms=SESSION_MS,
-                rebalance_timeout_ms=REBALANCE_MS,
-                version=JOIN_WITHOUT_ID,
-            )
+            member = ClassicMember(self.bench, self.name, self.couple.name, coordinator=lambda: node)
+            answer = member.join(session_timeout_ms=SESSION_MS, rebalance_timeout_ms=REBALANCE_MS)
             if answer.error is not Error.NONE:
                 return None
-            id, generation = answer.member_id, answer.generation_id
-            given = {id: assigned({self.couple.name: [self.couple.index]})}
-            synced = node.sync_group(self.name, id, generation, given, protocol_type="consumer", protocol_name=PROTOCOL)
+            synced = member.sync({self.couple.name: [self.couple.index]})
         except WireError:
             return None
-        return (id, generation) if synced.error is Error.NONE else None
+        return (member.id, member.generation) if synced.error is Error.NONE else None
 
     def commit(self, position: Position, version: int) -> None:
         """Commit as the member; KitError if that is refused."""
@@ -94,10 +87,7 @@ class Group:
     def committed(self, version: int) -> CommittedOffset:
         asked = [(self.couple.topic, self.couple.index)]
         node = self.coordinator()
-        answer = accepted(
-            self.bench, lambda: node.offset_fetch(self.name, asked, version=version), lambda answer: answer.error
-        )
-        return answer.only
+        return accepted(served(self.bench, lambda: node.offset_fetch(self.name, asked, version=version))).only
 
 
 def truncation_is_detected(

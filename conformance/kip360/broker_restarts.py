@@ -12,9 +12,10 @@ from conformance.core.checks import ObservationSaid, Said, held_if, premise, pro
 from conformance.kip360.init_producer_id import gives
 from conformance.kip360.sequences import REFUSED, Sent, appended, fill
 from conformance.kip360.transactions import BUMPS, ends_at, rolled_back
-from conformance.rigs.producers.combined_node import STAGE, Log, Producer, Stage, accepted
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
+from fixtures.wire.retriable import accepted
 
 Part = Generator[Said | None, None, None]
 """A part of the check, as a generator; it yields None once, where the broker restarts."""
@@ -145,7 +146,7 @@ def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Gen
     yield from across_a_restart(stage, parts, clean=True)
 
 
-def last_of(batches: tuple[Batch, ...], producer: Producer) -> tuple[int, int]:
+def last_of(batches: tuple[Batch, ...], producer: StageProducer) -> tuple[int, int]:
     """Epoch and last sequence of a producer, from the last of its batches in the log."""
     last = [found for found in batches if found.producer_id == producer.producer_id][-1]
     return last.producer_epoch, last.base_sequence + len(last.records) - 1
@@ -178,7 +179,7 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
     yield state_matches_the_log(log, left, "torn-tail")
 
 
-def state_matches_the_log(log: Log, last: dict[Producer, Sent], case: str) -> ObservationSaid:
+def state_matches_the_log(log: Log, last: dict[StageProducer, Sent], case: str) -> ObservationSaid:
     """True if the partition knows the last batch of each producer in the log, and recognises it when sent again."""
     batches, end = log.batches(), log.end()
     told = [last_of(batches, producer) for producer in last]

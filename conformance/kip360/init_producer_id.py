@@ -7,7 +7,8 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.rigs.producers.combined_node import COMPLETE, LAST_EPOCH, LEGACY, STAGE, Producer, Stage
+from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
+from fixtures.views.producer import COMPLETE, LEGACY
 from fixtures.wire import Error
 from fixtures.wire.transactions import DescribedTransaction, InitProducerIdAnswer
 
@@ -16,7 +17,7 @@ def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
-def is_idle_at(shown: DescribedTransaction, producer: Producer) -> bool:
+def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
     """True if the coordinator has this producer id and epoch, and no open transaction."""
     held = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, producer.epoch)
     return held and shown.state in ("Empty", *COMPLETE)
@@ -28,7 +29,7 @@ def new_id_starts_at_epoch_zero(
 ) -> Generator[Said, None, None]:
     """A new transactional id gets a producer id of its own at epoch 0, and is described as Empty."""
     taken = {stage.transactional().producer_id for _ in range(others)}
-    fresh = Producer(stage, LEGACY, -1, -1, stage.bench.fresh("tid"), timeout_ms)
+    fresh = StageProducer(stage, LEGACY, stage.bench.fresh("tid"), timeout_ms)
     unknown = stage.broker.describe_transaction(fresh.transactional_id)
     yield premise(unknown.error is Error.TRANSACTIONAL_ID_NOT_FOUND, "the transactional id is unused")
     answer = fresh.init(version=stage.at_most("InitProducerId", version))

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis.strategies import integers, sampled_from, sets, text
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.rigs.producers.combined_node import STAGE, Producer, Stage
+from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from fixtures.wire import Error
 from fixtures.wire.transactions import ListTransactionsAnswer
 
@@ -18,7 +18,7 @@ SOME_STATES = sets(sampled_from(STATES), min_size=1, max_size=3).map(sorted)
 ENOUGH_MS = 10
 
 
-def in_each_state(stage: Stage) -> dict[str, Producer]:
+def in_each_state(stage: Stage) -> dict[str, StageProducer]:
     """A producer with a transaction in each of the lasting states."""
     ends = {"CompleteCommit": True, "CompleteAbort": False}
     producers = {state: stage.transactional() for state in STATES}

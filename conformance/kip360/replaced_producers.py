@@ -7,10 +7,12 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers, sampled_from
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.rigs.producers.combined_node import LEGACY, STAGE, Log, Producer, Stage, accepted, error_of, unchanged
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, unchanged
+from fixtures.views.producer import LEGACY
 from fixtures.wire import Error
 from fixtures.wire.calls import Answer
 from fixtures.wire.groups import OffsetFetchAnswer
+from fixtures.wire.retriable import accepted, error_of
 from history.since import since
 
 OFFSETS = "__consumer_offsets"
@@ -18,7 +20,7 @@ REQUESTS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 CASES = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn", "tv2": "EndTxn"}
 
 
-def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[Producer, Producer]:
+def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[StageProducer, StageProducer]:
     """An old instance, and the new one that fenced it and may have an open transaction."""
     zombie = stage.transactional(dialect)
     owner = zombie.successor()
@@ -27,7 +29,7 @@ def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[Producer, Produ
     return zombie, owner
 
 
-def sent(producer: Producer, request: str, log: Log, committed: bool, version: int) -> Answer:
+def sent(producer: StageProducer, request: str, log: Log, committed: bool, version: int) -> Answer:
     """One of the requests from a producer to its coordinator. EndTxn v5 has to be asked for by name."""
     version = producer.stage.at_most(request, version)
     if request == "AddPartitionsToTxn":

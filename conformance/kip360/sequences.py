@@ -8,10 +8,12 @@ from typing import NamedTuple
 from hypothesis.strategies import booleans, integers, just, lists, one_of
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.rigs.producers.combined_node import LAST_EPOCH, SEQUENCES, STAGE, Log, Producer, Stage, accepted
+from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
+from fixtures.views.producer import SEQUENCES
 from fixtures.wire import Error
 from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import NewBatch
+from fixtures.wire.retriable import accepted
 
 REMEMBERED = 5
 """The number of a producer's latest batches that a partition recognises as duplicates."""
@@ -26,7 +28,7 @@ class Sent(NamedTuple):
     answer: ProducedPartition
 
 
-def fill(producer: Producer, log: Log, sizes: list[int]) -> list[Sent]:
+def fill(producer: StageProducer, log: Log, sizes: list[int]) -> list[Sent]:
     """Write batches of these sizes."""
     return [Sent(producer.batch(log, size), producer.write(log, size)) for size in sizes]
 
@@ -112,7 +114,7 @@ def older_and_overlapping_batches_are_refused(
     yield held_if(answer.error is REFUSED and log.end() == before, answer)
 
 
-def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> Producer:
+def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> StageProducer:
     """A producer that wrote to the partition at an older epoch and at its own, with transactions ended or still open."""
     producer = stage.idempotent() if case == "idempotent" else stage.transactional(case)
     if case == "idempotent":

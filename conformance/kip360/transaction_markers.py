@@ -7,8 +7,9 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Said, held_if, premise, probe
-from conformance.rigs.producers.combined_node import STAGE, Log, Stage, accepted, error_of
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage
 from fixtures.wire import Error
+from fixtures.wire.retriable import accepted, error_of
 from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
 from history.since import since
 

@@ -9,9 +9,10 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
 from conformance.kip360.init_producer_id import gives
 from conformance.kip360.init_producer_id_fencing import fenced
-from conformance.rigs.producers.combined_node import STAGE, Log, Producer, Stage, accepted
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType, batch
+from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer
 
 TIMEOUTS_MS = integers(300, 500)
@@ -137,14 +138,14 @@ def deleted_records_of_an_open_transaction(
     yield held_if(stays_open and commit.error is Error.NONE and ended, shown, commit, done, detail=detail)
 
 
-def timed_out(producer: Producer, records: int) -> DescribedTransaction:
+def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
     """The transaction's description after the coordinator aborted it on time-out."""
     producer.enter(producer.stage.log(), records)
     return producer.completed()
 
 
 def rolled_back(
-    producer: Producer, log: Log, aborted: DescribedTransaction, bumps: int, case: str = ""
+    producer: StageProducer, log: Log, aborted: DescribedTransaction, bumps: int, case: str = ""
 ) -> ObservationSaid:
     """The producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + bumps)

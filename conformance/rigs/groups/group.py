@@ -12,12 +12,10 @@ from conformance.core.bench import Bench
 from conformance.core.checks import PremiseSaid, Rig, premise
 from conformance.core.topologies import GROUPS
 from fixtures.errors import KitError
+from fixtures.views.member import ClassicMember, ConsumerMember, listed
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import (
-    JOIN,
-    LEAVE,
-    LEAVE_TO_RETURN,
     DescribedGroup,
     DescribedMember,
     HeartbeatAnswer,
@@ -25,17 +23,14 @@ from fixtures.wire.groups import (
     OffsetCommitAnswer,
     OffsetFetchAnswer,
     TopicPartitions,
-    subscription,
 )
+from fixtures.wire.retriable import NOT_COORDINATED_YET, accepted, ask_again
 from fixtures.wire.topics import NewTopic
+from history.since import since
 
-REBALANCE_TIMEOUT_MS = 120_000
-"""Nobody is removed for being slow while an example runs."""
+WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 RESTARTED_WITHIN = 90.0
 """Seconds; a node needs 4 on an idle machine of two cores."""
-JOIN_WITHOUT_ID = 3
-"""The last version of JoinGroup that lets a new member in at once: later ones first tell it an id (KIP-394)."""
-LOADING = {Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR}
 
 
 class GroupData(msgspec.Struct, frozen=True):
@@ -46,66 +41,34 @@ class GroupData(msgspec.Struct, frozen=True):
     partitions: int
 
 
-class Member:
-    """A member as its client sees it: what the last answer that it received said.
-
-    The coordinator may be further; `heartbeat(received=False)` gives its answer to the check and not to the member.
-    """
+class Member(ConsumerMember):
+    """A member of the group's, which reads the group's topic. Partitions are those of that topic."""
 
     def __init__(self, group: Group, id: str, instance_id: str | None = None) -> None:
+        super().__init__(group.bench, group.name, id, instance_id=instance_id, coordinator=lambda: group.node)
         self.group = group
-        self.id = id
-        self.instance_id = instance_id
-        self.epoch = 0
-        self.assigned: frozenset[int] = frozenset()
-        self.since: dict[int, int] = {}
-        """Assignment epochs (KIP-1251): the epoch of the answer that first showed a partition."""
         self._base: tuple[str, ...] = ()
         self._detours = 0
 
-    def heartbeat(
-        self,
-        *,
-        epoch: int | None = None,
-        owned: Iterable[int] | None = None,
-        topics: list[str] | None = None,
-        received: bool = True,
-    ) -> HeartbeatAnswer:
-        """One heartbeat at the member's epoch or the one given; `owned` and `topics` are left out when None."""
-        answer = self.group.node.consumer_group_heartbeat(
-            self.group.name,
-            self.id,
-            self.epoch if epoch is None else epoch,
-            instance_id=self.instance_id,
-            rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
-            subscribed_topic_names=topics,
-            owned=None if owned is None else self.group.owned(owned),
-        )
-        if received and answer.error is Error.NONE:
-            self.receive(answer)
-        return answer
+    @property
+    def assigned(self) -> frozenset[int]:
+        return frozenset(partition for topic, partition in self.owned if topic == self.group.topic.id)
 
-    def receive(self, answer: HeartbeatAnswer) -> None:
-        """Take an answer as the member's client does."""
-        self.epoch = answer.member_epoch
-        if answer.assignment is not None:
-            told = self.group.told(answer)
-            self.since = {p: self.since.get(p, answer.member_epoch) for p in told}
-            self.assigned = told
+    @property
+    def since(self) -> dict[int, int]:
+        """Assignment epochs (KIP-1251): the epoch of the answer that first showed a partition."""
+        topic = self.group.topic.id
+        return {partition: epoch for (of, partition), epoch in self.owned_since.items() if of == topic}
 
     def join(self, *topics: str) -> HeartbeatAnswer:
         """The first heartbeat, with the group's topic as subscription unless others are given."""
         self._base = topics or (self.group.topic.name,)
-        return _taken(self.heartbeat(epoch=JOIN, owned=(), topics=list(self._base)))
-
-    def keep_up(self) -> HeartbeatAnswer:
-        """A heartbeat that acknowledges all that the member was told. KitError when it is refused."""
-        return _taken(self.heartbeat(owned=self.assigned))
+        return super().join(*self._base)
 
     def subscribe(self, *topics: str) -> None:
         """Change the subscription, and wait for the epoch that comes of it."""
         before = self.epoch
-        _taken(self.heartbeat(owned=self.assigned, topics=list(topics)))
+        accepted(self.heartbeat(owned=listed(self.owned), subscribed_topic_names=list(topics)))
         if self.epoch == before:
             self.group.bench.eventually(
                 lambda: self.keep_up().member_epoch > before, f"{self.id} beyond epoch {before}"
@@ -124,30 +87,24 @@ class Member:
         self.subscribe(*topics)
 
     def leave(self) -> HeartbeatAnswer:
-        return _taken(self.heartbeat(epoch=LEAVE, received=False))
+        """Raises KitError when it is refused."""
+        return accepted(super().leave())
 
     def leave_to_return(self) -> HeartbeatAnswer:
-        """The temporary leave of a static member (epoch -2)."""
-        return _taken(self.heartbeat(epoch=LEAVE_TO_RETURN, received=False))
+        """Raises KitError when it is refused."""
+        return accepted(super().leave_to_return())
 
 
-class ClassicMember:
-    """A member that speaks the classic protocol to a group of the new one (KIP-848, online migration)."""
+def classic_member(group: Group) -> ClassicMember:
+    """A member, yet to join, that uses the classic protocol in a group of the new one (KIP-848, online migration)."""
+    return ClassicMember(group.bench, group.name, group.topic.name, coordinator=lambda: group.node)
 
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.id = ""
-        self.generation = -1
 
-    def joined(self) -> PremiseSaid:
-        """Join a group that has members of the new protocol. Premise: the coordinator takes its classic heartbeats."""
-        group = self.group
-        protocols = {"range": subscription([group.topic.name])}
-        answer = group.node.join_group(group.name, protocols, version=JOIN_WITHOUT_ID)
-        self.id, self.generation = answer.member_id, answer.generation_id
-        alive = group.node.heartbeat(group.name, self.id, self.generation)
-        met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
-        return premise(met, f"{self.id} is a classic member of {group.name}: {answer}, {alive}")
+def joined(member: ClassicMember) -> PremiseSaid:
+    """Join a group that has members of the new protocol. Premise: the coordinator accepts its classic heartbeats."""
+    answer, alive = member.join(), member.heartbeat()
+    met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
+    return premise(met, f"{member.id} is a classic member of {member.group_id}: {answer}, {alive}")
 
 
 class HandOver(NamedTuple):
@@ -232,7 +189,7 @@ class Group:
 
         def told() -> frozenset[int] | None:
             had = member.assigned
-            _taken(member.heartbeat())
+            accepted(member.heartbeat())
             return (had - member.assigned) or None
 
         return self.bench.eventually(told, f"{member.id} being told to give partitions up")
@@ -250,7 +207,7 @@ class Group:
         """Let the member give up what it was told to, until it gets a later epoch: that answer, which it misses."""
 
         def moved() -> HeartbeatAnswer | None:
-            answer = _taken(member.heartbeat(owned=member.assigned, received=False))
+            answer = accepted(member.heartbeat(owned=listed(member.owned), received=False))
             return answer if answer.member_epoch > member.epoch else None
 
         return self.bench.eventually(moved, f"{member.id} beyond epoch {member.epoch}")
@@ -343,10 +300,9 @@ class Group:
         """The partitions in an answer's assignment."""
         return self._listed(answer.assignment.topic_partitions if answer.assignment else ())
 
-    def owned(self, partitions: Iterable[int]) -> list[TopicPartitions]:
-        """Partitions as a heartbeat names them."""
-        listed = tuple(sorted(partitions))
-        return [TopicPartitions(id_of(self.topic), listed)] if listed else []
+    def named(self, partitions: Iterable[int]) -> list[TopicPartitions]:
+        """Partitions of the group's topic as a heartbeat names them."""
+        return listed(frozenset((id_of(self.topic), partition) for partition in partitions))
 
     def _listed(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:
         return frozenset(p for topic in topics if topic.topic_id == self.topic.id for p in topic.partitions)
@@ -356,12 +312,6 @@ def id_of(topic: Topic) -> UUID:
     if topic.id is None:
         raise KitError(f"{topic.name} has no topic id; groups of the new protocol need one")
     return topic.id
-
-
-def _taken(answer: HeartbeatAnswer) -> HeartbeatAnswer:
-    if answer.error is not Error.NONE:
-        raise KitError(f"a heartbeat of the set-up was refused: {answer}")
-    return answer
 
 
 def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
@@ -400,7 +350,9 @@ def coordinated(bench: Bench, group: str) -> None:
 
     def ready() -> bool:
         found = node.find_coordinator(group)
-        return found.error is Error.NONE and node.offset_fetch(group, version=7).error not in LOADING
+        return found.error is Error.NONE and not ask_again(
+            node.offset_fetch(group, version=WITHOUT_GROUPS), NOT_COORDINATED_YET
+        )
 
     bench.eventually(ready, f"a coordinator of {group}")
 

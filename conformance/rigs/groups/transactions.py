@@ -8,10 +8,12 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import GROUPS
 from conformance.rigs.groups.group import Group, GroupData, Member, fresh_group
-from conformance.rigs.producers.combined_node import LEGACY, TV2, Dialect, Producer, Ready, Stage, accepted, ready
+from conformance.rigs.producers.combined_node import Ready, Stage, StageProducer, ready
+from fixtures.views.producer import LEGACY, TV2, Dialect, Producer
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import NewOffset, OffsetFetchAnswer
+from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM, TxnOffsetCommitAnswer
 
 
@@ -34,7 +36,7 @@ class TxnGroup(Group):
         offered = self.bench.column.ranges["TxnOffsetCommit"]
         return offered if TV2 in self.dialects else min(offered, LEGACY.txn_offset_commit)
 
-    def speaking(self, version: int) -> Producer:
+    def speaking(self, version: int) -> StageProducer:
         """A producer of the dialect to which this version of TxnOffsetCommit belongs."""
         return self.producer(LEGACY.name if version <= LEGACY.txn_offset_commit else TV2.name)
 
@@ -42,12 +44,11 @@ class TxnGroup(Group):
         """One of the dialects by a drawn number."""
         return self.dialects[pick % len(self.dialects)].name
 
-    def producer(self, dialect: str) -> Producer:
+    def producer(self, dialect: str) -> StageProducer:
         """A producer with a fresh transactional id that may commit offsets of this group."""
         producer = self.stage.transactional(dialect)
         if not producer.dialect.bumps:
-            ids = (producer.transactional_id, producer.producer_id, producer.epoch)
-            accepted(self.stage.settled(lambda: self.node.add_offsets_to_txn(*ids, self.name)))
+            accepted(producer.add_offsets(self.name))
         return producer
 
     def txn_commit(
@@ -65,18 +66,14 @@ class TxnGroup(Group):
         """
         most = self.newest if producer.dialect.bumps else LEGACY.txn_offset_commit
         spoken = min(self.newest, most) if version is None else version
-        return self.stage.settled(
-            lambda: self.node.txn_offset_commit(
-                producer.transactional_id,
-                self.name,
-                producer.producer_id,
-                producer.epoch,
-                [NewOffset(topic or self.topic, partition, offset) for partition, offset in offsets.items()],
-                generation_id_or_member_epoch=epoch,
-                member_id=member.id if member else "",
-                group_instance_id=member.instance_id if member else None,
-                version=spoken,
-            )
+        return producer.commit_offsets(
+            self.name,
+            [NewOffset(topic or self.topic, partition, offset) for partition, offset in offsets.items()],
+            coordinator=lambda: self.node,
+            generation_id_or_member_epoch=epoch,
+            member_id=member.id if member else "",
+            group_instance_id=member.instance_id if member else None,
+            version=spoken,
         )
 
     def decided(self, partition: int) -> OffsetFetchAnswer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import asdict
@@ -19,59 +19,25 @@ from conformance.core.topologies import COMBINED
 from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import new_topics
 from fixtures.errors import KitError
+from fixtures.views.nodes import served
+from fixtures.views.producer import DIALECTS, LEGACY, SEQUENCES, Dialect, Producer, Written
 from fixtures.wire import ConnectionClosed, Error, NodeClient, NotSent, Unanswered
 from fixtures.wire.calls import Answer, Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, ProducedPartition
-from fixtures.wire.records import Batch, ControlType, NewBatch, batch
+from fixtures.wire.records import Batch, ControlType, NewBatch
+from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import (
-    ADD_PARTITIONS_BATCHED_FROM,
-    AddOffsetsToTxnAnswer,
     AddPartitionsToTxnAnswer,
     DescribedTransaction,
-    EndTxnAnswer,
-    InitProducerIdAnswer,
     ProducerState,
     TxnOffsetCommitAnswer,
-    TxnPartitions,
 )
 
 A = TypeVar("A", bound=Answer)
 
-SEQUENCES = 2**31
-"""Sequence numbers wrap here."""
 LAST_EPOCH = 32766
-COMPLETE = ("CompleteCommit", "CompleteAbort")
-NOT_YET = frozenset(
-    {
-        Error.COORDINATOR_LOAD_IN_PROGRESS,
-        Error.COORDINATOR_NOT_AVAILABLE,
-        Error.NOT_COORDINATOR,
-        Error.CONCURRENT_TRANSACTIONS,
-        # How Produce says that the coordinator could not verify the transaction yet: one replica is always enough here.
-        Error.NOT_ENOUGH_REPLICAS,
-    }
-)
-
-
-class Dialect(msgspec.Struct, frozen=True):
-    """The highest versions in which a client speaks about its transactions."""
-
-    name: str
-    produce: int
-    end_txn: int
-    txn_offset_commit: int
-
-    @property
-    def bumps(self) -> bool:
-        """Does the end of a transaction raise the epoch (KIP-890)?"""
-        return self.end_txn >= 5
-
-
-LEGACY = Dialect("legacy", 11, 4, 4)
-TV2 = Dialect("tv2", 13, 5, 5)
-DIALECTS = {dialect.name: dialect for dialect in (LEGACY, TV2)}
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -96,7 +62,11 @@ class Log:
         self.stage = stage
         self.topic = topic
         self.name = topic.name
+        self.index = 0
         self.here = (topic.name, 0)
+
+    def leader(self) -> NodeClient:
+        return self.stage.broker
 
     def led(self) -> None:
         """Return once the broker leads the partition."""
@@ -146,161 +116,38 @@ class Log:
         return listed.offset
 
 
-class Producer:
-    """A producer as a client keeps it: id, epoch, the next sequence of each partition, and a dialect.
+class StageProducer(Producer):
+    """A producer whose coordinators and leaders are all one node."""
 
-    `init`, `send`, `add`, `finish` and the like return any answer. `bump`, `write`, `enter` and `end` are for set-up: they
-    raise KitError when they are refused, and move epoch and sequences on.
-    """
-
-    def __init__(
-        self,
-        stage: Stage,
-        dialect: Dialect,
-        producer_id: int,
-        epoch: int,
-        transactional_id: str = "",
-        timeout_ms: int = 0,
-    ) -> None:
+    def __init__(self, stage: Stage, dialect: Dialect, transactional_id: str = "", timeout_ms: int = 60_000) -> None:
+        super().__init__(
+            stage.bench, transactional_id, dialect, timeout_ms=timeout_ms, coordinator=lambda: stage.broker
+        )
         self.stage = stage
-        self.dialect = dialect
-        self.producer_id = producer_id
-        self.epoch = epoch
-        self.transactional_id = transactional_id
-        self.timeout_ms = timeout_ms
-        self.sequences: dict[str, int] = {}
-
-    # --- the producer id and epoch
-
-    def init(
-        self, producer_id: int = -1, producer_epoch: int = -1, *, version: int | None = None
-    ) -> InitProducerIdAnswer:
-        """InitProducerId for this transactional id, by default as a new instance; waits while it says "not yet"."""
-        return self.stage.settled(lambda: self.init_once(producer_id, producer_epoch, version=version))
-
-    def init_once(
-        self, producer_id: int = -1, producer_epoch: int = -1, *, version: int | None = None
-    ) -> InitProducerIdAnswer:
-        return self.stage.broker.init_producer_id(
-            self.transactional_id,
-            transaction_timeout_ms=self.timeout_ms,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            version=version,
-        )
-
-    def bump(self, times: int = 1) -> None:
-        """Ask for the next epoch by the current pair."""
-        for _ in range(times):
-            answer = accepted(self.init(self.producer_id, self.epoch))
-            self.go_on_at(answer.producer_id, answer.producer_epoch)
-
-    def successor(self) -> Producer:
-        """A new instance with the same transactional id, which fences this one."""
-        new = accepted(self.init())
-        return Producer(
-            self.stage, self.dialect, new.producer_id, new.producer_epoch, self.transactional_id, self.timeout_ms
-        )
-
-    def go_on_at(self, producer_id: int, epoch: int) -> None:
-        self.producer_id, self.epoch = producer_id, epoch
-        self.sequences.clear()
-
-    def described(self) -> DescribedTransaction:
-        return self.stage.settled(lambda: self.stage.broker.describe_transaction(self.transactional_id))
-
-    # --- writing
 
     def batch(self, log: Log, count: int = 1, *, sequence: int | None = None, epoch: int | None = None) -> NewBatch:
         """The next batch for a partition, or one with a sequence or epoch of the caller's."""
-        first = self.sequences.get(log.name, 0) if sequence is None else sequence
+        first = self.sequences.get((log.name, 0), 0) if sequence is None else sequence
         at = self.epoch if epoch is None else epoch
-        return batch(
-            *(f"{self.producer_id}/{at} {(first + n) % SEQUENCES}".encode() for n in range(count)),
-            producer_id=self.producer_id,
-            producer_epoch=at,
-            base_sequence=first,
-            transactional=bool(self.transactional_id),
-            timestamp=self.stage.began,
-        )
-
-    def send(self, log: Log, records: NewBatch, *, version: int | None = None) -> ProducedPartition:
-        """Produce, as it stands; waits while the coordinator says "not yet"."""
-        version = self.stage.at_most("Produce", self.dialect.produce) if version is None else version
-        tid = self.transactional_id or None
-        return self.stage.settled(
-            lambda: self.stage.broker.produce(log.topic, 0, records, transactional_id=tid, version=version)
-        )
+        values = (f"{self.producer_id}/{at} {(first + n) % SEQUENCES}".encode() for n in range(count))
+        return self.records(log, *values, producer_epoch=at, base_sequence=first, timestamp=self.stage.began)
 
     def write(self, log: Log, count: int = 1) -> ProducedPartition:
-        records = self.batch(log, count)
-        answer = accepted(self.send(log, records))
-        self.sequences[log.name] = (records.base_sequence + count) % SEQUENCES
-        return answer
+        """Write the next batch, and continue after it. Raises KitError when it is refused."""
+        return self.sent(log, self.batch(log, count))
 
-    # --- transactions
+    def add(self, *partitions: Written, version: int | None = 3, **fields: Any) -> AddPartitionsToTxnAnswer:
+        return super().add(*partitions, version=version, **fields)
 
-    def add(self, *logs: Log, version: int = 3) -> AddPartitionsToTxnAnswer:
-        """AddPartitionsToTxn, from version 4 on in the brokers' form."""
-        partitions = tuple(log.here for log in logs)
-        tid, id, epoch = self.transactional_id, self.producer_id, self.epoch
-        named = TxnPartitions(transactional_id=tid, producer_id=id, producer_epoch=epoch, partitions=partitions)
-        broker = self.stage.broker
-        if version >= ADD_PARTITIONS_BATCHED_FROM:
-            return self.stage.settled(lambda: broker.add_partitions_to_txns([named], version=version))
-        return self.stage.settled(lambda: broker.add_partitions_to_txn(tid, id, epoch, partitions, version=version))
-
-    def add_offsets(self, group: str, *, version: int | None = None) -> AddOffsetsToTxnAnswer:
-        return self.stage.settled(
-            lambda: self.stage.broker.add_offsets_to_txn(
-                self.transactional_id, self.producer_id, self.epoch, group, version=version
-            )
-        )
-
-    def commit_offset(self, group: str, log: Log, offset: int, *, version: int | None = None) -> TxnOffsetCommitAnswer:
-        """TxnOffsetCommit of one offset, as no member in particular."""
-        spoken = self.stage.at_most("TxnOffsetCommit", self.dialect.txn_offset_commit) if version is None else version
-        return self.stage.settled(
-            lambda: self.stage.broker.txn_offset_commit(
-                self.transactional_id,
-                group,
-                self.producer_id,
-                self.epoch,
-                [NewOffset(log.topic, 0, offset)],
-                version=spoken,
-            )
-        )
+    def commit_offset(self, group: str, log: Log, offset: int, **fields: Any) -> TxnOffsetCommitAnswer:
+        """TxnOffsetCommit of one offset, in the name of no member."""
+        return self.commit_offsets(group, [NewOffset(log.topic, 0, offset)], coordinator=self.coordinator, **fields)
 
     def enter(self, log: Log, count: int = 1) -> ProducedPartition:
         """The first write of the transaction to a partition, in the producer's dialect."""
         if not self.dialect.bumps:
             accepted(self.add(log))
         return self.write(log, count)
-
-    def finish(self, committed: bool, *, version: int | None = None) -> EndTxnAnswer:
-        version = self.stage.at_most("EndTxn", self.dialect.end_txn) if version is None else version
-        return self.stage.settled(
-            lambda: self.stage.broker.end_txn(
-                self.transactional_id, self.producer_id, self.epoch, committed=committed, version=version
-            )
-        )
-
-    def end(self, committed: bool) -> EndTxnAnswer:
-        """End the transaction, wait until the coordinator is done with it, and go on at the answered epoch."""
-        answer = accepted(self.finish(committed))
-        if self.dialect.bumps:
-            self.go_on_at(answer.producer_id, answer.producer_epoch)
-        self.completed()
-        return answer
-
-    def completed(self) -> DescribedTransaction:
-        """What the coordinator shows once no marker of the transaction is outstanding."""
-
-        def complete() -> DescribedTransaction | None:
-            described = self.described()
-            return described if described.state in COMPLETE else None
-
-        return self.stage.bench.eventually(complete, f"the end of the transaction of {self.transactional_id}")
 
 
 class Stage:
@@ -327,13 +174,8 @@ class Stage:
         return min(version, self.bench.column.ranges[api])
 
     def settled(self, ask: Callable[[], A]) -> A:
-        """The first answer that is more than "not yet"."""
-
-        def answer() -> A | None:
-            given = ask()
-            return None if error_of(given) in NOT_YET else given
-
-        return self.bench.eventually(answer, "an answer of a coordinator that has loaded and is not busy")
+        """The first answer of a coordinator that has loaded and is not busy."""
+        return served(self.bench, ask)
 
     def restart(self, *, clean: bool) -> None:
         """The broker as a new process on its data, after SIGTERM or SIGKILL; its coordinators have loaded again."""
@@ -367,19 +209,17 @@ class Stage:
             log.led()
         return logs
 
-    def idempotent(self, epoch: int = 0) -> Producer:
+    def idempotent(self, epoch: int = 0) -> StageProducer:
         """A producer without transactional id; `epoch` as if it had bumped it by itself."""
-        given = accepted(self.settled(lambda: self.broker.init_producer_id(None)))
-        return Producer(self, LEGACY, given.producer_id, epoch)
-
-    def transactional(self, dialect: str = "legacy", timeout_ms: int = 60_000) -> Producer:
-        """The first instance of a fresh transactional id."""
-        producer = Producer(self, DIALECTS[dialect], -1, -1, self.bench.fresh("tid"), timeout_ms)
-        given = accepted(producer.init())
-        producer.go_on_at(given.producer_id, given.producer_epoch)
+        producer = StageProducer(self, LEGACY).start()
+        producer.go_on_at(producer.producer_id, epoch)
         return producer
 
-    def resting(self, case: str, bumps: int = 0, committed: bool = True) -> Producer:
+    def transactional(self, dialect: str = "legacy", timeout_ms: int = 60_000) -> StageProducer:
+        """The first instance of a fresh transactional id."""
+        return StageProducer(self, DIALECTS[dialect], self.bench.fresh("tid"), timeout_ms).start()
+
+    def resting(self, case: str, bumps: int = 0, committed: bool = True) -> StageProducer:
         """A transactional producer with no open transaction, after `bumps` of its own.
 
         `case` is "untouched", or the dialect in which it has ended a transaction.
@@ -390,20 +230,6 @@ class Stage:
             producer.enter(self.log())
             producer.end(committed)
         return producer
-
-
-def error_of(answer: Answer) -> Error:
-    """An answer's error, or that of its first refused partition."""
-    own: Error = getattr(answer, "error", Error.NONE)
-    of_partitions = (partition.error for partition in getattr(answer, "partitions", ()) if hasattr(partition, "error"))
-    return next((error for error in (own, *of_partitions) if error is not Error.NONE), Error.NONE)
-
-
-def accepted(answer: A) -> A:
-    """The answer, which must be without error: for set-up only."""
-    if error_of(answer) is not Error.NONE:
-        raise KitError(f"a step of the set-up was refused: {answer}")
-    return answer
 
 
 def unchanged(before: DescribedTransaction, after: DescribedTransaction) -> bool:
