@@ -1,4 +1,4 @@
-"""The kit's jobs: `python -m conformance matrix|setup|sweep|faults|storm`, behind `./kit`.
+"""The kit's jobs: `python -m conformance matrix|setup|sweep|faults|storm|bisect|rejudge`, behind `./kit`.
 
 Each says with --help what it takes.
 """
@@ -9,7 +9,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+import conformance.cli.bisect
 import conformance.cli.matrix
+import conformance.cli.rejudge
 from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.engine import connect, ensure
@@ -106,7 +108,25 @@ def storm(options: Sequence[str]) -> int:
     return 0 if succeeded(raged) else EXIT_TROUBLE
 
 
-COMMANDS = {"matrix": matrix, "setup": setup, "sweep": clean, "faults": faults, "storm": storm}
+def bisect(options: Sequence[str]) -> int:
+    """Where over the released versions a row's verdict changes (conformance/cli/bisect.py)."""
+    return conformance.cli.bisect.bisect(options, prepare=lambda versions: have_ready(versions, _say))
+
+
+def rejudge(options: Sequence[str]) -> int:
+    """Stored histories judged again, without a cluster (conformance/cli/rejudge.py)."""
+    return conformance.cli.rejudge.main(list(options))
+
+
+COMMANDS = {
+    "bisect": bisect,
+    "rejudge": rejudge,
+    "matrix": matrix,
+    "setup": setup,
+    "sweep": clean,
+    "faults": faults,
+    "storm": storm,
+}
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`python -m conformance.cli.bisect ROW`: where over the released versions a row's verdict changes, patches included.
+"""`./kit bisect ROW`: where over the released versions a row's verdict changes, patches included.
 
 The newest patch of each minor is run first, then the middle of what lies between neighbours that differ, until nothing does.
 Columns that are in the folder already are not run again. Other options go to pytest.
@@ -215,7 +215,7 @@ def _refuse_row(row: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m conformance.cli.bisect", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="./kit bisect", description=__doc__, allow_abbrev=False)
     parser.add_argument("row", metavar="ROW", help="such as KIP320-LO-04")
     parser.add_argument(
         "--versions", default="", metavar="RANGE", help="such as 3.7..4.0; default: every released version"

@@ -27,8 +27,11 @@ from conformance.campaign.plan import (
 )
 from conformance.campaign.rerun import legs_again, seen_again, violated_in
 from conformance.campaign.watching import watching
+from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
+from conformance.running.spent import spent_lines
+from conformance.running.unfinished import unfinished_lines
 from fixtures.errors import WrongUse
 from fixtures.images import select
 from fixtures.leases import workers
@@ -221,7 +224,14 @@ def _concluded(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> 
     _tell_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / "baseline.json")] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
+    shards = [shard for leg in plan.legs if leg.run for shard in read_shards(out / "shards", leg.run)]
+    _say_each([*spent_lines(shards), *unfinished_lines(shards, every_check(), out)])
     return code_of(out, plan.legs, _known(out, plan)) or merged
+
+
+def _say_each(lines: Sequence[str]) -> None:
+    for line in lines:
+        _say(line)
 
 
 def _tell_bad_ends(out: Path, plan: Plan) -> None:

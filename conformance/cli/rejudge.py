@@ -1,4 +1,4 @@
-"""Judge stored histories again, without a cluster: `python -m conformance.cli.rejudge DIR`.
+"""Judge stored histories again, without a cluster: `./kit rejudge DIR`.
 
 Writes what today's judges say and compares it with what the shards hold: DIR/rejudged/<shard>.jsonl, observation lines only.
 With `--spark` the same on all cores, or on the master that is named, as Parquet below DIR/rejudged/parquet. On a cluster:
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m conformance.cli.rejudge",
+        prog="./kit rejudge",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -109,9 +109,7 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     return ""
 
 
-CHANGED_SINCE = (
-    "row changed since it was run: run it again, or judge what is stored with conformance.cli.rejudge --shards"
-)
+CHANGED_SINCE = "row changed since it was run: run it again, or judge what is stored with ./kit rejudge DIR --shards"
 
 
 def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgement:

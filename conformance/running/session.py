@@ -176,7 +176,7 @@ class ConformanceSession:
         self._cells = judge_shards(shards, run=self.run.id)
         # One schedule, again and again, is not meant to reach anything else.
         reached_lines = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
-        left = unfinished_lines(shards, every_check(), self.settings)
+        left = unfinished_lines(shards, every_check(), self.settings.out_dir)
         self._lines = [
             *reached_lines,
             *verdict_lines(self._cells),

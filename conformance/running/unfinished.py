@@ -3,46 +3,44 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from conformance.core.registry import AnyCheck
-from conformance.running.settings import Settings
-from history.shards import CheckLine, Shard
+from history.shards import CheckLine, Header, Shard
 
 
-def cut_off(shards: Iterable[Shard]) -> dict[str, list[str]]:
+def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], out: Path) -> list[str]:
+    """For each column how many checks the clock cut off, and a command that runs them alone, into `out`."""
+    lines: list[str] = []
+    for label, (header, ids) in sorted(_cut_off(shards).items()):
+        if ids:
+            known = [_path(checks[id]) for id in sorted(ids) if id in checks]
+            lines.append(f"time was up on {label} before {len(ids)} checks were at their floors. To run just these:")
+            lines.append(
+                "  " + shlex.join(["./kit", "pytest", *_options(header), "--conformance-out", str(out), *known])
+            )
+    return lines
+
+
+def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
     """Checks that never began or did not get to their floors for want of time, by column's label."""
-    found: dict[str, set[str]] = defaultdict(set)
+    found: dict[str, tuple[Header, set[str]]] = {}
     for shard in shards:
         if shard.header is not None:
-            lines = [line for line in shard.lines if isinstance(line, CheckLine) and line.outcome == "cut-off"]
-            found[shard.header.column.label] |= {line.check for line in lines}
-    return {label: sorted(checks) for label, checks in sorted(found.items()) if checks}
-
-
-def unfinished_lines(shards: Sequence[Shard], checks: Mapping[str, AnyCheck], settings: Settings) -> list[str]:
-    """For each column how many checks the clock cut off, and a command that runs them alone."""
-    lines: list[str] = []
-    for label, ids in cut_off(shards).items():
-        known = [checks[id] for id in ids if id in checks]
-        lines.append(f"time was up on {label} before {len(ids)} checks were at their floors. To run just these:")
-        lines.append("  " + shlex.join(["./kit", "pytest", *_column(label, settings), *map(_path, known)]))
-    return lines
+            _, ids = found.setdefault(shard.header.column.label, (shard.header, set()))
+            lines = [line for line in shard.lines if isinstance(line, CheckLine)]
+            ids |= {line.check for line in lines if line.outcome == "cut-off"}
+    return found
 
 
 def _path(check: AnyCheck) -> str:
     return f"{check.module.replace('.', '/')}.py::{check.id.rpartition('.')[2]}"
 
 
-def _column(label: str, settings: Settings) -> list[str]:
-    """The options that name the column, the profile and the folder."""
-    given = [("--kafka-image", settings.image), ("--kafka-home", settings.home)]
-    own = [word for option, value in given if value for word in (option, value)]
-    features = [word for name, level in settings.features.items() for word in ("--feature", f"{name}={level}")]
-    return [
-        *(own if "@" in label else ["--kafka-version", label.partition("+")[0]]),
-        *features,
-        "--conformance-profile", settings.profile,
-        "--conformance-out", settings.out,
-    ]  # fmt: skip
+def _options(header: Header) -> list[str]:
+    """Those that name a column and its profile, as its label tells: `4.3.1`, `4.3.1@some/image` or `4.3.1+feature=1`."""
+    version, *features = header.column.label.split("+")
+    named = ["--kafka-image", header.column.image] if "@" in version else ["--kafka-version", version]
+    levels = [word for feature in features for word in ("--feature", feature)]
+    return [*named, *levels, "--conformance-profile", header.profile]

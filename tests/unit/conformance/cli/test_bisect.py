@@ -1,4 +1,4 @@
-"""`python -m conformance.cli.bisect` over fake legs: which versions run, what is reused, and what is said."""
+"""`./kit bisect` over fake legs: which versions run, what is reused, and what is said."""
 
 from __future__ import annotations
 
