@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cache
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -18,7 +19,6 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.core.bench import Bench
 from conformance.judging.judge import Judge
-from conformance.judging.log.judges import LOG_JUDGES
 from fixtures.cluster import Topology
 from history.observations import Result
 
@@ -27,7 +27,7 @@ H = TypeVar("H")
 
 
 class Rig(Generic[S, H]):
-    """What a probe needs to stand on.
+    """What a probe starts from.
 
     `prepare` makes it and returns plain data about it; `handle` turns that into what the probe receives. A `shared` rig is
     prepared once for a cluster and must survive what its probes do; any other is prepared afresh in each example.
@@ -52,17 +52,21 @@ class Rig(Generic[S, H]):
         return self.prepare.__qualname__
 
 
-class Said:
-    """What a probe yields."""
+class Claim:
+    """What the body of a check yields."""
 
 
-class PremiseSaid(Said):
+class PremiseClaim(Claim):
+    """What was read back from the cluster; an example without its premise proves nothing."""
+
     def __init__(self, met: bool, what: str) -> None:
         self.met = met
         self.what = what
 
 
-class ObservationSaid(Said):
+class ObservationClaim(Claim):
+    """That a row held, was violated, or how it stands (recorded), with the answers that show it (`by`)."""
+
     def __init__(
         self, result: Result, by: Sequence[object], row: str, case: str, detail: str, label: str, variant: str
     ) -> None:
@@ -75,39 +79,40 @@ class ObservationSaid(Said):
         self.variant = variant
 
 
-def premise(met: bool, what: str = "the premise") -> PremiseSaid:
-    """The example goes on only when `met`; else it is premise lost and proves nothing. Say what was read back."""
-    return PremiseSaid(bool(met), what)
+def premise(met: bool, what: str = "the premise") -> PremiseClaim:
+    """The example goes on only when `met`; else it is premise lost and proves nothing. `what` names what was read back."""
+    return PremiseClaim(bool(met), what)
 
 
 def held_if(
     held: bool, *by: object, row: str = "", case: str = "", detail: str = "", label: str = "", variant: str = ""
-) -> ObservationSaid:
+) -> ObservationClaim:
     """One observation: the row held, or it was violated. `by` are the answers that show it.
 
     `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of several
     legal answers was seen.
     """
-    return ObservationSaid("held" if held else "violated", by, row, case, detail or _shown(by), label, variant)
+    return ObservationClaim("held" if held else "violated", by, row, case, detail or _shown(by), label, variant)
 
 
-def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationSaid:
+def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
     """An observation that is never judged (level informational)."""
-    return ObservationSaid("recorded", by, row, case, detail or _shown(by), "", variant)
+    return ObservationClaim("recorded", by, row, case, detail or _shown(by), "", variant)
 
 
 def _shown(by: Sequence[object]) -> str:
     return "; ".join(repr(answer) for answer in by)[:2000]
 
 
-Body = Callable[..., Generator[Said, None, None]]
+Body = Callable[..., Generator[Claim, None, None]]
 
 
 class Check:
     """A probe or a scenario: rows, rig, cases, strategies and body.
 
-    A scenario has the name of its `schedule` in the catalogue, and its history is judged like that of a machine: `own_rows`
-    are those that the body speaks of, `rows` also those of the `judges`.
+    A scenario has the id of its `schedule` in the catalogue, and its history is judged like that of a machine: `own_rows`
+    are those that the body observes, `rows` also those of the `judges`. `rest` is the premise that it has to record before it
+    ends, since the judges look for the final state there.
     """
 
     def __init__(
@@ -121,12 +126,14 @@ class Check:
         body: Body,
         schedule: str = "",
         judges: tuple[Judge, ...] = (),
+        rest: str = "",
         run_first: bool = False,
     ) -> None:
         self.own_rows = rows
         self.rows = tuple(dict.fromkeys([*rows, *(one.row for one in judges)]))
         self.schedule = schedule
         self.judges = judges
+        self.rest = rest
         self.rig = rig
         self.cases = cases
         self.examples = examples
@@ -178,35 +185,43 @@ def probe(
     return lambda body: _registered(Check(rows, rig, named, examples, smoke, strategies, body, run_first=run_first))
 
 
+SCHEDULE_ID = re.compile(r"[A-Z]+[0-9]*-SC-[0-9]{2}")
+
+
 def scenario(
     schedule: str,
     *rows: str,
     rig: Rig[Any, Any],
+    judges: Sequence[Judge],
+    rest: str,
     cases: Sequence[str] | None = None,
     examples: int = 2,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
-    """Declare a fixed schedule of faults and requests, e.g. ``scenario("SC-03", "KIP320-CONS-01", rig=…)``.
+    """Declare a fixed schedule of faults and requests, by its family and number, e.g. ``KIP320-SC-03``.
 
-    As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with its whole history held
-    against the invariants of a log beside what the body says. A body ends with `conformance.rigs.log.quiescence.at_rest`.
+    As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with its whole history judged by
+    `judges` beside what the body observes. The body heals what it broke and comes to rest, which ends with the premise `rest`:
+    an example without it is trouble of the kit. Scenarios of a log are declared by `conformance.rigs.log.scenarios`.
     """
+    if not SCHEDULE_ID.fullmatch(schedule):
+        raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
     named = tuple(cases) if cases is not None else None
     return lambda body: _registered(
-        Check(rows, rig, named, examples, False, strategies, body, schedule=schedule, judges=LOG_JUDGES)
+        Check(rows, rig, named, examples, False, strategies, body, schedule=schedule, judges=tuple(judges), rest=rest)
     )
 
 
 def _registered(check: Check) -> Check:
     if check.id in REGISTRY:
-        raise ValueError(f"check {check.id} is there twice; give one of them another name")
+        raise ValueError(f"check {check.id} is declared twice; give one of them another name")
     REGISTRY[check.id] = check
     return check
 
 
 @cache
 def import_checks() -> None:
-    """Import every module below the KIP folders and the machines, so that what they declare is in the registries."""
+    """Import every module of the KIP folders and the machines, so that their checks are in the registries."""
     import conformance
 
     for package in pkgutil.iter_modules(conformance.__path__, "conformance."):

@@ -1,4 +1,4 @@
-"""Running one example of a check on a tape, live or stored: the same function gives the same observations."""
+"""One example of a check on a tape, live or stored: the same function gives the same observations."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import msgspec
 
 from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, ObservationSaid, PremiseSaid
+from conformance.core.checks import Check, ObservationClaim, PremiseClaim
 from conformance.judging.judge import judge_all
 from fixtures.errors import KitError
 from fixtures.spending import spending
+from history.events import Premise
 from history.observations import Observation
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How an example ended, and what it showed: one in trouble only what it had proved, one without its premise nothing."""
+    """How an example ended and what it observed: in trouble of the kit its violations only, without its premise only what the
+    judges of its history observed."""
 
     end: Literal["judged", "premise lost", "error"]
     detail: str
@@ -25,7 +27,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def canonical(inputs: dict[str, Any]) -> str:
-    """The text by which drawn inputs are told apart."""
+    """Drawn inputs as text, the same for equal inputs."""
     return msgspec.json.encode(inputs, order="sorted").decode()
 
 
@@ -37,17 +39,18 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     """
     observations: list[Observation] = []
     try:
-        for said in check.body(_handle(check, bench, context), **arguments, **_offered(check, bench)):
-            if isinstance(said, PremiseSaid):
-                bench.tape.premise(said.what, said.met)
-                if not said.met:
-                    # What the body was to show is neither; judges look for premises of their own.
-                    return Outcome("premise lost", said.what, _judged(check, bench))
-            elif isinstance(said, ObservationSaid):
-                observations.append(_observation(check, bench, said))
+        for claim in check.body(_handle(check, bench, context), **arguments, **_offered(check, bench)):
+            if isinstance(claim, PremiseClaim):
+                bench.tape.premise(claim.what, claim.met)
+                if not claim.met:
+                    # The body shows nothing then; judges look for premises of their own.
+                    return Outcome("premise lost", claim.what, _judged(check, bench))
+            elif isinstance(claim, ObservationClaim):
+                observations.append(_observation(check, bench, claim))
+        _came_to_rest(check, bench)
         observations += _judged(check, bench)
     except KitError as error:
-        # A scenario that did not come to its end has shown something all the same.
+        # The history of a scenario that did not reach its end is judged all the same.
         found = [*observations, *_judged(check, bench)]
         return Outcome("error", f"{type(error).__name__}: {error}", _proofs(found))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
@@ -55,8 +58,14 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     return Outcome("judged", "", observations)
 
 
+def _came_to_rest(check: Check, bench: Bench) -> None:
+    events = bench.tape.history.events
+    if check.rest and not any(isinstance(event, Premise) and event.what == check.rest for event in events):
+        raise KitError(f"{check.id} ended without the premise {check.rest!r}: its judges saw no final state")
+
+
 def _judged(check: Check, bench: Bench) -> list[Observation]:
-    """What the judges of a scenario make of all that its tape holds."""
+    """What the judges of a scenario observe in its history."""
     if not check.judges:
         return []
     facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
@@ -76,7 +85,7 @@ def applicable(observations: list[Observation], facts: Facts) -> list[Observatio
 
 
 def _proofs(observations: list[Observation]) -> list[Observation]:
-    """What stays of an example that ended in trouble: a violation is a proof, whatever came after it."""
+    """The violations: each is a proof, whatever trouble came after it."""
     return [observation for observation in observations if observation.result == "violated"]
 
 
@@ -96,10 +105,10 @@ def _offered(check: Check, bench: Bench) -> dict[str, Any]:
     return offered
 
 
-def _observation(check: Check, bench: Bench, said: ObservationSaid) -> Observation:
+def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observation:
     example = bench.tape.example
-    row = said.row or check.rows[0]
-    case = said.case or example.case
+    row = claim.row or check.rows[0]
+    case = claim.case or example.case
     if row not in check.own_rows or case not in {c.id for c in shipped()[row].cases}:
         raise KitError(
             f"{check.id} observes {row} case {case!r}, which it does not declare or the catalogue does not have"
@@ -107,11 +116,11 @@ def _observation(check: Check, bench: Bench, said: ObservationSaid) -> Observati
     return Observation(
         requirement=row,
         case=case,
-        result=said.result,
+        result=claim.result,
         example=example.example,
         inputs=canonical(example.inputs),
-        events=sorted(n for answer in said.by if (n := bench.tape.event_of(answer)) >= 0),
-        detail=said.detail,
-        label=said.label,
-        variant=said.variant,
+        events=sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0),
+        detail=claim.detail,
+        label=claim.label,
+        variant=claim.variant,
     )

@@ -1,4 +1,5 @@
-"""Uncommitted suffixes of several epochs, each on one replica only, and epochs without a record: truncation converges (SC-06)."""
+"""Uncommitted suffixes of several epochs, each on one replica only, and epochs without a record: truncation converges
+(KIP101-SC-06)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import File
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition
@@ -24,6 +25,7 @@ from conformance.rigs.log.rotation import (
     quick_partition,
     stamped,
 )
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import EpochEnd
 
@@ -58,7 +60,7 @@ def kept_entries(file: File, leader: File, epoch: int) -> bool:
     return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
 
-def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Iterator[Said]:
+def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Iterator[Claim]:
     """CACHE-04: the entries left on the replicas that truncated when `leader` was elected at `epoch`."""
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
@@ -72,15 +74,15 @@ def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
     return (answer.error, answer.leader_epoch, answer.end_offset) == (Error.NONE, floor, next_start)
 
 
-def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Iterator[Said]:
+def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Iterator[Claim]:
     """OFLE-03: epochs that other brokers led, looked up at a leader that has no record of them."""
     for epoch in epochs:
         answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
         yield held_if(is_gap(answer, floor.epoch, start), answer, row="KIP320-OFLE-03", case="gap")
 
 
-@scenario(
-    "SC-06",
+@log_scenario(
+    "KIP101-SC-06",
     "KIP101-TRUNC-03",
     "KIP101-CACHE-04",
     "KIP320-OFLE-03",
@@ -92,7 +94,7 @@ def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Bou
 )
 def alternating_tails(
     partition: Partition, first: int, second: int, more: list[int], last: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Two replicas grow uncommitted suffixes in turn; the third, which has none of them, leads in the end: all logs agree."""
     turns = Turns(partition)
     taken = turns_taken(turns, [first, second, *more])
@@ -118,8 +120,8 @@ def alternating_tails(
 # --- epochs without a record
 
 
-@scenario(
-    "SC-06",
+@log_scenario(
+    "KIP101-SC-06",
     "KIP101-TRUNC-07",
     "KIP101-CACHE-04",
     "KIP320-OFLE-03",
@@ -127,7 +129,7 @@ def alternating_tails(
     rounds=integers(2, 3),
     records=integers(0, 2),
 )
-def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: int) -> Generator[Said, None, None]:
+def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: int) -> Generator[Claim, None, None]:
     """A broker is elected and replaced before any write: the former leader drops its empty epoch and soon rejoins the ISR."""
     end = RECORDS
     for _ in range(rounds):
@@ -138,7 +140,7 @@ def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: i
     at_rest(partition)
 
 
-def empty_epoch(partition: Partition, end: int) -> Generator[Said, None, None]:
+def empty_epoch(partition: Partition, end: int) -> Generator[Claim, None, None]:
     bench, before = partition.bench, partition.whole()
     former, successor = (id for id in before.replicas if id != before.leader)
     epoch = partition.move_leader(to=former).leader_epoch

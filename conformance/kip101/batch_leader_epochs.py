@@ -9,7 +9,7 @@ from hypothesis.strategies import integers, sampled_from
 from msgspec.structs import replace
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.replicas import RECOMPRESSING, TRIO
 from conformance.rigs.log.several import FIVE, Several
@@ -45,7 +45,7 @@ def values(count: int) -> tuple[bytes, ...]:
 @probe("KIP101-STAMP-01", rig=TRIO, written=WRONG_STAMPS, codec=CODECS, records=integers(1, 4))
 def leader_sets_its_epoch(
     partition: Partition, written: int, codec: Codec, records: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A batch gets the epoch of the leader that appended it, whatever the producer wrote; its CRC stays the same."""
     now = partition.bench.now().unix_ms
     sent = batch(*values(records), leader_epoch=written, codec=codec, timestamp=now)
@@ -63,7 +63,7 @@ def leader_sets_its_epoch(
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["produced", "idempotent"], codec=CODECS, written=WRONG_STAMPS)
 def plain_batch_has_the_leader_epoch(
     partition: Partition, case: str, codec: Codec, written: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Batches of each codec, with a producer id or without, have the leader's epoch."""
     sent = batch(*values(2), leader_epoch=written, codec=codec)
     if case == "idempotent":
@@ -81,7 +81,7 @@ def plain_batch_has_the_leader_epoch(
 @probe("KIP101-STAMP-02", rig=RECOMPRESSING, cases=["recompressed"], codec=sampled_from([Codec.NONE, Codec.ZSTD]))
 def recompressed_batch_has_the_leader_epoch(
     partition: Partition, case: str, codec: Codec
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A batch that the broker recompresses has the leader's epoch."""
     epoch = partition.epoch()
     answer, stored = appended(partition, batch(*values(2), codec=codec))
@@ -109,7 +109,7 @@ def begin(partition: Partition, written: int) -> OpenTransaction:
 
 
 @probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
-def transactions_and_markers_have_the_leader_epoch(several: Several, written: int) -> Generator[Said, None, None]:
+def transactions_and_markers_have_the_leader_epoch(several: Several, written: int) -> Generator[Claim, None, None]:
     """The data of a transaction has the epoch of the leader that appended it, its marker that of the later leader."""
     began = [begin(partition, written) for partition in several.partitions]
     led = several.move_leaders()
@@ -143,7 +143,7 @@ def commit(partition: Partition, offset: int) -> None:
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["internal"], offset=integers(1, 1000))
 def coordinators_batches_have_the_leader_epoch(
     partition: Partition, case: str, offset: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Batches that coordinators append to their topics have the epoch of that topic's leader."""
     bench = partition.bench
     appends: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""A follower that returns after everything it had was deleted: it starts over at the leader's log start (SC-07)."""
+"""A follower that returns after everything it had was deleted: it starts over at the leader's log start (KIP101-SC-07)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import NamedTuple
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench, File
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import in_every_isr, out_of_isr, prefer, quick_partition, stamped
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.held import HeldReplica
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
@@ -58,13 +59,13 @@ def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, 
 # --- what is seen
 
 
-def low_watermark_without_the_stopped_broker(trim: Deletion) -> Iterator[Said]:
+def low_watermark_without_the_stopped_broker(trim: Deletion) -> Iterator[Claim]:
     """DR-02: a broker that is down does not hold back the low watermark."""
     held = (trim.answer.error, trim.answer.low_watermark) == (Error.NONE, trim.start)
     yield held_if(held, trim.answer, row="KIP320-DR-02", case="low-watermark")
 
 
-def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Iterator[Said]:
+def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Iterator[Claim]:
     """DR-01: a reader in a deleted epoch is out of range below the log start, and diverges at or above it."""
 
     below, above = (
@@ -87,7 +88,7 @@ def entries_from(file: File, start: int) -> bool:
     return entries is not None and all(entry.start >= start for entry in entries)
 
 
-def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int) -> Iterator[Said]:
+def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int) -> Iterator[Claim]:
     """DR-02: log start and leader epoch cache of every replica."""
     for id in state.replicas:
         first = end_of(partition, id, EARLIEST)
@@ -98,7 +99,7 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
         yield held_if(entries_from(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
 
 
-def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool) -> Iterator[Said]:
+def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool) -> Iterator[Claim]:
     """TRUNC-06: in the ISR, with the leader's log from its start, no record before it, and no entry of a deleted epoch."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
@@ -116,8 +117,8 @@ def nothing_below(disk: HeldReplica, start: int) -> bool:
     return batches and disk.epochs is not None and all(entry.start_offset >= start for entry in disk.epochs)
 
 
-@scenario(
-    "SC-07",
+@log_scenario(
+    "KIP101-SC-07",
     "KIP101-TRUNC-06",
     "KIP320-DR-01",
     "KIP320-DR-02",
@@ -130,7 +131,7 @@ def nothing_below(disk: HeldReplica, start: int) -> bool:
 )
 def follower_behind_the_log_start(
     partition: Partition, which: int, clean: bool, before: int, after: int, keep: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """While a follower is down two epochs are written, and every offset from which it could continue is deleted."""
     bench, state = partition.bench, partition.whole()
     behind = [id for id in state.replicas if id != state.leader][which]

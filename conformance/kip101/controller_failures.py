@@ -1,4 +1,4 @@
-"""Controllers fail while a leader dies and returns: the leader epoch still rises (SC-10)."""
+"""Controllers fail while a leader dies and returns: the leader epoch still rises (KIP101-SC-10)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import CONTROLLERS, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.wire import Error, WireError
@@ -83,7 +84,7 @@ def leads_again(partition: Partition, broker: int) -> RestartedLeader:
 
 def never_at_its_epoch_again(
     partition: Partition, before: PartitionMetadata, back: RestartedLeader, case: str
-) -> Iterator[Said]:
+) -> Iterator[Claim]:
     detail = (
         f"led at {before.leader_epoch} before the crash, now at {back.state.leader_epoch}, first stamp {back.stamp}"
     )
@@ -94,13 +95,13 @@ def never_at_its_epoch_again(
 # --- the schedules
 
 
-@scenario(
-    "SC-10",
+@log_scenario(
+    "KIP101-SC-10",
     "KIP101-EPOCH-04",
     rig=single_replica(QUICK_CLUSTER),
     tenths=integers(1, 15),
 )
-def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Said, None, None]:
+def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Claim, None, None]:
     """The only controller is frozen for longer than the session of a leader that is killed and restarted meanwhile."""
     bench, before, session = partition.bench, partition.whole(), session_of(QUICK_CLUSTER)
     [controller], leader = bench.controllers, bench.name_of(before.leader)
@@ -117,14 +118,14 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Sa
     at_rest(partition)
 
 
-@scenario(
-    "SC-10",
+@log_scenario(
+    "KIP101-SC-10",
     "KIP101-EPOCH-04",
     rig=single_replica(CONTROLLERS),
     cases=["controller-paused", "broker-and-controller"],
     tenths=integers(1, 15),
 )
-def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Generator[Said, None, None]:
+def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Generator[Claim, None, None]:
     """The active one of three controllers is frozen or killed while a leader is killed and restarted."""
     bench, before, session = partition.bench, partition.whole(), session_of(CONTROLLERS)
     leader = bench.name_of(before.leader)

@@ -1,4 +1,4 @@
-"""Crashes that leave the log shorter than its leader epoch cache, or the cache older than the log (SC-09)."""
+"""Crashes that leave the log shorter than its leader epoch cache, or the cache older than the log (KIP101-SC-09)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import PremiseSaid, Said, held_if, premise, scenario
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise
 from conformance.rigs.log.crashes import LAGGING_PAIR, PAIR, Crashing
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import Error
 from fixtures.wire.log import EARLIEST, EpochEnd
 
 
-def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseSaid:
+def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
     """Premise: leader-epoch-checkpoint of a stopped broker has an entry beyond the end of its log."""
     held = partition.disk(id).holds()
     met = held.log_end == cut and held.epochs is not None and held.epochs[-1].start_offset >= cut
@@ -29,7 +30,7 @@ def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
     return Boundary(epoch, records)
 
 
-def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Said]:
+def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[Claim]:
     """On a replica without a leader, neither the checkpoint nor the answers name the epoch that its log lost."""
     end = partition.loaded(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
@@ -40,8 +41,8 @@ def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[S
     yield held_if(held, answer, row="KIP101-CACHE-05", case="follower", detail=detail)
 
 
-@scenario("SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
-def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
+def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Claim, None, None]:
     """A follower loses all its records of the newest epoch, restarts without a leader, then copies that epoch again."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
@@ -63,8 +64,8 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     yield held_if(lost in again and written.kept_in(partition.read(follower)), case="follower", detail=detail)
 
 
-@scenario("SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
-def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
+def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Claim, None, None]:
     """The only survivor loses all its records of the newest epoch, and leads on in an epoch that begins at its log end."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
@@ -87,7 +88,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
     at_rest(partition)
 
 
-def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Said]:
+def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Claim]:
     """The leader's checkpoint and its answer end the epoch before the lost one where its log ended."""
     state = partition.led_by(leader)
     now = Boundary(state.leader_epoch, lost.start)
@@ -103,8 +104,8 @@ def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
     return answer.error is Error.NONE and 0 <= answer.leader_epoch < lost.epoch and answer.end_offset == lost.start
 
 
-@scenario("SC-09", "KIP101-CACHE-05", rig=LAGGING_PAIR, trimmed=integers(0, 2))
-def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=LAGGING_PAIR, trimmed=integers(0, 2))
+def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generator[Claim, None, None]:
     """A crash brings back the checkpoint from before DeleteRecords: entries below the log start are removed again."""
     _, leader = partition.replicas
     second = second_epoch(partition, leader, 2)
@@ -125,7 +126,7 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Generat
     at_rest(partition)
 
 
-def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) -> Iterator[Said]:
+def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) -> Iterator[Claim]:
     partition.loaded(id)
     entries = partition.entries(id, lambda found: found[:1] == (first,))
     listed = partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=-2)

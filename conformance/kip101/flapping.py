@@ -1,4 +1,4 @@
-"""Leaders that change under load over a slow link: replicas that share a record share all records below it (SC-14).
+"""Leaders that change under load over a slow link: replicas that share a record share all records below it (KIP101-SC-14).
 
 This is a short soak test for a race; one quiet minute is weak evidence.
 """
@@ -11,12 +11,13 @@ from itertools import combinations, zip_longest
 from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.replicas import frozen
 from conformance.rigs.log.rotation import elect_preferred, put_first
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.held import HeldBatch, HeldReplica
 from fixtures.errors import KitError
 from fixtures.faults.kinds.network import RateLimit
@@ -130,7 +131,7 @@ def first_difference(
     return next((pair for pair in zip_longest(mine, theirs) if pair[0] != pair[1]), None)
 
 
-def shared_prefixes_are_identical(partition: Partition) -> Iterator[Said]:
+def shared_prefixes_are_identical(partition: Partition) -> Iterator[Claim]:
     """No two replicas differ below a record that both have with the same leader epoch."""
     for one, other in combinations(held(partition), 2):
         shared = last_shared(one, other)
@@ -141,8 +142,8 @@ def shared_prefixes_are_identical(partition: Partition) -> Iterator[Said]:
             yield held_if(found is None, row="KIP101-TRUNC-05", case="race", detail=detail, label=label)
 
 
-@scenario(
-    "SC-14",
+@log_scenario(
+    "KIP101-SC-14",
     "KIP101-TRUNC-05",
     rig=Rig(QUICK_CLUSTER, small_segments, Partition),
     picks=lists(integers(0, 1), min_size=MOVES, max_size=MOVES),
@@ -151,7 +152,7 @@ def shared_prefixes_are_identical(partition: Partition) -> Iterator[Said]:
 )
 def leaders_flap_under_load(
     partition: Partition, picks: list[int], tenths: list[int], safe: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The leader changes every second or so while it takes more than its link lets through."""
     flapping = Flapping(partition)
     with partition.bench.faults(partition.topic).under(RateLimit(role="leader", peer="brokers", kbit=KBIT)):

@@ -6,19 +6,20 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire.log import FetchedPartition
 
 HEARS_WITHIN = 10.0
 """Seconds: some twenty fetches of a follower, each of which is delayed by half a second."""
 
 
-@scenario("SC-02", "KIP101-INV-18b", rig=PAIR, cases=["quiet"], kept=integers(1, 4), orphans=integers(1, 3))
+@log_scenario("KIP101-SC-02", "KIP101-INV-18b", rig=PAIR, cases=["quiet"], kept=integers(1, 4), orphans=integers(1, 3))
 def truncated_follower_learns_the_high_watermark(
     partition: Crashing, kept: int, orphans: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Both replicas are killed; one lost its last records and leads, the other truncates and has no high watermark.
 
     A write then shows that it can learn one.
@@ -42,7 +43,7 @@ def truncated_follower_learns_the_high_watermark(
 
 def leader_without_and_follower_with_orphans(
     partition: Crashing, kept: int, orphans: int
-) -> Generator[Said, None, tuple[int, int]]:
+) -> Generator[Claim, None, tuple[int, int]]:
     """The ids of the leader, which lost the orphans, and of the follower, which is being started with them."""
     follower, leader = partition.replicas
     bystander = partition.bystander()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replicas import PAIRS, Pairs, frozen, whole_again
 from fixtures.wire import Error, NodeClient
@@ -32,7 +32,7 @@ def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[i
 )
 def metadata_epoch_is_where_the_fence_turns(
     partition: Partition, case: str, around: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Below the epoch in a broker's Metadata it answers 74, above it 75, and at it neither."""
     settled = partition.whole()
     for broker in settled.replicas:
@@ -50,7 +50,7 @@ def metadata_epoch_is_where_the_fence_turns(
 
 
 @probe("KIP101-EPOCH-01", rig=partition_at_epoch(3), cases=["topic-partitions"])
-def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: str) -> Generator[Said, None, None]:
+def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: str) -> Generator[Claim, None, None]:
     """DescribeTopicPartitions returns the same epoch as Metadata."""
     settled = partition.whole()
     for broker in settled.replicas:
@@ -63,7 +63,7 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
 
 
 @probe("KIP101-EPOCH-03", rig=PAIRS, examples=1)
-def isr_changes_and_the_epoch(pairs: Pairs, expected: str) -> Generator[Said, None, None]:
+def isr_changes_and_the_epoch(pairs: Pairs, expected: str) -> Generator[Claim, None, None]:
     """Without a change of leader, ISR growth keeps the epoch; a shrink raises it by 1 only below metadata.version 12."""
     before = pairs.states()
     with frozen(pairs.bench, pairs.follower):

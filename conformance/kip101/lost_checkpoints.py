@@ -1,4 +1,4 @@
-"""A replica that lost leader-epoch-checkpoint, or its whole directory, and has to rebuild its leader epoch cache (SC-08)."""
+"""A replica that lost leader-epoch-checkpoint, or its whole directory, and rebuilds its leader epoch cache (KIP101-SC-08)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Generator, Iterator, Sequence
 
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.rigs.log.crashes import PAIR, TRIO, Crashing, Written
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire.log import EpochAndOffset
 from fixtures.wire.records import Batch
 
@@ -41,8 +42,8 @@ def on_disk(partition: Crashing, id: int, mark: int) -> None:
     partition.until(lambda: disk.checkpoints().high_watermark == mark or None, f"the high watermark {mark} on disk")
 
 
-@scenario("SC-08", "KIP101-CACHE-06", rig=TRIO, role=sampled_from(["follower", "leader"]))
-def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-08", "KIP101-CACHE-06", rig=TRIO, role=sampled_from(["follower", "leader"]))
+def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Claim, None, None]:
     """Killed and restarted without its checkpoint, a replica with nothing to copy rebuilds every epoch from its segments."""
     written = two_epochs(partition)
     state = partition.whole()
@@ -58,7 +59,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Sa
     at_rest(partition)
 
 
-def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Said]:
+def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Claim]:
     """Its checkpoint has the starts of both epochs, and its answer ends the first where the second begins."""
     read = partition.read(id)
     expected = epoch_starts(read.batches)
@@ -75,10 +76,10 @@ def rebuilt(partition: Crashing, id: int, written: list[Written]) -> Iterator[Sa
 # --- after a controlled shutdown
 
 
-@scenario("SC-08", "KIP101-CACHE-06", rig=PAIR, tail=integers(1, 3), written_meanwhile=integers(1, 5))
+@log_scenario("KIP101-SC-08", "KIP101-CACHE-06", rig=PAIR, tail=integers(1, 3), written_meanwhile=integers(1, 5))
 def suffix_is_truncated_to_the_high_watermark(
     partition: Crashing, tail: int, written_meanwhile: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A former leader stops cleanly with an uncommitted suffix; without its checkpoint it must truncate to the high watermark."""
     former, successor = partition.replicas
     committed = partition.acknowledged(*[b"committed"] * RECORDS)
@@ -102,7 +103,7 @@ def suffix_is_truncated_to_the_high_watermark(
     at_rest(partition)
 
 
-def rebuilt_from_the_leader(partition: Crashing, id: int, leader: int, written: list[Written]) -> Iterator[Said]:
+def rebuilt_from_the_leader(partition: Crashing, id: int, leader: int, written: list[Written]) -> Iterator[Claim]:
     """The replica has the same records as its leader, and the epochs of those it copied above its high watermark."""
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(mine.batches, RECORDS)
@@ -115,10 +116,10 @@ def rebuilt_from_the_leader(partition: Crashing, id: int, leader: int, written: 
 # --- the whole directory
 
 
-@scenario("SC-08", "KIP101-CACHE-07", rig=TRIO, trimmed=booleans(), unwritten=booleans(), cases=["wiped"])
+@log_scenario("KIP101-SC-08", "KIP101-CACHE-07", rig=TRIO, trimmed=booleans(), unwritten=booleans(), cases=["wiped"])
 def wiped_replica_rebuilds_its_epochs(
     partition: Crashing, trimmed: bool, unwritten: bool
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A replica that was removed from disk ends with the leader's entries, except those of epochs without records."""
     written = two_epochs(partition)
     partition.move_leader()
@@ -139,7 +140,7 @@ def wiped_replica_rebuilds_its_epochs(
     at_rest(partition)
 
 
-def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[Written]) -> Iterator[Said]:
+def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[Written]) -> Iterator[Claim]:
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(theirs.batches, start)
     of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))

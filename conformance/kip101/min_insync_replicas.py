@@ -8,7 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.kip320.fenced_replicas import TOO_FEW
 from conformance.rigs.log.crashes import Crashing, on_brokers
@@ -30,7 +30,7 @@ def watermark_waits(bench: Bench) -> bool:
 
 
 @probe(ROW, rig=STRICT_PAIR, smoke=False, refused=integers(0, 3), alone=integers(0, 3))
-def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Generator[Said, None, None]:
+def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Generator[Claim, None, None]:
     """With one of two required replicas in sync, acks=all is refused before the append, and acks=1 commits nothing.
 
     The first write may succeed: Metadata shows the ISR a moment before the leader acts on it.

@@ -1,4 +1,4 @@
-"""A new replica that fetches before its leader knows of it: it retries, and copies log and leader epoch cache (SC-12)."""
+"""A new replica that fetches before its leader knows of it: it retries, and copies log and leader epoch cache (KIP101-SC-12)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench, File
-from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import CLUSTER
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import RECORDS, assign
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.errors import KitError
 from fixtures.faults.kinds.frames import Delay
 from fixtures.wire import Error, NodeClient
@@ -76,7 +77,7 @@ def with_records(file: File, epochs: set[int]) -> tuple[Boundary, ...]:
     return tuple(entry for entry in entries_of(file) or () if entry.epoch in epochs)
 
 
-def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Iterator[Said]:
+def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch: int) -> Iterator[Claim]:
     """CACHE-07: the leader's entries of epochs that have records at or after the log start, and no others."""
     epochs = {batch.leader_epoch for batch in read_whole(partition, leader, epoch).batches}
     leading = read_epochs(partition, partition.bench.id_of(leader.node), lambda file: bool(entries_of(file)))
@@ -87,8 +88,8 @@ def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch
     yield held_if(entries_of(file) == expected, file, leading, row="KIP101-CACHE-07", case="added", detail=detail)
 
 
-@scenario("SC-12", "KIP101-CACHE-07", "KIP320-REPL-09", rig=TO_BE_COPIED, trim=integers(0, 5))
-def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-12", "KIP101-CACHE-07", "KIP320-REPL-09", rig=TO_BE_COPIED, trim=integers(0, 5))
+def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Generator[Claim, None, None]:
     """The leader learns of its new follower late and refuses it with 75 at first; under writes it still joins the ISR."""
     bench, state = partition.bench, partition.whole()
     [added] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)

@@ -1,4 +1,4 @@
-"""Power loss: brokers, or all nodes, are killed at the same moment and lose the data that was not on disk (SC-15)."""
+"""Power loss: brokers, or all nodes, are killed at the same moment and lose the data that was not on disk (KIP101-SC-15)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers, permutations
 
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.rigs.log.crashes import Crashing
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.power_loss import POWER, Power, Traffic
 from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.words import Word
 from fixtures.wire.cluster import PartitionMetadata
 
 ENOUGH = 10
 
 
-def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iterator[Said]:
+def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iterator[Claim]:
     """EPOCH-04: the only replica leads again, and its new batches have a higher leader epoch than those before."""
     state = partition.led_by(before.leader)
     [after] = partition.acknowledged(b"after", by=before.leader)
@@ -27,7 +28,7 @@ def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Iter
     yield held_if(stamp > before.leader_epoch, read, row="KIP101-EPOCH-04", case=case, detail=detail)
 
 
-def returned(partition: Crashing, before: PartitionMetadata) -> Iterator[Said]:
+def returned(partition: Crashing, before: PartitionMetadata) -> Iterator[Claim]:
     """EPOCH-05: Metadata and the last entry of leader-epoch-checkpoint have a higher epoch before any write in it."""
     state = partition.led_by(before.leader)
     entry = Boundary(state.leader_epoch, partition.loaded(before.leader))
@@ -54,15 +55,15 @@ def electable(word: Word) -> tuple[int, ...]:
     return word.isr or word.last_known
 
 
-@scenario(
-    "SC-15",
+@log_scenario(
+    "KIP101-SC-15",
     "KIP101-EPOCH-04",
     "KIP101-EPOCH-05",
     rig=POWER,
     lost=integers(1, 3),
     order=permutations([0, 1, 2]),
 )
-def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Said, None, None]:
+def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generator[Claim, None, None]:
     """All brokers die during writes with acks=all; one that cannot be elected has lost a suffix; they restart in any order."""
     bench, before = power.bench, power.alone.settled()
     power.alone.acknowledged(b"before")
@@ -85,8 +86,8 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
 # --- and their controller
 
 
-@scenario("SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["all-nodes"], records=integers(1, 3))
-def all_nodes_without_power(power: Power, records: int) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["all-nodes"], records=integers(1, 3))
+def all_nodes_without_power(power: Power, records: int) -> Generator[Claim, None, None]:
     """Brokers and controller die, and a leader is back before it was fenced; one record is lost.
 
     If the epoch stays the same, another record gets the same (offset, epoch) as the lost one (KIP101-INV-01).

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.bench import File
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.replicas import TRIO, reassign
 from fixtures.wire.records import LENGTHS, Codec, batch
@@ -29,7 +29,7 @@ def segment(partition: Partition, broker: int) -> File:
     return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
 
 
-def compared(leader: File, follower: File) -> Iterator[Said]:
+def compared(leader: File, follower: File) -> Iterator[Claim]:
     """Each batch of the leader beside the follower's at the same offset."""
     copied = whole_batches(follower)
     for offset, original in whole_batches(leader).items():
@@ -46,7 +46,7 @@ def compared(leader: File, follower: File) -> Iterator[Said]:
     removed=integers(0, 1),
     codec=sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD]),
 )
-def removed_follower_is_added_again(partition: Partition, removed: int, codec: Codec) -> Generator[Said, None, None]:
+def removed_follower_is_added_again(partition: Partition, removed: int, codec: Codec) -> Generator[Claim, None, None]:
     """Removing it raises the epoch, adding it does not; it copies batches of all epochs byte for byte."""
     partition.append(batch(b"one", b"two", codec=codec, leader_epoch=999))
     before = partition.whole()

@@ -6,18 +6,19 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import pairwise
 
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.rigs.log.crashes import LAGGING_TRIO, PAIR, Crashing, Written
 from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
 
-# --- SC-01: an acknowledged record and the cut to the high watermark
+# --- KIP101-SC-01: an acknowledged record and the cut to the high watermark
 
 ACKNOWLEDGED = 2
 """Records before anything else happens."""
 
 
-def survived(partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str) -> Iterator[Said]:
+def survived(partition: Crashing, written: list[Written], ends: list[int], leader: int, case: str) -> Iterator[Claim]:
     """True if the replica that now leads never truncated a record, and has all acknowledged ones."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
@@ -25,8 +26,8 @@ def survived(partition: Crashing, written: list[Written], ends: list[int], leade
     yield held_if(rose and all(one.kept_in(read) for one in written), read, case=case, detail=detail)
 
 
-@scenario("SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
-def kept_over_an_epoch_change(partition: Crashing) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
+def kept_over_an_epoch_change(partition: Crashing) -> Generator[Claim, None, None]:
     """A follower whose high watermark lags restarts fetching at a new epoch, and then its leader dies."""
     leader, follower, third = partition.replicas
     written = partition.acknowledged(b"m1", b"m2")
@@ -47,8 +48,8 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Said, None, None
     at_rest(partition)
 
 
-@scenario("SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
-def kept_over_a_restart(partition: Crashing) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
+def kept_over_a_restart(partition: Crashing) -> Generator[Claim, None, None]:
     """A follower is killed and restarted; as soon as it is in sync again, its high watermark lagging, its leader dies."""
     leader, follower, third = partition.replicas
     written = partition.acknowledged(b"m1", b"m2")
@@ -69,10 +70,10 @@ def kept_over_a_restart(partition: Crashing) -> Generator[Said, None, None]:
     at_rest(partition)
 
 
-# --- SC-02: two histories after a hard crash
+# --- KIP101-SC-02: two histories after a hard crash
 
 
-def returned(partition: Crashing, id: int, before: int) -> Iterator[Said]:
+def returned(partition: Crashing, id: int, before: int) -> Iterator[Claim]:
     """EPOCH-05: the former leader is the first to return while all other brokers are down."""
     state = partition.led_by(id, above=-1)
     end = partition.loaded(id)
@@ -84,8 +85,8 @@ def returned(partition: Crashing, id: int, before: int) -> Iterator[Said]:
     yield held_if(entry in entries, row="KIP101-EPOCH-05", case="entry", detail=detail)
 
 
-@scenario("SC-02", "KIP101-TRUNC-02", "KIP101-EPOCH-05", rig=PAIR)
-def orphan_is_truncated(partition: Crashing) -> Generator[Said, None, None]:
+@log_scenario("KIP101-SC-02", "KIP101-TRUNC-02", "KIP101-EPOCH-05", rig=PAIR)
+def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
     """Both replicas are killed; the first to return has lost a record and writes another, which the second must adopt."""
     first, second = partition.replicas
     bystander = partition.bystander()
@@ -109,7 +110,7 @@ def orphan_is_truncated(partition: Crashing) -> Generator[Said, None, None]:
 
 def without_orphan(
     partition: Crashing, first: int, second: int, written: list[Written], orphan: Written
-) -> Iterator[Said]:
+) -> Iterator[Claim]:
     """TRUNC-02: the log of the replica with the orphan, as soon as it is in sync."""
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
 from fixtures.wire.groups import LEAVE_TO_RETURN
@@ -21,7 +21,7 @@ def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> boo
 
 
 @probe("KIP1251-AE-04", rig=fresh_group(), bumps=BUMPS, later=BUMPS)
-def record_form(group: Group, bumps: int, later: int) -> Generator[Said, None, None]:
+def record_form(group: Group, bumps: int, later: int) -> Generator[Claim, None, None]:
     """Each partition in a member's record has its own epoch, whether it is assigned or being revoked."""
     log = GroupLog(group)
     heir, partition, epoch = group.inherit(bumps, later=later)
@@ -41,7 +41,7 @@ def record_form(group: Group, bumps: int, later: int) -> Generator[Said, None, N
 
 
 @probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["record"], bumps=integers(0, 4))
-def record_of_a_static_member_that_left(group: Group, bumps: int) -> Generator[Said, None, None]:
+def record_of_a_static_member_that_left(group: Group, bumps: int) -> Generator[Claim, None, None]:
     """A static member that left with -2 is kept at epoch -2, with all its partitions from epoch 0 on."""
     log = GroupLog(group)
     member = group.alone(bumps, instance_id=group.bench.fresh("instance"))

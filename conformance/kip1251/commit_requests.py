@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, uuids
 
-from conformance.core.checks import Said, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group, new_topic
 from fixtures.errors import KitError
 from fixtures.wire import Error
@@ -21,7 +21,7 @@ LONGEST_METADATA = 4096
 
 
 @probe("KIP1251-COMMIT-09", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, offset=OFFSETS)
-def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
+def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A request with one partition that the member may not commit is refused as a whole and stores nothing."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
@@ -35,7 +35,7 @@ def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) 
 
 
 @probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, excess=integers(1, 2000))
-def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Said, None, None]:
+def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Claim, None, None]:
     """For a lost partition too much metadata is the error, and the kept partition is still committed."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
@@ -51,7 +51,7 @@ def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Said,
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
-def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Said, None, None]:
+def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Claim, None, None]:
     """An unknown topic id is answered as such, and the request's other topics are committed."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
@@ -64,7 +64,7 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Said,
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=BUMPS, offset=OFFSETS)
-def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
+def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """The id of a deleted topic commits nothing for the new topic of the same name."""
     member = group.alone(bumps)
     old = recreate(group)
@@ -74,7 +74,7 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Sa
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
-def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Generator[Said, None, None]:
+def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """By name, an older epoch is refused for a topic that was created again: it was not assigned at that epoch."""
     member = group.alone()
     before = member.epoch

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
 
@@ -16,7 +16,7 @@ VERSIONS = {"v9": 9, "v10": 10}
 
 
 @probe("KIP1251-COMMIT-01", rig=fresh_group(), bumps=BUMPS, partition=integers(0, 3), offset=OFFSETS)
-def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Generator[Said, None, None]:
+def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Generator[Claim, None, None]:
     """A commit at the member epoch for an owned partition is accepted and can be read."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, partition)
@@ -28,7 +28,7 @@ def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Gene
 @probe("KIP1251-COMMIT-02", "KIP1251-GATE-01", rig=fresh_group(), earlier=BUMPS, later=BUMPS, offset=OFFSETS)
 def kept_partition_at_an_older_epoch(
     group: Group, case: str, earlier: int, later: int, offset: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A commit that a member sent before its epoch rose is accepted for a partition that it kept."""
     hand = group.hand_over(earlier)
     if later:
@@ -43,7 +43,7 @@ def kept_partition_at_an_older_epoch(
 
 
 @probe("KIP1251-COMMIT-03", rig=fresh_group(), back=integers(1, 3), later=integers(1, 3), offset=OFFSETS)
-def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int) -> Generator[Said, None, None]:
+def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int) -> Generator[Claim, None, None]:
     """A commit below the partition's assignment epoch is refused; at that epoch it is accepted."""
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, offset)
@@ -62,7 +62,7 @@ def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int
 
 
 @probe("KIP1251-COMMIT-04", rig=fresh_group(), ahead=integers(1, 1000), offset=OFFSETS)
-def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> Generator[Said, None, None]:
+def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> Generator[Claim, None, None]:
     """A commit at an epoch that the member has not reached is refused and changes nothing."""
     member, other = group.alone(), group.member()
     other.join()
@@ -77,7 +77,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
 
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=BUMPS, offset=OFFSETS)
-def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Said, None, None]:
+def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A late commit for a partition that has a new owner is refused, and the owner's offset stays."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
@@ -89,7 +89,7 @@ def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset
 
 
 @probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["not-yet-reassigned"], bumps=BUMPS, offset=OFFSETS)
-def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Said, None, None]:
+def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A late commit for a partition that was revoked and has no owner yet is refused and not stored."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -102,7 +102,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
 @probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=BUMPS, offset=OFFSETS)
 def unowned_partition_at_the_current_epoch(
     group: Group, case: str, bumps: int, offset: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """At the member epoch a commit is accepted, whichever member owns the partition."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -117,7 +117,7 @@ def unowned_partition_at_the_current_epoch(
 
 
 @probe("KIP1251-COMMIT-07", rig=fresh_group(), bumps=integers(1, 3), back=integers(1, 3), offset=OFFSETS)
-def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Generator[Said, None, None]:
+def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Generator[Claim, None, None]:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on, and not after."""
     member = group.alone(bumps, aged=3)
     since = dict(member.since)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
 
@@ -32,7 +32,7 @@ ERRORS = {
 )
 def non_member_of_a_group_with_members(
     group: Group, case: str, epoch: int, offset: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A commit without valid member id, epoch and version is rejected and stores nothing."""
     member = group.alone(2)
     group.store(member, 0, offset)
@@ -48,7 +48,7 @@ def non_member_of_a_group_with_members(
 @probe("KIP1251-COMMIT-11", rig=fresh_group(), cases=["simple-group"], emptied=booleans(), offset=OFFSETS)
 def no_member_id_in_a_group_without_members(
     group: Group, case: str, emptied: bool, offset: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Without member id and epoch a commit is accepted by a group that has no members."""
     if emptied:
         group.alone().leave()
@@ -69,7 +69,7 @@ def no_member_id_in_a_group_without_members(
 )
 def member_of_an_unknown_group(
     group: Group, case: str, epoch: int, newest: bool, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A commit with an epoch to an unknown group is refused with the error of its request version."""
     old = case.endswith("-v8")
     spoken = version if old else None if newest else 9

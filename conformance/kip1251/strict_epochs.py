@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from fixtures.wire import Error
@@ -15,7 +15,7 @@ from fixtures.wire import Error
 @probe(
     "KIP1251-GATE-02", rig=fresh_group(), cases=["older-owned", "newer"], bumps=integers(1, 4), ahead=integers(1, 100)
 )
-def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generator[Said, None, None]:
+def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generator[Claim, None, None]:
     """Any epoch but the member's own is refused, even for a partition that it has had since then."""
     member = group.alone()
     older = member.epoch
@@ -28,7 +28,7 @@ def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generato
 
 
 @probe("KIP1251-GATE-02", rig=fresh_txn_group(), cases=["transactional"], bumps=integers(1, 4), pick=integers(0, 1))
-def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Said, None, None]:
+def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """A transaction is refused an older epoch, too, and has to be aborted for it."""
     member = group.alone()
     older = member.epoch

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hypothesis.strategies import booleans, integers, uuids
 
-from conformance.core.checks import Said, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import new_group
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from conformance.rigs.producers.combined_node import StageProducer
@@ -27,7 +27,7 @@ ANY = integers(3, 6)
 
 def accepted_and_stored(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The commit was accepted, and its offset is visible once the transaction is committed."""
     if all_answered(answer, Error.NONE):
         producer.end(committed=True)
@@ -37,7 +37,7 @@ def accepted_and_stored(
 
 def refused(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The commit was refused for its epoch, and the earlier offset stays even though the transaction is committed."""
     producer.end(committed=True)
     after = group.decided(partition)
@@ -47,7 +47,7 @@ def refused(
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["legacy", "tv2"], bumps=BUMPS, v3=booleans(), offset=OFFSETS)
 def kept_partition_at_an_older_epoch(
     group: TxnGroup, case: str, bumps: int, v3: bool, offset: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A heartbeat in flight aborts no transaction: the previous epoch is still accepted for partitions that the member kept."""
     hand = group.hand_over(bumps)
     yield group.holding(hand.old, hand.now, hand.kept)
@@ -58,7 +58,7 @@ def kept_partition_at_an_older_epoch(
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["before-assignment"], back=integers(1, 3), pick=PICK)
-def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int) -> Generator[Said, None, None]:
+def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int) -> Generator[Claim, None, None]:
     """An epoch below the partition's assignment epoch is refused."""
     heir, partition, epoch = group.inherit(2, later=1)
     group.store(heir, partition, 10)
@@ -69,7 +69,7 @@ def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future"], ahead=integers(1, 1000), pick=PICK)
-def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Said, None, None]:
+def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Claim, None, None]:
     """An epoch that the member has not reached is refused."""
     member = group.alone()
     group.store(member, 0, 10)
@@ -80,7 +80,7 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=BUMPS, pick=PICK)
-def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Said, None, None]:
+def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
     hand = group.hand_over(bumps)
     group.given(hand.new, hand.lost)
@@ -97,7 +97,7 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
-def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Said, None, None]:
+def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on."""
     member = group.alone(bumps)
     since = dict(member.since)
@@ -115,7 +115,7 @@ def version_for(group: TxnGroup, case: str, drawn: int) -> int:
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["epoch-v5", "epoch-v6"], ahead=integers(1, 9), version=OLD)
-def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Generator[Said, None, None]:
+def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Generator[Claim, None, None]:
     """A refused epoch gets the error of the request version."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
@@ -126,7 +126,7 @@ def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Gener
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["group-v5", "group-v6"], epoch=integers(0, 9), version=OLD)
-def unknown_group(group: TxnGroup, case: str, epoch: int, version: int) -> Generator[Said, None, None]:
+def unknown_group(group: TxnGroup, case: str, epoch: int, version: int) -> Generator[Claim, None, None]:
     """A member of an unknown group is refused with the error of the request version."""
     spoken = version_for(group, case, version)
     answer = group.txn_commit(group.speaking(spoken), group.member(), {0: 11}, epoch, version=spoken)
@@ -135,7 +135,7 @@ def unknown_group(group: TxnGroup, case: str, epoch: int, version: int) -> Gener
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["unknown-member"], distance=integers(-2, 2), version=ANY)
-def unknown_member(group: TxnGroup, case: str, distance: int, version: int) -> Generator[Said, None, None]:
+def unknown_member(group: TxnGroup, case: str, distance: int, version: int) -> Generator[Claim, None, None]:
     """A member id that is not in the group is unknown in every version."""
     member = group.alone(2)
     yield group.holding(member, member.epoch, 0)
@@ -146,7 +146,7 @@ def unknown_member(group: TxnGroup, case: str, distance: int, version: int) -> G
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["topic-v6"], topic_id=uuids(version=4))
-def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Said, None, None]:
+def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Claim, None, None]:
     """An unknown topic id is answered as such."""
     member = group.alone()
     yield group.holding(member, member.epoch, 0)
@@ -158,7 +158,7 @@ def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Generator[Said,
 
 
 @probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["nothing-given"], pick=PICK)
-def commit_without_a_member_id(group: TxnGroup, case: str, expected: str, pick: int) -> Generator[Said, None, None]:
+def commit_without_a_member_id(group: TxnGroup, case: str, expected: str, pick: int) -> Generator[Claim, None, None]:
     """A commit without a member id is accepted although the group has members; the first releases refused it."""
     member = group.alone()
     group.store(member, 0, 10)
@@ -172,7 +172,7 @@ def commit_without_a_member_id(group: TxnGroup, case: str, expected: str, pick: 
 
 
 @probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["member-id-given", "instance-id-given"], pick=PICK)
-def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Generator[Said, None, None]:
+def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Generator[Claim, None, None]:
     """With a member id or an instance id, epoch -1 is an epoch like any other, and refused."""
     member = group.alone(instance_id=group.bench.fresh("instance") if case == "instance-id-given" else None)
     group.store(member, 0, 10)
@@ -188,7 +188,7 @@ def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) ->
 
 
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["legacy", "tv2"], offset=OFFSETS, rise=RISE)
-def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, rise: int) -> Generator[Said, None, None]:
+def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, rise: int) -> Generator[Claim, None, None]:
     """A plain commit after a transactional one stays when the transaction is committed."""
     late_marker(group, case, offset, rise)
     after = group.decided(0)
@@ -216,7 +216,7 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, rise: int) -> None:
 )
 def plain_commit_before_the_marker_loaded(
     group: TxnGroup, case: str, offset: int, rise: int, pick: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """It also stays for a coordinator that loads the offsets from the log."""
     late_marker(group, group.dialect(pick), offset, rise)
     other = TxnGroup(group.bench, new_group(group.bench))

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import ReplicaLog, reads_nothing, replica_log, serves
@@ -27,7 +27,7 @@ VERSIONS: dict[str, tuple[int, int | None]] = {
 @probe("KIP320-FETCH-04", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK, below=integers(-(2**31), -2))
 def absent_epoch_is_not_compared(
     partition: Partition, case: str, offset: int, back: int, below: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Without a current epoch the leader serves a fetch; a follower refuses it up to version 10 and serves it from 11."""
     node, _, state = sender(partition, "follower" if case.startswith("follower") else "consumer")
     log = replica_log(partition, node)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.fencing import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.producers.transactions import Transaction, coordinator_of
@@ -77,7 +77,7 @@ def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
 )
 def committed_epoch_is_returned(
     partition: Partition, case: str, which: int, ahead: int, offset: int, commit_back: int, fetch_back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The epoch of a commit is returned as it was sent, whether or not the partition ever had it."""
     bench, offsets = partition.bench, Offsets(partition)
     never_had = LARGEST_EPOCH if which == 0 else partition.epoch() + ahead
@@ -103,7 +103,7 @@ def committed_epoch_is_returned(
 )
 def absent_epoch_is_returned_as_none(
     partition: Partition, case: str, which: int, offset: int, commit_back: int, fetch_back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """After a commit without an epoch none is returned, even if an earlier commit had one."""
     bench, offsets = partition.bench, Offsets(partition)
     if case == "cleared":
@@ -130,7 +130,7 @@ def absent_epoch_is_returned_as_none(
 )
 def epoch_is_visible_once_its_transaction_commits(
     partition: Partition, case: str, epoch: int, offset: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """An offset and its epoch become visible when the transaction commits, not while it is open or after an abort."""
     bench, offsets = partition.bench, Offsets(partition)
     earlier = partition.data.boundaries[-1].epoch

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Rig, Said, held_if, premise, probe
+from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import COMBINED
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, holds
 from conformance.kip320.fencing import LARGEST_EPOCH
@@ -95,13 +95,13 @@ class Commits:
 
         return self.bench.eventually(loaded, f"the committed offset of {commit.group}")
 
-    def all_stored(self) -> Iterator[Said]:
+    def all_stored(self) -> Iterator[Claim]:
         """Premise: all commits are readable before the fault."""
         for commit in self.sent:
             found = self.fetched(commit)
             yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
 
-    def all_returned(self, case: str) -> Iterator[Said]:
+    def all_returned(self, case: str) -> Iterator[Claim]:
         """Each commit is returned as soon as the coordinator answers for its group."""
         for commit in self.sent:
             found = self.fetched(commit)
@@ -131,7 +131,7 @@ def one_broker(bench: Bench) -> PartitionData:
     epoch=EPOCHS,
     back=BACK,
 )
-def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Said, None, None]:
+def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Claim, None, None]:
     """The only coordinator is killed and loads the offsets that it had stored."""
     commits = Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
@@ -162,7 +162,7 @@ def offsets_log(bench: Bench, asked: str) -> Partition:
 )
 def offsets_survive_a_move(
     partition: Partition, offset: int, epoch: int, killed: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The coordinator is killed, or its partition moves to another leader: the new one has all offsets and epochs."""
     bench, commits = partition.bench, Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
@@ -221,7 +221,9 @@ def stored(records: Sequence[Record], key: bytes) -> tuple[int, int, int] | None
     epoch=EPOCHS,
     back=BACK,
 )
-def stored_value_has_the_epoch(partition: Partition, offset: int, epoch: int, back: int) -> Generator[Said, None, None]:
+def stored_value_has_the_epoch(
+    partition: Partition, offset: int, epoch: int, back: int
+) -> Generator[Claim, None, None]:
     """The value in __consumer_offsets has version 3 or higher, and the offset and epoch that were committed."""
     first = Commits(partition, offset, epoch, back)  # the log exists after the first commit
     log = offsets_log(partition.bench, first.via)

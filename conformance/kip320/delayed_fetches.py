@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import PremiseSaid, Said, held_if, premise, probe
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.kip320.divergence import DIVERGES_FROM, diverges
 from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM
 from conformance.rigs.log.partition import Partition, fresh_partition
@@ -38,7 +38,7 @@ class DelayedFetch(NamedTuple):
     parked: Parked
     since: float
 
-    def still_early(self) -> PremiseSaid:
+    def still_early(self) -> PremiseClaim:
         """Premise: the fetch was not close to expiry when the event that should complete it occurred."""
         age = self.bench.now().seconds - self.since
         return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
@@ -61,7 +61,9 @@ def send_delayed(
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["superseded"], at_leader=booleans(), back=BACK)
-def fetch_of_an_old_epoch_is_completed(partition: Partition, at_leader: bool, back: int) -> Generator[Said, None, None]:
+def fetch_of_an_old_epoch_is_completed(
+    partition: Partition, at_leader: bool, back: int
+) -> Generator[Claim, None, None]:
     """A delayed fetch with the current epoch is fenced as soon as another broker leads."""
     waiting = delayed_at_log_end(partition, at_leader, back)
     # A follower that becomes the leader itself completes nothing in any release, and the row does not require it.
@@ -76,7 +78,7 @@ def fetch_of_an_old_epoch_is_completed(partition: Partition, at_leader: bool, ba
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
 def fetch_at_a_removed_replica_is_completed(
     partition: Partition, at_leader: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A delayed fetch at a broker whose replica is removed is answered that the partition is not there."""
     waiting = delayed_at_log_end(partition, at_leader, back)
     asked = partition.bench.id_of(waiting.client.node)
@@ -105,7 +107,7 @@ def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> Dela
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=integers(1, 4), back=BACK)
-def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
+def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
     """A delayed fetch past records that a new leader lacks is answered with the end of its epoch."""
     bench, version = partition.bench, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     heir = prefer_follower(partition)

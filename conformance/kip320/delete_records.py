@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers, just
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Rig, Said, held_if, probe
+from conformance.core.checks import Claim, Rig, held_if, probe
 from conformance.core.topologies import CLUSTER
 from conformance.kip320.divergence import DIVERGES_FROM, TRIMMED, diverges, out_of_range
 from conformance.kip320.fencing import sender, unmoved
@@ -40,7 +40,7 @@ def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
 )
 def earliest_offset_is_the_new_start(
     trimmed: TrimmedPartitions, number: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The earliest offset is the new log start, with the epoch that covers it."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -68,7 +68,7 @@ def earliest_offset_is_the_new_start(
 )
 def deleted_epoch_ends_at_the_first_entry(
     trimmed: TrimmedPartitions, number: int, which: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A deleted epoch ends where the first entry starts, and the answer keeps its number."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -91,7 +91,7 @@ def deleted_epoch_ends_at_the_first_entry(
 )
 def log_with_a_raised_start_is_fetched(
     trimmed: TrimmedPartitions, case: str, number: int, which: int, distance: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Below the log start a fetch is out of range with any last epoch; above it a deleted epoch diverges at the log start."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -112,7 +112,7 @@ def log_with_a_raised_start_is_fetched(
 @probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], which=integers(0, 1), with_epoch=booleans(), back=BACK)
 def full_deletion_keeps_the_current_epoch(
     trimmed: TrimmedPartitions, which: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """After deletion up to the log end the current epoch still ends there, and so does a deleted one."""
     one = trimmed.one(0)
     node, _, state = sender(one.partition, "consumer")
@@ -146,7 +146,7 @@ def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset
 )
 def deletion_above_the_high_watermark_is_refused(
     partition: Partition, records: int, above: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Neither uncommitted records nor offsets past the log end can be deleted."""
     version = spoken(partition.bench, "DeleteRecords", back, low=0)
     with watermark_behind(partition, records) as behind:
@@ -169,7 +169,7 @@ def deletion_above_the_high_watermark_is_refused(
 )
 def misplaced_deletion_is_refused(
     trimmed: TrimmedPartitions, case: str, number: int, offset: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """An offset below -1 is out of range, and a follower deletes nothing."""
     partition = trimmed.one(number).partition
     node, _, state = sender(partition, "follower" if case == "follower" else "consumer")
@@ -206,7 +206,7 @@ def delete_as_drawn(partition: Partition, offset: int, back: int) -> tuple[Delet
 
 
 @probe("KIP320-DR-03", rig=keyed_partition("compact"), cases=["compact"], offset=integers(1, 6) | just(-1), back=BACK)
-def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: int) -> Generator[Said, None, None]:
+def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: int) -> Generator[Claim, None, None]:
     """With cleanup.policy=compact every DeleteRecords is refused."""
     answer, before, after = delete_as_drawn(partition, offset, back)
     yield held_if(refused_unchanged(answer, Error.POLICY_VIOLATION, before, after), answer, after)
@@ -215,7 +215,7 @@ def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: in
 @probe("KIP320-DR-03", rig=keyed_partition(""), cases=["empty-policy"], offset=integers(1, 6) | just(-1), back=BACK)
 def empty_policy_allows_or_refuses_deletion(
     partition: Partition, expected: str, offset: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """An empty cleanup.policy forbids DeleteRecords up to 4.1, and allows it from 4.2."""
     answer, before, after = delete_as_drawn(partition, offset, back)
     if expected == "NONE":

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import integers, lists
 
 from conformance.core.bench import File
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.delete_records import start_of
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
@@ -40,7 +40,7 @@ def begins_at(partition: Partition, id: int, start: int) -> bool:
     )
 
 
-def log_starts_agree(partition: Partition, start: int) -> Iterator[Said]:
+def log_starts_agree(partition: Partition, start: int) -> Iterator[Claim]:
     """Log start and leader epoch cache of every replica."""
     wanted = expected(partition, start)
     for id in partition.settled().replicas:
@@ -60,7 +60,7 @@ def log_starts_agree(partition: Partition, start: int) -> Iterator[Said]:
     offsets=lists(integers(1, END - 1), min_size=5, max_size=5, unique=True),
     which=integers(0, 1),
 )
-def deletions_reach_every_replica(partition: Partition, offsets: list[int], which: int) -> Generator[Said, None, None]:
+def deletions_reach_every_replica(partition: Partition, offsets: list[int], which: int) -> Generator[Claim, None, None]:
     """After each DeleteRecords all replicas begin where the leader does; the answer waits for them, or times out."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)

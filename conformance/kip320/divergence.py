@@ -7,7 +7,7 @@ from itertools import product
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.fencing import sender, unmoved
 from conformance.rigs.log.histories import AWAY_AND_BACK, Gap, TrimmedPartitions, trimmed_to
 from conformance.rigs.log.lagging_watermark import watermark_behind
@@ -44,7 +44,7 @@ def out_of_range(answer: FetchedPartition) -> bool:
 )
 def ended_epoch_diverges(
     partition: Partition, case: str, which: int, past: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A position past the end of its epoch is answered with that epoch and its end offset, and without records."""
     node, replica_id, state = sender(partition, case)
     log = replica_log(partition, node)
@@ -73,7 +73,7 @@ def ended_epoch_diverges(
 )
 def range_errors_are_below_the_log_start(
     trimmed: TrimmedPartitions, number: int, far: list[int], unknown: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Which positions in and around a log are out of range, for each epoch of the log and for one that never existed."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -97,7 +97,7 @@ def range_errors_are_below_the_log_start(
 @probe("KIP320-FETCH-06", rig=AWAY_AND_BACK, cases=["floor"], past=integers(1, 4), with_epoch=booleans(), back=BACK)
 def epoch_without_records_diverges_at_the_one_below(
     gap: Gap, past: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """For an epoch that left no record, the largest epoch below it is returned, with its end offset."""
     partition = gap.partition
     node, _, state = sender(partition, "consumer")
@@ -127,7 +127,7 @@ def epoch_without_records_diverges_at_the_one_below(
 )
 def below_the_start_is_out_of_range(
     trimmed: TrimmedPartitions, number: int, below: int, last: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Below the log start the answer is always out of range, whatever LastFetchedEpoch is sent, deleted or kept."""
     one = trimmed.one(number)
     node, _, state = sender(one.partition, "consumer")
@@ -156,7 +156,7 @@ def below_the_start_is_out_of_range(
 )
 def out_of_range_or_diverging(
     partition: Partition, case: str, offset: int, past: int, ahead: int, which: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """An unknown epoch is out of range, an offset past the end diverges, and without an epoch it is out of range."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -187,7 +187,7 @@ def out_of_range_or_diverging(
 )
 def uncommitted_is_empty(
     partition: Partition, records: int, position: int, with_last: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A consumer between the high watermark and the log end gets error 0 and no records."""
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.fetch(

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers, permutations, sampled_from
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, unmoved
 from conformance.rigs.log.histories import LED_APART, ON_TWO_BROKERS, LedApart
 from conformance.rigs.log.partition import Partition, partition_at_epoch
@@ -51,7 +51,7 @@ def refused(answer: AnyAnswer, error: Error) -> bool:
 )
 def epoch_is_checked_before_leadership(
     partition: Partition, case: str, epochs_back: int, epochs_ahead: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A follower distinguishes a stale and an unknown epoch; with its own epoch it answers NOT_LEADER_OR_FOLLOWER."""
     state = partition.settled()
     follower = partition.followers()[0]
@@ -77,7 +77,7 @@ def epoch_is_checked_before_leadership(
 )
 def epoch_is_irrelevant_without_a_replica(
     partition: Partition, case: str, api: str, distance: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A broker that does not host the partition, or does not know the topic, says so whatever the epoch."""
     state, bench = partition.settled(), partition.bench
     outside = next(name for name in bench.brokers if bench.id_of(name) not in state.replicas)
@@ -112,7 +112,7 @@ def unknown_topic(bench: Bench, topic: Topic) -> Topic:
 )
 def unassigned_replica_is_not_served(
     partition: Partition, case: str, real: bool, id: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A replica id outside the assignment, of a live broker or of none, is refused by the leader."""
     state, bench = partition.settled(), partition.bench
     outside = next(bench.id_of(name) for name in bench.brokers if bench.id_of(name) not in state.replicas)
@@ -133,7 +133,7 @@ def unassigned_replica_is_not_served(
 @probe("KIP320-FETCH-13", rig=partition_at_epoch(3), cases=["non-leader"], with_epoch=booleans(), back=BACK)
 def follower_does_not_serve_a_follower(
     partition: Partition, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A follower refuses a fetch with an assigned follower's id, with the correct epoch or without."""
     state = partition.settled()
     asked, other = partition.followers()
@@ -159,7 +159,7 @@ def follower_does_not_serve_a_follower(
 )
 def each_partition_is_answered_on_its_own(
     apart: LedApart, case: str, order: list[str], epoch: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Of the partitions in one request only the one that the broker leads is answered; the others are refused."""
     one, other = apart.one.settled(), apart.other.settled()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, permutations
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.error_precedence import refused
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoDisks
 from conformance.rigs.versions import BACK, spoken
@@ -26,7 +26,7 @@ from history.since import since
 )
 def offline_partition_has_a_storage_error(
     disks: TwoDisks, order: list[str], epoch: int, which: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """In one request the partition of the failed directory is answered KAFKA_STORAGE_ERROR, and the other one as usual."""
     named = {"sound": disks.sound, "offline": disks.offline}
     chosen = {kind: of[which % len(of)].name for kind, of in named.items()}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hypothesis.strategies import integers, sampled_from
 from msgspec.structs import replace
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.replicas import DUO, PAIRS, PATIENCE, Cast, Duo, Pairs, Tempted, frozen, leaving
 from conformance.rigs.quorum.controller import Controller
 from fixtures.wire import Error
@@ -62,7 +62,7 @@ def watermarks_after(duo: Duo, cast: Cast, case: str, distance: int, records: in
 
 
 @probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=integers(1, 4))
-def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Generator[Said, None, None]:
+def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Generator[Claim, None, None]:
     """A follower's fetch that gets an error or a diverging epoch moves neither high watermark nor ISR."""
     cast = duo.cast()
     with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
@@ -80,7 +80,7 @@ def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Gener
 # --- KIP320-REPL-02, -03 and the fenced member of -04
 
 
-def stayed_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Said]:
+def stayed_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Claim]:
     """No fetch has got the follower into an ISR. At a change of epoch some may be refused, but most are served."""
     served = [all(one.error is Error.NONE for one in try_.fetched.partitions) for try_ in tries]
     yield premise(sum(served) >= SERVED, f"{sum(served)} of {len(tries)} fetches answered 0 throughout")
@@ -91,7 +91,7 @@ def stayed_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Said]:
         yield held_if(not entered, tries[-1].fetched, *shown, case=case, detail=detail)
 
 
-def does_not_count_or_delay(pairs: Pairs, end: int) -> Iterator[Said]:
+def does_not_count_or_delay(pairs: Pairs, end: int) -> Iterator[Claim]:
     """Writes with acks=all right after the fenced follower fetched at the log end."""
     tempted = pairs.fetch_as_follower(end)
     free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
@@ -105,7 +105,7 @@ def does_not_count_or_delay(pairs: Pairs, end: int) -> Iterator[Said]:
         yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=repr(written))
 
 
-def ineligible_is_refused(pairs: Pairs, controller: Controller) -> Iterator[Said]:
+def ineligible_is_refused(pairs: Pairs, controller: Controller) -> Iterator[Claim]:
     """The leader proposes an ISR with the fenced follower (AlterPartition)."""
     epochs = controller.broker_epochs()
     for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
@@ -117,7 +117,7 @@ def ineligible_is_refused(pairs: Pairs, controller: Controller) -> Iterator[Said
 
 
 @probe("KIP320-REPL-02", "KIP320-REPL-03", "KIP320-REPL-04", rig=PAIRS, examples=1, records=integers(1, 4))
-def fenced_replica_stays_out(pairs: Pairs, records: int) -> Generator[Said, None, None]:
+def fenced_replica_stays_out(pairs: Pairs, records: int) -> Generator[Claim, None, None]:
     """A broker in shutdown or fenced stays out of every ISR, does not count for acks=all and does not delay it."""
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
@@ -163,7 +163,7 @@ def unchanged(right: IsrChange, after: AlteredPartition) -> bool:
 
 
 @probe("KIP320-REPL-04", rig=DUO, distance=integers(1, 3), newer=sampled_from(["leader_epoch", "partition_epoch"]))
-def stale_isr_change_is_refused(duo: Duo, distance: int, newer: str) -> Generator[Said, None, None]:
+def stale_isr_change_is_refused(duo: Duo, distance: int, newer: str) -> Generator[Claim, None, None]:
     """An ISR shrink with stale or unknown epochs, or sent by a follower, is refused and changes nothing."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
@@ -227,7 +227,7 @@ def expel(duo: Duo, cast: Cast, controller: Controller, epochs: dict[int, int]) 
 
 
 @probe("KIP320-REPL-05", rig=DUO, distance=integers(1, 3))
-def other_incarnation_is_refused(duo: Duo, expected: str, distance: int) -> Generator[Said, None, None]:
+def other_incarnation_is_refused(duo: Duo, expected: str, distance: int) -> Generator[Claim, None, None]:
     """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that check."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))

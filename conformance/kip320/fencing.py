@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import PremiseSaid, Said, held_if, premise, probe
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import reads_nothing, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
@@ -39,7 +39,7 @@ def sender(partition: Partition, case: str) -> Sender:
     return Sender(node, follower if case in ("replica", "no-endpoints") else CONSUMER, state)
 
 
-def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseSaid:
+def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseClaim:
     """Premise: leader and epoch are unchanged, so that all answers in between belong to one epoch."""
     now = partition.settled()
     same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
@@ -47,7 +47,7 @@ def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseSaid:
 
 
 @probe("KIP320-FETCH-01", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK)
-def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: int) -> Generator[Said, None, None]:
+def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: int) -> Generator[Claim, None, None]:
     """A fetch with the broker's own epoch gets records, high watermark and log start."""
     node, replica_id, state = sender(partition, case)
     log = replica_log(partition, node)
@@ -68,7 +68,7 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
 @probe("KIP320-FETCH-02", rig=partition_at_epoch(3), epochs_back=integers(1, 3), back=BACK)
 def older_epoch_is_fenced(
     partition: Partition, case: str, expected: str, epochs_back: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A fetch with an older epoch is refused without records, and a consumer gets the current leader."""
     node, replica_id, state = sender(partition, case)
     hinted = case in ("hint", "no-endpoints")
@@ -98,7 +98,7 @@ def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartitio
 @probe("KIP320-FETCH-03", rig=partition_at_epoch(3), epochs_ahead=integers(1, 1000), back=BACK)
 def newer_epoch_is_unknown(
     partition: Partition, case: str, epochs_ahead: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A fetch with a newer epoch is refused without records or leader, and the broker's own epoch is unchanged."""
     node, replica_id, state = sender(partition, case)
     version = spoken(partition.bench, "Fetch", back, low=FENCED_FROM)

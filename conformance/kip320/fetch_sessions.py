@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.divergence import DIVERGES_FROM, diverges
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import ReplicaLog, replica_log, serves
@@ -64,7 +64,7 @@ def only(answer: FetchAnswer) -> FetchedPartition | None:
 )
 def session_repeats_divergence_and_errors(
     partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A partition with nothing new is left out; one that diverges or is fenced is in every answer until it is sent again."""
     state = partition.settled()
     node = partition.bench.node(state.leader)
@@ -91,7 +91,7 @@ def session_repeats_divergence_and_errors(
 
 def diverging(
     session: Session, log: ReplicaLog, epoch: int, offset: int, current: int, rereads: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Sent again with the LastFetchedEpoch of an ended epoch, the partition is in this answer and in those that follow."""
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]
     found = [only(answer) for answer in answers]

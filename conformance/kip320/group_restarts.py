@@ -1,4 +1,4 @@
-"""A group stops, its committed position is truncated and overwritten, and a new member continues (KIP-320, SC-11)."""
+"""A group stops, its committed position is truncated and overwritten, and a new member continues (KIP-320, KIP320-SC-11)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
 from conformance.kip320.readers_past_a_truncation import epoch_of_last_shared, silently_skips, take_over, values
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.reader import Position, Reader
+from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean import Couple, CoupleData, couple_led_by
 from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, spoken
@@ -92,7 +93,7 @@ class Group:
 
 def truncation_is_detected(
     couple: Couple, group: Group, state: PartitionMetadata, reader: Reader, cut: int, version: int
-) -> Iterator[Said]:
+) -> Iterator[Claim]:
     """The new member finds the position with its epoch, and OffsetForLeaderEpoch ends that epoch before the position.
 
     If no record of that epoch is left, the leader answers with the epoch before it (`unchecked_fetches` says why).
@@ -111,7 +112,7 @@ def truncation_is_detected(
 
 def truncation_goes_undetected(
     couple: Couple, group: Group, state: PartitionMetadata, position: Position, version: int
-) -> Said:
+) -> Claim:
     """Premise, the control: without its epoch the truncation goes undetected, and a fetch there skips records."""
     found = group.committed(version)
     node = couple.bench.node(state.leader)
@@ -120,8 +121,8 @@ def truncation_goes_undetected(
     return premise(bare and silently_skips(read, position.offset, position.epoch), f"the hazard: {found}, {read}")
 
 
-@scenario(
-    "SC-11",
+@log_scenario(
+    "KIP320-SC-11",
     "KIP320-CONS-03",
     rig=LED_BY_COORDINATOR,
     kept=integers(1, 4),
@@ -133,7 +134,7 @@ def truncation_goes_undetected(
 )
 def group_restarts(
     couple: Couple, kept: int, lost: int, more: int, leaves: bool, commit_back: int, fetch_back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A new member at a new coordinator detects the truncation of a position committed with its epoch, and only then."""
     bench, first, second = couple.bench, couple.first, couple.second
     commits = spoken(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)

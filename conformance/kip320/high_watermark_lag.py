@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replicas import PATIENCE, frozen
@@ -76,7 +76,7 @@ CASES = {
 @probe("KIP320-LO-06", rig=fresh_partition(0), examples=3, smoke=False, records=integers(1, 4), back=BACK)
 def no_latest_offset_below_the_epoch_start(
     partition: Partition, records: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """While the high watermark is below the start of the epoch, lookups at or above it are refused; then they are answered."""
     bench, began = partition.bench, partition.bench.now().seconds
     with lagging_leader(partition, records) as lagging:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replicas import PATIENCE, frozen
@@ -76,7 +76,7 @@ def led_without(partition: Partition, state: PartitionMetadata, successor: int) 
 
 
 @probe("KIP320-REPL-06", rig=fresh_partition(0), smoke=False, records=integers(2, 5), below=integers(0, 3))
-def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below: int) -> Generator[Said, None, None]:
+def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below: int) -> Generator[Claim, None, None]:
     """A follower that has the high watermark but not the uncommitted suffix of a new leader stays out of the ISR."""
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)

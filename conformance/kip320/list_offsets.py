@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers, sampled_from
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Rig, Said, held_if, premise, probe
+from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import CLUSTER
 from conformance.kip320.error_precedence import FENCED_APIS_FROM, refused
 from conformance.kip320.fencing import sender, unmoved
@@ -52,7 +52,7 @@ def timed_batch(first: int, *steps: int) -> NewBatch:
 @probe("KIP320-LO-01", rig=fresh_partition(), cases=["high-watermark"], records=integers(1, 4), back=BACK)
 def latest_offset_carries_the_current_epoch(
     partition: Partition, records: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The latest offset has the leader's epoch even before its first record, up to the high watermark or stable offset."""
     transaction = Transaction(partition.bench)
     transaction.enter(partition)
@@ -80,7 +80,7 @@ def latest_offset_carries_the_current_epoch(
 @probe("KIP320-LO-02", rig=partition_at_epoch(3), cases=["untrimmed"], with_epoch=booleans(), back=BACK)
 def earliest_offset_carries_its_own_epoch(
     partition: Partition, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """After leader changes the earliest offset has the epoch of the record there, not the current one."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -116,7 +116,7 @@ TIMED = Rig(CLUSTER, _timed, Partition, shared=True)
 )
 def timestamp_lookup_carries_the_records_epoch(
     partition: Partition, case: str, which: int, off: int, later: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A timestamp leads to the first record that reaches it, with its epoch; past the last one to nothing."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -140,7 +140,7 @@ def timestamp_lookup_carries_the_records_epoch(
 )
 def largest_timestamp_carries_the_records_epoch(
     partition: Partition, order: tuple[int, ...], ahead: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The record with the largest timestamp has the epoch of its batch, whatever was written since."""
     before, first = partition.epoch(), partition.bench.now().unix_ms + A_MINUTE_MS
     written = partition.append(timed_batch(first, *(ahead + n for n in order)))
@@ -174,7 +174,7 @@ def largest_timestamp_carries_the_records_epoch(
 )
 def current_epoch_fences_list_offsets(
     partition: Partition, case: str, timestamp: int, epochs_back: int, ahead: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The leader refuses an older and a newer epoch, even -2, and answers with its own epoch or none."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -194,7 +194,7 @@ def current_epoch_fences_list_offsets(
 @probe("KIP320-LO-05", rig=partition_at_epoch(3), cases=["follower", "debug-replica"], with_epoch=booleans(), back=BACK)
 def follower_answers_the_debugging_replica_only(
     partition: Partition, case: str, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A follower refuses a consumer, but answers replica id -2 with its own log end."""
     node, _, state = sender(partition, "follower")
     log = replica_log(partition, partition.bench.node(state.leader))

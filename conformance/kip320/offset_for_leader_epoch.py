@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.error_precedence import refused
 from conformance.kip320.fencing import unmoved
 from conformance.rigs.log.lagging_watermark import watermark_behind
@@ -27,7 +27,7 @@ def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=integers(1, 4), back=BACK)
-def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
+def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
     """The current epoch ends at the log end: before its first write where the previous one ended, then further on."""
     version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
     before = partition.epoch()
@@ -46,7 +46,9 @@ def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int)
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=integers(1, 4), back=BACK)
-def high_watermark_does_not_bound_the_end(partition: Partition, records: int, back: int) -> Generator[Said, None, None]:
+def high_watermark_does_not_bound_the_end(
+    partition: Partition, records: int, back: int
+) -> Generator[Claim, None, None]:
     """The current epoch ends at the log end even while the high watermark is below it, for consumers and replicas alike."""
     version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
     with watermark_behind(partition, records) as behind:
@@ -63,7 +65,7 @@ def high_watermark_does_not_bound_the_end(partition: Partition, records: int, ba
 )
 def older_epoch_ends_where_next_starts(
     partition: Partition, which: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """An older epoch ends at the first offset with a later leader epoch."""
     state = partition.settled()
     node = partition.bench.node(state.leader)
@@ -83,7 +85,7 @@ def older_epoch_ends_where_next_starts(
 @probe("KIP320-OFLE-05", rig=partition_at_epoch(3), ahead=integers(1, 2**30), with_epoch=booleans(), back=BACK)
 def unknown_epoch_has_no_end(
     partition: Partition, case: str, ahead: int, with_epoch: bool, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """For an epoch above the newest, and for -1, the answer is error 0 with epoch and offset -1."""
     state = partition.settled()
     answer = partition.bench.node(state.leader).offset_for_leader_epoch(
@@ -107,7 +109,7 @@ def unknown_epoch_has_no_end(
 )
 def current_epoch_fences_the_lookup(
     partition: Partition, case: str, which: int, epochs_back: int, ahead: int, back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A lookup with an older or newer current epoch is refused without an offset; otherwise it is answered."""
     state = partition.settled()
     node = partition.bench.node(state.leader)

@@ -1,4 +1,4 @@
-"""Readers at the end of a log that an unclean election truncates and that grows past them again (KIP-320, SC-03)."""
+"""Readers at the end of a log that an unclean election truncates and that grows past them again (KIP-320, KIP320-SC-03)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.kip320.divergence import DIVERGES_FROM, diverges
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
+from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean import COUPLE, SESSION, Couple
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
@@ -42,7 +43,7 @@ def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
     return bool(handed) and all(batch.leader_epoch > epoch for batch in handed)
 
 
-def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Said]:
+def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Claim]:
     """Fetches at the reader's position, truncated and overwritten since: with LastFetchedEpoch, without, in a version
     before it.
 
@@ -67,7 +68,7 @@ def epoch_of_last_shared(reader: Reader, cut: int) -> int:
 # --- CONS-01
 
 
-def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Iterator[Said]:
+def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Iterator[Claim]:
     """The reader meets a leader with another log: it goes back to where the two diverge, and reads on.
 
     After the first time nothing about the reader's position is a premise, so that a reader that went wrong then is not
@@ -91,8 +92,8 @@ def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str,
     yield held_if(held, log, *back, reader.position, case=case, detail=detail)
 
 
-@scenario(
-    "SC-03",
+@log_scenario(
+    "KIP320-SC-03",
     "KIP320-CONS-01",
     "KIP320-FETCH-08",
     rig=COUPLE,
@@ -103,7 +104,7 @@ def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str,
 )
 def suffix_is_truncated_and_overwritten(
     couple: Couple, kept: int, lost: int, more: int, old: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Readers past a truncation detect it, go back no further than needed, and miss no record."""
     first, second = couple.first, couple.second
     couple.write(*values(kept, "on both"))
@@ -131,14 +132,14 @@ def suffix_is_truncated_and_overwritten(
     yield from two_more_elections(couple, (looking, fetching), asleep, more)
 
 
-def past_the_end(couple: Couple, state: PartitionMetadata, reader: Reader) -> Said:
+def past_the_end(couple: Couple, state: PartitionMetadata, reader: Reader) -> Claim:
     """Premise: before any write the log ends before the position, and a fetch without an epoch is simply out of range."""
     node, offset = couple.bench.node(state.leader), reader.position.offset
     answer = node.fetch(couple.topic, 0, offset, current_leader_epoch=state.leader_epoch)
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 
-def two_more_elections(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Said]:
+def two_more_elections(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Claim]:
     """Two more such elections, each of a replica that still has the records that the readers gave up before."""
     for heir in (couple.first, couple.second):
         state = take_over(couple, heir)

@@ -1,4 +1,4 @@
-"""Fetches from a former leader from the moment it listens: its uncommitted suffix must stay hidden (KIP101-TRUNC-04, SC-13)."""
+"""Fetches from a former leader from the moment it listens: its uncommitted suffix must stay hidden (KIP320-SC-13)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.rejoining import CROWD, Crowd, Hammer, not_in
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 
 SILENT = 0.4
@@ -19,7 +20,7 @@ SILENT = 0.4
 """
 
 
-def suffix_never_returned(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[Said]:
+def suffix_never_returned(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[Claim]:
     """Every record returned to the concurrent fetches is in the final logs."""
     logs = crowd.logs()
     gone = not_in(hammer.served(), logs)
@@ -32,8 +33,10 @@ def suffix_never_returned(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[S
     yield held_if(not shown, *hammer.showing(gone)[:3], case=case, detail=detail[:2000])
 
 
-@scenario("SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["restarted"], doomed=integers(3, 10), more=integers(1, 3))
-def former_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Said, None, None]:
+@log_scenario(
+    "KIP320-SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["restarted"], doomed=integers(3, 10), more=integers(1, 3)
+)
+def former_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Claim, None, None]:
     """A former leader restarts with records that were never committed, under a leader from an unclean election."""
     bench, heir = crowd.bench, crowd.bench.id_of(crowd.second)
     crowd.write(crowd.first, b"on both")
@@ -62,8 +65,10 @@ def former_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Sa
     yield from suffix_never_returned(crowd, hammer, "restarted")
 
 
-@scenario("SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["healed"], doomed=integers(3, 10), more=integers(1, 3))
-def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Said, None, None]:
+@log_scenario(
+    "KIP320-SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["healed"], doomed=integers(3, 10), more=integers(1, 3)
+)
+def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Claim, None, None]:
     """A stale leader learns of its successor and must truncate what it took alone."""
     faults = crowd.bench.faults(crowd.topics[0])
     crowd.write(crowd.first, b"on both")

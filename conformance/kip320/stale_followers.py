@@ -1,4 +1,4 @@
-"""A follower cut off from the controllers: fenced without knowing it, and later at an old epoch (KIP-320, SC-04)."""
+"""A follower cut off from the controllers: fenced without knowing it, and later at an old epoch (KIP-320, KIP320-SC-04)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Rig, Said, held_if, premise, scenario
+from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.faulting import Faults
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.timeline import CONVERGES_WITHIN
@@ -15,6 +15,7 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.replica_log import reads_nothing
 from conformance.rigs.log.rotation import prefer
+from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.zombies import CutOffFromControllers
@@ -69,7 +70,7 @@ class StaleFollower:
         return ends, states
 
 
-def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Said]:
+def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
     """REPL-02: at an unchanged epoch the fenced follower keeps copying, and is never added to the ISR."""
     for _ in range(ROUNDS):
         stale.partition.write(*[b"while fenced"] * records, to=stale.leader)
@@ -81,7 +82,7 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Said]:
         yield held_if(not entered, row="KIP320-REPL-02", case="fenced", detail=detail)
 
 
-def is_refused(stale: StaleFollower, current: int, tells_last: bool) -> Iterator[Said]:
+def is_refused(stale: StaleFollower, current: int, tells_last: bool) -> Iterator[Claim]:
     """A fetch as the follower sends it to its leader, when that leads at a newer epoch."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
@@ -100,7 +101,7 @@ def is_refused(stale: StaleFollower, current: int, tells_last: bool) -> Iterator
     yield held_if(held, answer, row="KIP320-REPL-01", case="refused")
 
 
-def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Said]:
+def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Claim]:
     """The leader takes records that the follower does not get."""
     stood = stale.log_end(stale.follower)
     written = stale.partition.write(*[b"at the newer epoch"] * records, to=stale.leader)
@@ -112,7 +113,7 @@ def gets_nothing(stale: StaleFollower, records: int) -> Iterator[Said]:
     yield held_if(held, written, row="KIP320-REPL-01", case="parked", detail=detail)
 
 
-def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Said]:
+def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Claim]:
     """The link is restored; the follower must recover without further action."""
     try:
         faults.heal(fault)
@@ -132,8 +133,8 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Said
     yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
 
 
-@scenario(
-    "SC-04",
+@log_scenario(
+    "KIP320-SC-04",
     "KIP320-REPL-01",
     "KIP320-REPL-02",
     rig=TRIO,
@@ -141,7 +142,7 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Said
     records=integers(1, 3),
     tells_last=booleans(),
 )
-def stale_follower(partition: Partition, pick: int, records: int, tells_last: bool) -> Generator[Said, None, None]:
+def stale_follower(partition: Partition, pick: int, records: int, tells_last: bool) -> Generator[Claim, None, None]:
     """A follower that misses a new epoch gets nothing at the old one, and resumes on its own once it is reconnected."""
     partition.write(*[b"on all"] * records)
     before, faults = partition.whole(), partition.bench.faults(partition.topic)

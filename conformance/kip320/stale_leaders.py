@@ -1,4 +1,4 @@
-"""A leader that missed its replacement: the requests it must refuse, and those it must not commit (KIP-320, SC-05)."""
+"""A leader that missed its replacement: the requests it must refuse, and those it must not commit (KIP-320, KIP320-SC-05)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, scenario
+from conformance.core.checks import Claim, held_if, premise
 from conformance.core.topologies import LAG, SHRINKING
 from conformance.kip320.fenced_replicas import TOO_FEW
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.several import Several, led_by_one
 from conformance.rigs.log.unclean import Couple, couple_on
 from fixtures.faults.kinds.zombies import CutOffFromControllers
@@ -39,7 +40,7 @@ def all_answer(answers: dict[str, PartitionAnswer], error: Error) -> bool:
     return all(answer.error is error for answer in answers.values())
 
 
-def of_two_epochs(couple: Couple, old: int, new: int) -> Iterator[Said]:
+def of_two_epochs(couple: Couple, old: int, new: int) -> Iterator[Claim]:
     """REPL-07: both leaders get requests with both epochs."""
     stale, true = couple.node(couple.first), couple.node(couple.second)
     served = answers_by_case(couple, stale, old, old), answers_by_case(couple, true, old, new)
@@ -62,7 +63,7 @@ class TwoLeaders(NamedTuple):
     old: int
 
 
-def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_ms: int) -> Iterator[Said]:
+def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_ms: int) -> Iterator[Claim]:
     """REPL-08: writes to the stale leader while the true one works. acks=1 may be answered 0, and the record lost."""
     partition, stale, true, old = rule
     before, end = watermark_and_end(partition, stale)
@@ -80,8 +81,8 @@ def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_
     yield held_if(after == before, still["fetch"], row="KIP320-REPL-08", case="watermark", detail=detail)
 
 
-@scenario(
-    "SC-05",
+@log_scenario(
+    "KIP320-SC-05",
     "KIP320-REPL-07",
     "KIP320-REPL-08",
     rig=couple_on(SHRINKING),
@@ -89,7 +90,7 @@ def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_
     alone=integers(1, 3),
     meanwhile=integers(1, 4),
 )
-def two_leaders(couple: Couple, settled: int, alone: int, meanwhile: int) -> Generator[Said, None, None]:
+def two_leaders(couple: Couple, settled: int, alone: int, meanwhile: int) -> Generator[Claim, None, None]:
     """A leader cut off from the controllers knows no newer epoch and commits nothing; its successor fences its clients."""
     couple.write(*[b"on both"] * settled)
     before = couple.whole()
@@ -122,8 +123,10 @@ def succeeded(partition: Partition, before: PartitionMetadata) -> NodeClient:
     return partition.bench.eventually(taken_over, f"a successor of {before.leader} for {partition.name}", every=0.1)
 
 
-@scenario("SC-05", "KIP320-REPL-08", rig=led_by_one(MANY), examples=5, alone=integers(1, 3), meanwhile=integers(1, 2))
-def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Generator[Said, None, None]:
+@log_scenario(
+    "KIP320-SC-05", "KIP320-REPL-08", rig=led_by_one(MANY), examples=5, alone=integers(1, 3), meanwhile=integers(1, 2)
+)
+def stale_leader_of_many(several: Several, alone: int, meanwhile: int) -> Generator[Claim, None, None]:
     """A broker cut off from the controllers leads many partitions, and later has an uncommitted suffix in each to truncate."""
     befores = [partition.whole() for partition in several.partitions]
     several.write(b"on all")

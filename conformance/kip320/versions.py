@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip320.committed_offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
 from conformance.kip320.divergence import diverges
 from conformance.kip320.fencing import sender, unmoved
@@ -41,7 +41,7 @@ KEPT: dict[str, tuple[int, bytes]] = {
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["advertised"])
-def api_versions_match_the_release(partition: Partition, expected: str) -> Generator[Said, None, None]:
+def api_versions_match_the_release(partition: Partition, expected: str) -> Generator[Claim, None, None]:
     """Every broker offers the lowest version listed, and at least the highest."""
     listed = {api: Versions(int(low), int(high)) for api, low, high in RANGE.findall(expected)}
     for name in partition.bench.brokers:
@@ -55,7 +55,7 @@ def api_versions_match_the_release(partition: Partition, expected: str) -> Gener
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=integers(1, 1000), which=integers(0, 2))
-def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Said, None, None]:
+def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Claim, None, None]:
     """A newer current epoch is detected from version 9, and an ended last epoch from version 12."""
     node, _, state = sender(partition, "consumer")
     log = replica_log(partition, node)
@@ -80,7 +80,7 @@ def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Gen
 )
 def offset_for_leader_epoch_checks_its_epochs(
     partition: Partition, ahead: int, which: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The answer has an epoch from version 1, a newer current epoch is detected from 2, and 3 has a replica id."""
     node, replica_id, state = sender(partition, "replica")
     log = replica_log(partition, node)
@@ -97,7 +97,7 @@ def offset_for_leader_epoch_checks_its_epochs(
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=integers(1, 1000))
-def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generator[Said, None, None]:
+def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generator[Claim, None, None]:
     """Version 4 adds the epoch to the answer, and detects a newer current one."""
     node, _, state = sender(partition, "consumer")
     before = node.list_offsets(partition.name, 0, LATEST, version=3)
@@ -112,7 +112,7 @@ def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generato
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["metadata"])
 def metadata_has_the_leader_epoch(
     partition: Partition,
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Metadata has the leader epoch from version 7: the one by which the leader fences."""
     node, _, state = sender(partition, "consumer")
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
@@ -129,7 +129,7 @@ def metadata_has_the_leader_epoch(
     epoch=integers(0, 1000),
     offset=integers(0, 1000),
 )
-def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> Generator[Said, None, None]:
+def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> Generator[Claim, None, None]:
     """OffsetCommit 6, OffsetFetch 5 and TxnOffsetCommit 2 are the first versions with an epoch."""
     offsets = Offsets(partition)
     offsets.commit(offset, -1, 5)
@@ -154,7 +154,7 @@ def committed_in_transaction(partition: Partition, offset: int, version: int, ep
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["removed"])
 def removed_versions_close_the_connection(
     partition: Partition,
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A request in a removed version closes the connection; the same request in the next version is answered."""
     node = partition.leader()
     kept = [node.reception(api, version, body) for api, (version, body) in KEPT.items()]

@@ -8,7 +8,7 @@ from functools import partial
 from hypothesis.strategies import booleans, integers, lists
 
 from conformance.catalogue import Facts, shipped
-from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
+from conformance.core.checks import Claim, ObservationClaim, held_if, premise, probe
 from conformance.kip360.init_producer_id import gives
 from conformance.kip360.sequences import REFUSED, Sent, appended, fill
 from conformance.kip360.transactions import BUMPS, ends_at, rolled_back
@@ -17,7 +17,7 @@ from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 from fixtures.wire.retriable import accepted
 
-Part = Generator[Said | None, None, None]
+Part = Generator[Claim | None, None, None]
 """A part of the check, as a generator; it yields None once, where the broker restarts."""
 
 SIZES = lists(integers(1, 4), min_size=2, max_size=5)
@@ -26,7 +26,7 @@ WAITS_MS = 1_500
 """Less than a restart takes, so that the time-out passes while no coordinator is running."""
 
 
-def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Said, None, None]:
+def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Claim, None, None]:
     """Each part up to its restart, then one restart for all, then the rest of each."""
     for part in parts:
         for said in part:
@@ -131,7 +131,7 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     bumps=integers(0, 3),
     sizes=SIZES,
 )
-def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Generator[Said, None, None]:
+def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Generator[Claim, None, None]:
     """After a clean restart duplicates are recognised, zombies refused, and the coordinator's answers are unchanged."""
     parts = [
         lost_bump(stage, bumps),
@@ -179,7 +179,7 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
     yield state_matches_the_log(log, left, "torn-tail")
 
 
-def state_matches_the_log(log: Log, last: dict[StageProducer, Sent], case: str) -> ObservationSaid:
+def state_matches_the_log(log: Log, last: dict[StageProducer, Sent], case: str) -> ObservationClaim:
     """True if the partition knows the last batch of each producer in the log, and recognises it when sent again."""
     batches, end = log.batches(), log.end()
     told = [last_of(batches, producer) for producer in last]
@@ -231,7 +231,7 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
 )
 def killed_broker(
     stage: Stage, epoch: int, bumps: int, sizes: list[int], committed: bool
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """After a kill producer state matches the log, and the coordinator's transactions and time-outs are unchanged."""
     parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_a_truncated_log(stage, epoch, sizes)]
     if stage.newest_dialect == "tv2":

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
 from fixtures.views.producer import COMPLETE, LEGACY
 from fixtures.wire import Error
@@ -26,7 +26,7 @@ def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
 @probe("KIP360-INIT-01", rig=STAGE, others=integers(1, 3), timeout_ms=integers(1_000, 60_000), version=integers(0, 5))
 def new_id_starts_at_epoch_zero(
     stage: Stage, others: int, timeout_ms: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A new transactional id gets a producer id of its own at epoch 0, and is described as Empty."""
     taken = {stage.transactional().producer_id for _ in range(others)}
     fresh = StageProducer(stage, LEGACY, stage.bench.fresh("tid"), timeout_ms)
@@ -41,7 +41,7 @@ def new_id_starts_at_epoch_zero(
 @probe("KIP360-INIT-02", rig=STAGE, bumps=integers(0, 3), calls=integers(1, 4), committed=booleans())
 def new_instances_bump_one_by_one(
     stage: Stage, case: str, bumps: int, calls: int, committed: bool
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Each call without producer id and epoch keeps the producer id and raises the epoch by one."""
     producer = stage.resting(case, bumps, committed)
     before = producer.described()
@@ -55,7 +55,7 @@ def new_instances_bump_one_by_one(
 @probe("KIP360-INIT-03", rig=STAGE, bumps=integers(0, 6), committed=booleans(), version=integers(3, 5))
 def matching_id_and_epoch_bump_by_one(
     stage: Stage, case: str, bumps: int, committed: bool, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A call with the coordinator's producer id and epoch gets the same id and the next epoch."""
     producer = stage.resting(case, bumps, committed)
     before = producer.described()
@@ -68,7 +68,7 @@ def matching_id_and_epoch_bump_by_one(
 @probe("KIP360-INIT-04", rig=STAGE, bumps=integers(0, 3), repeats=integers(1, 5), version=integers(3, 5))
 def repeated_bump_gets_the_same_answer(
     stage: Stage, case: str, bumps: int, repeats: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A repeated bump, as after a lost answer, gets the epoch that was assigned first."""
     producer = stage.resting(case, bumps)
     version = stage.at_most("InitProducerId", version)
@@ -83,7 +83,7 @@ def repeated_bump_gets_the_same_answer(
 @probe("KIP360-INIT-07", rig=STAGE, bumps=integers(0, 6), version=integers(0, 2))
 def versions_without_id_and_epoch_bump(
     stage: Stage, case: str, bumps: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A version without producer id and epoch, or a call that leaves them out, bumps like a new instance."""
     producer = stage.resting("untouched", bumps)
     before = producer.described()
@@ -96,7 +96,7 @@ def versions_without_id_and_epoch_bump(
 @probe("KIP360-INIT-18", rig=STAGE, epoch=integers(0, LAST_EPOCH), calls=integers(1, 3), version=integers(3, 5))
 def idempotent_producers_always_get_a_new_id(
     stage: Stage, epoch: int, calls: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Without a transactional id the producer id and epoch sent do not matter: every call gets a new id at epoch 0."""
     producer = stage.idempotent(epoch)
     version = stage.at_most("InitProducerId", version)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip360.init_producer_id import gives
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, unchanged
 from fixtures.wire import Error
@@ -34,7 +34,7 @@ def fenced(answer: InitProducerIdAnswer) -> bool:
 )
 def wrong_id_or_epoch_is_fenced(
     stage: Stage, case: str, bumps: int, back: int, ahead: int, version: int, wrong: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A producer id and epoch that are neither the current nor the last ones are refused, and nothing changes."""
     producer = stage.resting("untouched", bumps)
     pairs = {
@@ -53,7 +53,7 @@ def wrong_id_or_epoch_is_fenced(
 @probe("KIP360-INIT-06", rig=STAGE, epoch=integers(0, LAST_EPOCH), bumps=integers(0, 2), version=integers(3, 5))
 def id_without_epoch_is_invalid(
     stage: Stage, case: str, epoch: int, bumps: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A producer id without an epoch, or the reverse, is an invalid request."""
     producer = stage.resting("untouched", bumps)
     half = (producer.producer_id, -1) if case == "id-only" else (-1, epoch)
@@ -62,7 +62,7 @@ def id_without_epoch_is_invalid(
 
 
 @probe("KIP360-INIT-08", rig=STAGE, bumps=integers(1, 6), version=integers(3, 5))
-def new_instance_ends_retries(stage: Stage, case: str, bumps: int, version: int) -> Generator[Said, None, None]:
+def new_instance_ends_retries(stage: Stage, case: str, bumps: int, version: int) -> Generator[Claim, None, None]:
     """After a new instance neither the last nor the current epoch of the old one can bump."""
     old = stage.resting("untouched", bumps)
     new = old.init()
@@ -83,7 +83,7 @@ def new_instance_ends_retries(stage: Stage, case: str, bumps: int, version: int)
 )
 def stale_epoch_leaves_an_open_transaction_alone(
     stage: Stage, case: str, bumps: int, back: int, ahead: int, records: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A zombie's bump is fenced while the owner's transaction is open, and the owner can commit."""
     owner = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner.bump(bumps)
@@ -101,7 +101,7 @@ def stale_epoch_leaves_an_open_transaction_alone(
 @probe("KIP360-INIT-11", rig=STAGE, bumps=integers(0, 3), records=integers(1, 3), version=integers(3, 5))
 def owners_epoch_aborts_its_open_transaction(
     stage: Stage, case: str, expected: str, bumps: int, records: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The current producer's bump first aborts its open transaction; the retry is fenced or bumped, by transaction version."""
     owner, log = stage.transactional(case), stage.log()
     owner.bump(bumps)
@@ -119,7 +119,7 @@ def owners_epoch_aborts_its_open_transaction(
 @probe("KIP360-INIT-21", rig=STAGE, bumps=integers(0, 3), records=integers(1, 3), version=integers(3, 5))
 def fence_of_a_new_instance_is_final(
     stage: Stage, case: str, bumps: int, records: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """After a new instance has aborted the old one's transaction, the old one's epoch cannot bump."""
     old = stage.transactional(case)
     old.bump(bumps)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis.strategies import integers, sampled_from, sets, text
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from fixtures.wire import Error
 from fixtures.wire.transactions import ListTransactionsAnswer
@@ -31,7 +31,7 @@ def in_each_state(stage: Stage) -> dict[str, StageProducer]:
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["state", "producer-id", "name-pattern"], wanted=SOME_STATES)
-def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str]) -> Generator[Said, None, None]:
+def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str]) -> Generator[Claim, None, None]:
     """ListTransactions returns all that match its filter, and nothing else."""
     producers = in_each_state(stage)
     shown = {producer.transactional_id: producer.described().state for producer in producers.values()}
@@ -54,7 +54,7 @@ def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str])
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["unknown-state"], name=text("abcdefgh", min_size=3, max_size=8))
-def unknown_state_is_returned(stage: Stage, name: str) -> Generator[Said, None, None]:
+def unknown_state_is_returned(stage: Stage, name: str) -> Generator[Claim, None, None]:
     """A name that is not a state matches nothing and is returned as unknown."""
     in_each_state(stage)
     listed = stage.settled(lambda: stage.broker.list_transactions(states=[name]))
@@ -66,7 +66,7 @@ def running(stage: Stage, duration_ms: int) -> ListTransactionsAnswer:
 
 
 @probe("KIP360-TXN-08", rig=STAGE, cases=["duration"], longer_ms=integers(60_000, 10_000_000), count=integers(1, 3))
-def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Generator[Said, None, None]:
+def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Generator[Claim, None, None]:
     """The duration filter matches transactions open for longer, and no others."""
     owners = [stage.transactional() for _ in range(count)]
     for owner in owners:

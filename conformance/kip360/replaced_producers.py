@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, unchanged
 from fixtures.views.producer import LEGACY
 from fixtures.wire import Error
@@ -57,7 +57,7 @@ def version_of(case: str, request: str, version: int) -> int:
 )
 def old_epoch_is_refused_by_the_coordinator(
     stage: Stage, case: str, any_request: str, version: int, is_open: bool, committed: bool
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A request of a replaced instance is fenced and leaves the owner's transaction as it was."""
     zombie, owner = replaced(stage, "tv2" if case == "tv2" else "legacy", is_open)
     log, before = stage.log(), owner.described()
@@ -83,7 +83,7 @@ def old_epoch_is_refused_by_the_coordinator(
 )
 def foreign_ids_are_refused_by_the_coordinator(
     stage: Stage, request: str, version: int, is_open: bool, committed: bool, unknown: bool
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A producer id that does not belong to the transactional id, or an unknown transactional id, is refused as such."""
     _, owner = replaced(stage, "legacy", is_open)
     foreigner = stage.transactional()
@@ -107,7 +107,7 @@ def foreign_ids_are_refused_by_the_coordinator(
 )
 def zombie_cannot_write_to_a_partition_without_the_epoch(
     stage: Stage, case: str, known: bool, is_open: bool, version: int, records: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A transactional batch with an old epoch is refused by a partition that never saw the newer one."""
     log, zombie = stage.log(), stage.transactional(case)
     if known:
@@ -137,7 +137,7 @@ def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
 @probe("KIP360-FENCE-03", rig=STAGE, owned=integers(0, 100), offset=integers(101, 1000), version=integers(0, 4))
 def fenced_offset_commit_leaves_nothing(
     stage: Stage, case: str, owned: int, offset: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """TxnOffsetCommit of a replaced instance, or one not announced by AddOffsetsToTxn, is refused and leaves nothing pending."""
     log, group = stage.log(), stage.bench.fresh("group")
     zombie = stage.transactional("tv2" if case == "tv2" else "legacy")

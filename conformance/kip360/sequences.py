@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, just, lists, one_of
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
 from fixtures.views.producer import SEQUENCES
 from fixtures.wire import Error
@@ -40,7 +40,7 @@ def appended(answer: ProducedPartition, at: int) -> bool:
 @probe("KIP360-SEQ-01", rig=STAGE, sequence=one_of(just(0), integers(1, SEQUENCES - 10)), records=integers(1, 5))
 def unknown_producer_is_admitted(
     stage: Stage, case: str, expected: str, sequence: int, records: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A producer unknown to the partition may start at any sequence; in TV2 only at 0, in releases that require it."""
     producer, log = stage.idempotent() if case == "idempotent" else stage.transactional(case), stage.log()
     if case == "legacy":
@@ -57,7 +57,7 @@ def unknown_producer_is_admitted(
 @probe("KIP360-SEQ-02", rig=STAGE, epoch=EPOCHS, sizes=SIZES, records=integers(1, 4), sequence=integers(1, 20))
 def new_epoch_starts_at_zero(
     stage: Stage, case: str, epoch: int, sizes: list[int], records: int, sequence: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The first batch of the next epoch is accepted at sequence 0 and refused at any other."""
     producer, log = stage.idempotent(epoch), stage.log()
     fill(producer, log, sizes)
@@ -74,7 +74,7 @@ def new_epoch_starts_at_zero(
 
 
 @probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=integers(1, 4))
-def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records: int) -> Generator[Said, None, None]:
+def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records: int) -> Generator[Claim, None, None]:
     """A batch that leaves a gap after the last sequence is refused, and the log does not grow."""
     producer, log = stage.idempotent(epoch), stage.log()
     fill(producer, log, sizes)
@@ -87,7 +87,7 @@ def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records
 @probe("KIP360-SEQ-04", rig=STAGE, epoch=EPOCHS, sizes=MANY_SIZES, back=integers(1, REMEMBERED - 1))
 def last_five_batches_are_recognised(
     stage: Stage, case: str, epoch: int, sizes: list[int], back: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """One of the last five batches, sent again, is answered with its base offset and not appended."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
@@ -102,7 +102,7 @@ def last_five_batches_are_recognised(
 @probe("KIP360-SEQ-05", rig=STAGE, epoch=EPOCHS, sizes=MANY_SIZES, over=integers(1, 4))
 def older_and_overlapping_batches_are_refused(
     stage: Stage, case: str, epoch: int, sizes: list[int], over: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The sixth-newest batch, or one that overlaps old and new, is refused, and the log does not grow."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
@@ -135,7 +135,7 @@ def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> StageP
 @probe("KIP360-SEQ-06", rig=STAGE, is_open=booleans(), sequence=integers(0, 3), records=integers(1, 4))
 def older_epoch_is_refused(
     stage: Stage, case: str, is_open: bool, sequence: int, records: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A batch with an epoch below the partition's is refused, and the log does not grow."""
     log = stage.log()
     producer = at_a_newer_epoch(stage, case, log, is_open)
@@ -150,7 +150,7 @@ def older_epoch_is_refused(
 @probe("KIP360-SEQ-08", rig=STAGE, epoch=EPOCHS, sizes=SIZES, back=integers(0, 3), gap=integers(1, 1_000_000))
 def state_outlives_deleted_records(
     stage: Stage, epoch: int, sizes: list[int], back: int, gap: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """With every record deleted the producer is still listed, its duplicate recognised, a gap refused, the next one accepted."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
@@ -171,7 +171,7 @@ def state_outlives_deleted_records(
 
 
 @probe("KIP360-SEQ-20", rig=STAGE, before=integers(1, 5), after=integers(1, 5), epoch=EPOCHS)
-def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int) -> Generator[Said, None, None]:
+def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int) -> Generator[Claim, None, None]:
     """After sequence 2147483647 comes 0, between two batches or inside one."""
     producer, log = stage.idempotent(epoch), stage.log()
     inside = after if case == "inside-a-batch" else 0

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
 from fixtures.wire import Error
 from fixtures.wire.retriable import accepted, error_of
@@ -44,7 +44,7 @@ def mark(
 )
 def old_coordinator_is_fenced(
     stage: Stage, case: str, epoch: int, raised: int, coordinator_epoch: int, back: int, committed: bool
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A marker with an older coordinator epoch is refused, and the partition's producer state stays as it was."""
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
@@ -73,7 +73,7 @@ def old_coordinator_is_fenced(
 )
 def older_marker_is_refused(
     stage: Stage, epoch: int, back: int, committed: bool, version: int, strict: bool
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A marker with a producer epoch below the partition's is refused."""
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
@@ -94,7 +94,7 @@ def older_marker_is_refused(
 )
 def marker_of_the_same_epoch(
     stage: Stage, case: str, finished: int, committed: bool, records: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """In TV2 the last transaction's marker, sent again, is a harmless repeat until the next transaction opens."""
     producer, log = stage.transactional(stage.newest_dialect), stage.log()
     for _ in range(finished):

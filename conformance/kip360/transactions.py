@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
+from conformance.core.checks import Claim, ObservationClaim, held_if, premise, probe
 from conformance.kip360.init_producer_id import gives
 from conformance.kip360.init_producer_id_fencing import fenced
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
@@ -34,7 +34,7 @@ def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
 )
 def finished_transaction_bumps_the_epoch(
     stage: Stage, case: str, bumps: int, partitions: int, records: int, sequence: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """EndTxn v5 returns the next epoch; the old one is refused from then on, and the new one starts at sequence 0."""
     producer, logs = stage.transactional("tv2"), stage.logs(partitions)
     producer.bump(bumps)
@@ -58,7 +58,7 @@ def finished_transaction_bumps_the_epoch(
 
 
 @probe("KIP360-FENCE-07", rig=STAGE, cases=["empty-abort", "empty-commit"], bumps=integers(0, 5), used=booleans())
-def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Generator[Said, None, None]:
+def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Generator[Claim, None, None]:
     """EndTxn v5 without any partition bumps the epoch for an abort and is refused for a commit."""
     producer = stage.resting("tv2" if used else "untouched", bumps)
     before = producer.described()
@@ -80,7 +80,7 @@ def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool)
 )
 def repeated_end_of_a_transaction(
     stage: Stage, case: str, committed: bool, repeats: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A repeated EndTxn, as after a lost answer, gets the same answer; with the opposite result it is refused."""
     producer = stage.transactional("legacy" if case == "legacy" else "tv2")
     producer.enter(stage.log())
@@ -98,7 +98,7 @@ def repeated_end_of_a_transaction(
 @probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=integers(1, 4))
 def write_outside_the_transaction(
     stage: Stage, case: str, version: int, is_open: bool, records: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A transactional batch to a partition not in the transaction is refused without effect; Produce v12 adds the partition."""
     producer = stage.transactional("tv2" if case == "tv2" else "legacy")
     if is_open:
@@ -120,7 +120,7 @@ def write_outside_the_transaction(
 @probe("KIP360-TXN-11", rig=STAGE, records=integers(1, 4), bystanders=integers(1, 3), more=integers(0, 2))
 def deleted_records_of_an_open_transaction(
     stage: Stage, case: str, records: int, bystanders: int, more: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """With its records deleted a transaction stays open from the new log start, and commits."""
     producer, log = stage.transactional(case), stage.log()
     producer.enter(log, records)
@@ -146,7 +146,7 @@ def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
 
 def rolled_back(
     producer: StageProducer, log: Log, aborted: DescribedTransaction, bumps: int, case: str = ""
-) -> ObservationSaid:
+) -> ObservationClaim:
     """The producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + bumps)
     marker, before = log.last_marker(), log.end()
@@ -170,7 +170,7 @@ def rolled_back(
 )
 def timed_out_transaction_is_aborted(
     stage: Stage, case: str, expected: str, timeout_ms: int, bumps: int, records: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A transaction that is open for too long is aborted on its partitions, and its epoch fenced."""
     producer, log = stage.transactional(case, timeout_ms), stage.log()
     producer.bump(bumps)
@@ -189,7 +189,7 @@ def timed_out_transaction_is_aborted(
 )
 def commit_after_the_time_out(
     stage: Stage, case: str, expected: str, timeout_ms: int, records: int, version: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A commit after the time-out is refused; whether the producer can continue depends on the transaction version."""
     producer = stage.transactional(case, timeout_ms)
     aborted = timed_out(producer, records)
@@ -204,7 +204,7 @@ def commit_after_the_time_out(
 
 
 @probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=integers(1, 3))
-def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Generator[Said, None, None]:
+def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Generator[Claim, None, None]:
     """An abort by EndTxn v5 after the time-out succeeds, since it has already happened."""
     producer = stage.transactional("tv2", timeout_ms)
     aborted = timed_out(producer, records)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Said, held_if, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
@@ -28,7 +28,7 @@ def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
 @probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
 def older_leader_is_fenced(
     quorum: Quorum, member: int, leader: int, back: int, older: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """Leader and followers fence a BeginQuorumEpoch of an older epoch."""
     name, version = quorum.any(member), quorum.version("BeginQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))
@@ -44,7 +44,7 @@ def older_leader_is_fenced(
 
 
 @probe("KIP595-BEGIN-04", rig=QUORUM, cases=["repeat"], follower=integers(0, 1), times=integers(1, 3), older=OLDER)
-def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older: int) -> Generator[Said, None, None]:
+def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older: int) -> Generator[Claim, None, None]:
     """A follower answers a repeated BeginQuorumEpoch of its leader without error and keeps following."""
     name, version = quorum.followers()[follower], quorum.version("BeginQuorumEpoch", older)
 
@@ -67,7 +67,7 @@ def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older:
        id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
 def negative_leader_cannot_begin(
     quorum: Quorum, member: int, ahead: int, older: int, id: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A negative leader id is invalid, and its higher epoch is not adopted."""
     name, version = quorum.any(member), quorum.version("BeginQuorumEpoch", older)
 
@@ -80,7 +80,7 @@ def negative_leader_cannot_begin(
 
 
 @probe("KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
-def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Generator[Said, None, None]:
+def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Generator[Claim, None, None]:
     """EndQuorumEpoch of an earlier leader is fenced and starts no election, even if it names a successor."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))
@@ -99,7 +99,7 @@ def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, olde
        id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
 def negative_leader_cannot_resign(
     quorum: Quorum, member: int, ahead: int, older: int, id: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A negative leader id is invalid: its epoch is not adopted and no election starts."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
 

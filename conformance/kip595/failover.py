@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import sampled_from
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.replicas import frozen
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 from conformance.rigs.quorum.mixed import MIXED, Mixed
@@ -21,7 +21,7 @@ LATE = 25.0
 @probe(
     "KIP595-HW-01", rig=MIXED, cases=["after-failover"], examples=2, smoke=False, voter=sampled_from(PEERS)
 )  # fmt: skip
-def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Generator[Said, None, None]:
+def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Generator[Claim, None, None]:
     """The successor of a killed leader has no high watermark until a majority (here two of five) has a record of its epoch."""
     led = mixed.lose_leader(voter)
     start = mixed.start_of(led)
@@ -52,7 +52,7 @@ def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswe
 
 
 @probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)
-def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Generator[Said, None, None]:
+def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Generator[Claim, None, None]:
     """A broker whose leader is frozen and has no successor fetches from other voters."""
     led = mixed.settled()
     followed = {one.replica_id: one.log_end_offset for one in mixed.describe(led).observers}

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import msgspec
 from hypothesis.strategies import integers
 
-from conformance.core.checks import ObservationSaid, Said, held_if, premise, probe
+from conformance.core.checks import Claim, ObservationClaim, held_if, premise, probe
 from conformance.kip595.fetch import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
@@ -48,7 +48,7 @@ def waited(
 @probe("KIP595-FETCH-05", rig=QUORUM, cases=["diverging"], by=integers(1, FAR), wait=integers(1000, 1500))
 def diverging_epoch_is_answered_at_once(
     quorum: Quorum, by: int, wait: int, expected: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """An answer with a diverging epoch is delayed by MaxWaitMs up to 3.5.1, and sent at once from 3.5.2."""
     seen = waited(quorum, log_end(quorum) + 1000 + by, wait)
     yield premise(seen.answer.diverging_epoch is not None, "a diverging epoch")
@@ -56,7 +56,7 @@ def diverging_epoch_is_answered_at_once(
 
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], by=integers(1, FAR), wait=integers(1000, 1500))
-def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int, expected: str) -> Generator[Said, None, None]:
+def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int, expected: str) -> Generator[Claim, None, None]:
     """An answer that names a snapshot is delayed or immediate likewise: it goes to a log that ends before all
     snapshots.
 
@@ -68,13 +68,13 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int, expected:
     yield in_time(seen, wait, expected)
 
 
-def in_time(seen: TimedFetch, wait: int, expected: str) -> ObservationSaid:
+def in_time(seen: TimedFetch, wait: int, expected: str) -> ObservationClaim:
     held = seen.milliseconds >= wait if expected == "AFTER_MAX_WAIT" else seen.milliseconds < wait
     return held_if(held, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
-def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
     """At the log end a fetch is answered with no records once its wait is over, and not before; the whole log is committed."""
     at_end = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(at_end.batches), "an append")
@@ -89,7 +89,7 @@ def idle_fetch_waits(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
-def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
     """Advancing the high watermark does not complete a delayed fetch that names no high watermark (the field's default)."""
     appended = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(appended.batches), "an append")
@@ -102,7 +102,7 @@ def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) ->
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["append"], wait=integers(LONG, 2 * LONG))
-def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
     """A fetch delayed at the log end is answered as soon as the leader appends."""
     seen = waited(quorum, log_end(quorum), wait)
     late = seen.arrived_ms - max((batch.max_timestamp for batch in seen.answer.batches), default=0)
@@ -110,7 +110,7 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Generator[Said,
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
-def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Generator[Said, None, None]:
+def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Generator[Claim, None, None]:
     """At the log end a fetch with an older high watermark is answered at once with the current one."""
     known = waited(quorum, 1, 0).answer.high_watermark - back
     seen = waited(quorum, log_end(quorum), wait, high_watermark=known)
@@ -120,7 +120,7 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))
-def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Said, None, None]:
+def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
     """A fetch with the current high watermark is answered without records once a fresh append is committed."""
     appended = waited(quorum, log_end(quorum), LONG).answer
     yield premise(bool(appended.batches), "an append")

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip595.frozen_votes import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, candidate_epoch, epoch_of
 from conformance.rigs.quorum.quorum import Stored, of
@@ -27,7 +27,7 @@ LATE = 1000
 
 
 @probe("KIP595-BEGIN-01", "KIP595-QS-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, ahead=AHEAD)
-def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
+def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
     """A voter that learns of a newer epoch's leader has it on disk before it answers, and fetches from it."""
     epoch = frozen.next_epoch(ahead)
     version = 0 if case == "version-0" else frozen.version("BeginQuorumEpoch")
@@ -44,7 +44,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
 @probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=AHEAD, older=integers(0, 1))
 def leader_of_the_present_epoch_is_followed(
     frozen: Frozen, case: str, leader: int, ahead: int, older: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A voter without a leader in its epoch follows the one that BeginQuorumEpoch names, whichever candidate it voted for."""
     epoch = _without_leader(frozen, leader if case == "voted-for-leader" else other(leader), ahead, case != "no-vote")
     yield premise(frozen.says() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}")
@@ -66,7 +66,7 @@ def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -
 @probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=AHEAD)
 def following_on_disk(
     frozen: Frozen, expected: str, leader: int, voted_for: int, ahead: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """On disk a follower has its leader; its vote of the same epoch is dropped up to 3.9 and kept from 4.0."""
     epoch = _without_leader(frozen, voted_for, ahead, granted=True)
     yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk")
@@ -77,7 +77,7 @@ def following_on_disk(
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=AHEAD)
-def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
+def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
     """On disk a candidate has voted for itself, and a leader has itself as leader."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.stored()
@@ -94,7 +94,7 @@ def _settled_state(frozen: Frozen) -> bool:
        directory=integers(2, 1 << 100))  # fmt: skip
 def misaddressed_begin_is_refused(
     frozen: Frozen, case: str, leader: int, ahead: int, voter: int, directory: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A BeginQuorumEpoch for another voter id, or another directory of this voter, is answered INVALID_VOTER_KEY."""
     key: dict[str, Any] = {"voter_id": voter}
     if case == "directory-id":
@@ -114,7 +114,7 @@ def resigned(frozen: Frozen, leader: int, successors: list[int]) -> tuple[Receiv
 @probe("KIP595-END-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, more=sampled_from([0, 1, 2]))
 def first_successor_is_a_candidate_at_once(
     frozen: Frozen, case: str, expected: str, leader: int, more: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The first successor asks for votes at once: in the next epoch up to 3.9, by a pre-vote in its own epoch from 4.0."""
     fetch = frozen.follow(leader)
     epoch = epoch_of(fetch)
@@ -140,7 +140,7 @@ def backoff_ms(position: int, count: int) -> int:
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["ranked"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
-def later_successor_waits_by_its_position(frozen: Frozen, leader: int, rank: str) -> Generator[Said, None, None]:
+def later_successor_waits_by_its_position(frozen: Frozen, leader: int, rank: str) -> Generator[Claim, None, None]:
     """A preferred successor that is not the first backs off in proportion to its position in the list."""
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]
@@ -149,14 +149,14 @@ def later_successor_waits_by_its_position(frozen: Frozen, leader: int, rank: str
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
-def unlisted_voter_waits(frozen: Frozen, expected: str, leader: int, listed: int) -> Generator[Said, None, None]:
+def unlisted_voter_waits(frozen: Frozen, expected: str, leader: int, listed: int) -> Generator[Claim, None, None]:
     """A voter that is not listed becomes a candidate at once up to 3.8, and after the maximum backoff from 3.9."""
     at_once = expected == "ABSENT_AT_ONCE"
     wait, within = (0, BACKOFF_MAX) if at_once else (BACKOFF_MAX, BACKOFF_MAX + LATE)
     yield _becomes_candidate(frozen, leader, list(PEERS[:listed]), wait, within)
 
 
-def _becomes_candidate(frozen: Frozen, leader: int, successors: list[int], earliest: int, latest: int) -> Said:
+def _becomes_candidate(frozen: Frozen, leader: int, successors: list[int], earliest: int, latest: int) -> Claim:
     fetch, began = resigned(frozen, leader, successors)
     asked = frozen.vote_after(epoch_of(fetch))
     after = (asked.at - began) * 1000 if asked else -1
@@ -164,7 +164,7 @@ def _becomes_candidate(frozen: Frozen, leader: int, successors: list[int], earli
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["fetch-cancels"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
-def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) -> Generator[Said, None, None]:
+def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) -> Generator[Claim, None, None]:
     """A successor whose leader serves a fetch before the wait is over does not become a candidate."""
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]

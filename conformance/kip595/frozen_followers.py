@@ -8,7 +8,7 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip595.frozen_votes import other
 from conformance.rigs.quorum.frozen import (
     FROZEN,
@@ -35,7 +35,7 @@ COUNT = integers(1, 20)
 @probe("KIP595-FETCH-10", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
 def follower_identifies_itself_in_fetches(
     frozen: Frozen, expected: str, leader: int, ahead: int, count: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A follower fetches with its own id, from the end of its log on disk, one request at a time."""
     first = frozen.follow(leader, ahead)
     start, epoch = log_end_of(first).offset, epoch_of(first)
@@ -78,7 +78,7 @@ def _directory_id(frozen: Frozen) -> UUID:
 @probe("KIP595-FETCH-11", rig=FROZEN, leader=LEADERS, first=COUNT, second=COUNT, cut=integers(1, 20))
 def follower_truncates(
     frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower."""
     fetch = frozen.follow(leader, ahead=5)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
@@ -99,7 +99,7 @@ def follower_truncates(
        error=sampled_from(["FENCED_LEADER_EPOCH", "NOT_LEADER_OR_FOLLOWER"]))  # fmt: skip
 def refused_follower_moves_on(
     frozen: Frozen, case: str, leader: int, ahead: int, error: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A follower that is refused with a newer epoch follows the leader of that epoch, or no one if none is named."""
     fetch = frozen.follow(leader)
     newer = LeaderAndEpoch(other(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
@@ -114,7 +114,7 @@ def refused_follower_moves_on(
        times=integers(1, 3))  # fmt: skip
 def refused_follower_tries_again(
     frozen: Frozen, case: str, leader: int, ahead: int, times: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A follower whose leader is unavailable or does not know its epoch yet fetches from the same leader again."""
     first = frozen.follow(leader, ahead)
     epoch = epoch_of(first)
@@ -128,7 +128,7 @@ def refused_follower_tries_again(
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)
-def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: int) -> Generator[Said, None, None]:
+def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: int) -> Generator[Claim, None, None]:
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)
     asked = frozen.peers.receive("Fetch", peer=other(leader), within=SOON)
@@ -136,7 +136,9 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
 
 
 @probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
-def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, count: int) -> Generator[Said, None, None]:
+def candidate_names_its_own_log_end(
+    frozen: Frozen, leader: int, ahead: int, count: int
+) -> Generator[Claim, None, None]:
     """A candidate has its next epoch and its vote for itself on disk before it asks, and names its own log end."""
     fetch = frozen.follow(leader, ahead)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
@@ -158,7 +160,7 @@ def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, cou
 
 
 @probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=AHEAD)
-def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Said, None, None]:
+def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
     """A candidate that learns of a later epoch stops being one: it adopts that epoch, and its leader if there is one."""
     asked = frozen.candidate(leader)
     epoch = candidate_epoch(asked)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip595.frozen_votes import other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
 from conformance.rigs.quorum.quorum import Stored, of
@@ -34,7 +34,7 @@ def _answers(frozen: Frozen) -> bool:
 
 
 @probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=AHEAD)
-def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generator[Said, None, None]:
+def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generator[Claim, None, None]:
     """A voter that is killed right after it granted its vote still has it on disk, and grants no other."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
@@ -55,7 +55,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
        longer=integers(0, 1000), smoke=False)  # fmt: skip
 def restarted_leader_neither_votes_nor_leads(
     frozen: Frozen, candidate: int, longer: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A killed leader restarts as a resigned leader: it reports its epoch and does nothing more in it."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()

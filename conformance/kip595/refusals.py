@@ -8,7 +8,7 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from, text
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, of
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.wire import Error
@@ -65,7 +65,7 @@ API = {
 @probe("KIP595-API-03", rig=QUORUM, member=MEMBERS, ahead=AHEAD, cluster_id=IDS)
 def foreign_cluster_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, cluster_id: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A request with another cluster id is refused and changes nothing, however far ahead its epoch is."""
     yield premise(cluster_id != quorum.cluster_id, "another cluster id")
     name = quorum.any(member)
@@ -81,7 +81,7 @@ def foreign_cluster_is_refused(
 @probe("KIP595-API-04", rig=QUORUM, member=MEMBERS, by=integers(1, 4), older=integers(0, 1))
 def absent_cluster_id_is_not_checked(
     quorum: Quorum, case: str, member: int, by: int, older: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A request without a cluster id is handled like the same request with the right one."""
     name = quorum.any(member)
     version = quorum.version(API[case], older, FETCH_BY_ID if case == "fetch" else 0)
@@ -108,7 +108,7 @@ WRONG_PLACES: Mapping[str, Mapping[str, Any]] = {
        where=sampled_from(sorted(WRONG_PLACES)))  # fmt: skip
 def wrong_partition_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, where: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A request that names anything but the metadata partition is refused as a whole and changes nothing."""
     name = quorum.any(member)
 
@@ -126,7 +126,7 @@ def wrong_partition_is_refused(
        topic_id=integers(2, (1 << 128) - 1))  # fmt: skip
 def fetch_of_another_topic_is_refused(
     quorum: Quorum, case: str, member: int, older: int, topic_id: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A fetch without the metadata topic's id is refused as a whole."""
     name = quorum.any(member)
     foreign = Topic(METADATA_TOPIC, UUID(int=topic_id))
@@ -143,7 +143,7 @@ def fetch_of_another_topic_is_refused(
     yield refused_as_a_whole(quorum.tried(name, ask))
 
 
-def refused_as_a_whole(tried: Tried[Any]) -> Said:
+def refused_as_a_whole(tried: Tried[Any]) -> Claim:
     return held_if(tried.answer.top_level_error is Error.INVALID_REQUEST and tried.unchanged, tried.answer)
 
 
@@ -151,7 +151,7 @@ def refused_as_a_whole(tried: Tried[Any]) -> Said:
        older=integers(0, 2))  # fmt: skip
 def answers_carry_leader_and_epoch(
     quorum: Quorum, case: str, member: int, back: int, older: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The answer to a request of an old epoch has the leader and epoch that the receiver has stored."""
     name = quorum.any(member)
     version = quorum.version(API[case], older)
@@ -173,7 +173,7 @@ ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
        wrong=sampled_from(sorted(ERRORS)))  # fmt: skip
 def refused_fetch_carries_leader_and_epoch(
     quorum: Quorum, member: int, older: int, wrong: str
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """A fetch that is answered with a partition error has the receiver's leader and epoch in CurrentLeader."""
     name, (ahead, offset) = quorum.any(member), ERRORS[wrong]
     version = quorum.version("Fetch", older, FETCH_BY_ID)
@@ -190,7 +190,7 @@ def refused_fetch_carries_leader_and_epoch(
 
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=integers(0, 4))
-def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Generator[Said, None, None]:
+def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Generator[Claim, None, None]:
     """A fetch that returns records or a diverging epoch has leader and epoch in CurrentLeader."""
     name = quorum.one("leader")
     version = quorum.version("Fetch", older, FETCH_BY_ID)
@@ -210,7 +210,7 @@ def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> G
        older=integers(0, 1))  # fmt: skip
 def answers_carry_the_leaders_endpoint(
     quorum: Quorum, case: str, member: int, back: int, older: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """An answer names the host and port of the leader's controller listener."""
     name = quorum.any(member)
     version = quorum.version(API[case], older, 1)
@@ -221,7 +221,7 @@ def answers_carry_the_leaders_endpoint(
 @probe("KIP595-API-07", rig=QUORUM, cases=["fetch"], member=MEMBERS, back=integers(0, 4), older=integers(0, 1))
 def fetch_carries_the_leaders_endpoint(
     quorum: Quorum, member: int, back: int, older: int
-) -> Generator[Said, None, None]:
+) -> Generator[Claim, None, None]:
     """The answer to a fetch names the host and port of the leader's controller listener."""
     name = quorum.any(member)
     tried = _asked_in_old_epoch(quorum, name, "fetch", back, quorum.version("Fetch", older, FETCH_WITH_ENDPOINTS))
@@ -230,7 +230,7 @@ def fetch_carries_the_leaders_endpoint(
 
 @probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=MEMBERS, back=integers(1, 4),
        api=sampled_from(["vote", "begin", "end", "fetch"]))  # fmt: skip
-def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Generator[Said, None, None]:
+def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Generator[Claim, None, None]:
     """The last version of a request without the field is answered without endpoints, even if the leader is known."""
     name = quorum.any(member)
     tried = _asked_in_old_epoch(quorum, name, api, back, FETCH_WITH_ENDPOINTS - 1 if api == "fetch" else 0)

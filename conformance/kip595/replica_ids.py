@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip595.fetch import fetched, log_end
 from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
 from fixtures.wire import Error
@@ -20,7 +20,7 @@ OLDER = integers(0, 3)
 
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["consumer"], back=BACK, older=OLDER)
-def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator[Said, None, None]:
+def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator[Claim, None, None]:
     """A fetch without a replica id is served, and DescribeQuorum shows no further replica."""
     before = quorum.described()
     tried = fetched(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
@@ -32,7 +32,7 @@ def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Generator
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["unknown-id"], ghost=integers(GHOSTS.start, GHOSTS.stop - 1), back=BACK,
        older=OLDER)  # fmt: skip
-def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older: int) -> Generator[Said, None, None]:
+def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older: int) -> Generator[Claim, None, None]:
     """A fetch with an unknown id appears among the observers with its offset, and not among the voters."""
     log = quorum.epochs()
     offset = max(log[-1].start + 1, log_end(quorum) - back)
@@ -45,7 +45,7 @@ def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older:
 
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["leaders-id"], back=BACK, older=OLDER)
-def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int) -> Generator[Said, None, None]:
+def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int) -> Generator[Claim, None, None]:
     """A fetch from the leader with its own id is answered UNKNOWN_SERVER_ERROR, and the leader keeps leading."""
     name = quorum.one("leader")
     offset = max(0, log_end(quorum) - back)
@@ -74,7 +74,7 @@ SNAPSHOTS = {
 
 
 @probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), offset=integers(1, FAR), older=integers(0, 1))
-def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Generator[Said, None, None]:
+def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Generator[Claim, None, None]:
     """An unavailable snapshot is refused with the partition error that says why."""
     wrong = SNAPSHOTS[case]
     name = quorum.one("follower" if case == "not-leader" else "leader")

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Said, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.kip595.refusals import endpoint_of_leader
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error
@@ -15,7 +15,7 @@ from fixtures.wire.quorum import SnapshotPiece
 
 
 @probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=integers(0, 1))
-def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Generator[Said, None, None]:
+def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Generator[Claim, None, None]:
     """A FetchSnapshot answer has the host and port of the leader's controller listener."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")

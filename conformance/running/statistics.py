@@ -174,7 +174,7 @@ def schedule_line(check: Check, label: str, one: Reached) -> str:
     """How often its premise was reached, what it showed, and how long it took."""
     total = len(one.examples)
     count = f"premise reached {one.ended['judged']} of {total}" if total else "not run"
-    return f"{check.schedule:6} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
+    return f"{check.schedule:12} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
 
 
 def verdict(check: Check, one: Reached) -> str:

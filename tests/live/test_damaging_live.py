@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Said, held_if
+from conformance.core.checks import Check, Claim, held_if
 from conformance.core.evaluate import evaluate
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.running.lab import Lab
@@ -33,7 +33,7 @@ def refused(do: object) -> bool:
     return False
 
 
-def damages(partition: Crashing) -> Generator[Said, None, None]:
+def damages(partition: Crashing) -> Generator[Claim, None, None]:
     """A tail is cut, an epoch file replaced and removed, a directory removed; then the broker returns and copies all of it."""
     follower, leader = partition.replicas
     written = partition.acknowledged(b"one", b"two", b"three")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Body, Check, Rig, Said, held_if
+from conformance.core.checks import Body, Check, Claim, Rig, held_if
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.running import lab as lab_module
@@ -35,7 +35,7 @@ def prepared(bench: Bench) -> PartitionData:
 RIG: Rig[PartitionData, Partition] = Rig(LAB, prepared, Partition)
 
 
-def leaves_a_follower_dead(partition: Partition) -> Generator[Said, None, None]:
+def leaves_a_follower_dead(partition: Partition) -> Generator[Claim, None, None]:
     """A frozen leader is succeeded; then the check ends while a follower is down."""
     before, bench = partition.whole(), partition.bench
     faults = bench.faults(partition.topic)
@@ -48,7 +48,7 @@ def leaves_a_follower_dead(partition: Partition) -> Generator[Said, None, None]:
 broken: list[str] = []
 
 
-def freezes_a_broker_once(partition: Partition) -> Generator[Said, None, None]:
+def freezes_a_broker_once(partition: Partition) -> Generator[Claim, None, None]:
     """The first example does so behind the kit's back."""
     state = partition.whole()
     if not broken:

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from conformance.core.bench import Bench
-from conformance.core.checks import PremiseSaid, Rig, premise
+from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import GROUPS
 from fixtures.errors import KitError
 from fixtures.views.member import ClassicMember, ConsumerMember, listed
@@ -100,7 +100,7 @@ def classic_member(group: Group) -> ClassicMember:
     return ClassicMember(group.bench, group.name, group.topic.name, coordinator=lambda: group.node)
 
 
-def joined(member: ClassicMember) -> PremiseSaid:
+def joined(member: ClassicMember) -> PremiseClaim:
     """Join a group that has members of the new protocol. Premise: the coordinator accepts its classic heartbeats."""
     answer, alive = member.join(), member.heartbeat()
     met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
@@ -281,13 +281,13 @@ class Group:
         """The member as the coordinator describes it, None where it knows no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
-    def holding(self, member: Member, epoch: int, *partitions: int) -> PremiseSaid:
+    def holding(self, member: Member, epoch: int, *partitions: int) -> PremiseClaim:
         """Premise: the coordinator has the member at this epoch, with these partitions among its own."""
         found = self.seen(member)
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
         return premise(met, f"{member.id} at epoch {epoch} with partitions {partitions}: {found}")
 
-    def free(self, partition: int) -> PremiseSaid:
+    def free(self, partition: int) -> PremiseClaim:
         """Premise: no member has the partition."""
         holders = [found for found in self.describe().members if partition in self.of(found)]
         return premise(not holders, f"nobody has partition {partition}: {holders}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from conformance.core.bench import Bench
-from conformance.core.checks import PremiseSaid, Rig, premise
+from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.damaging import Disk
 from conformance.core.topologies import LAGGING, QUICK_CLUSTER
 from conformance.judging.facts.log import FUTURE_REPLICA
@@ -128,7 +128,7 @@ class Crashing(Partition):
     def until(self, probe: Callable[[], T | None], what: str) -> T:
         return self.bench.eventually(probe, f"{what}, of {self.directory}")
 
-    def joins(self, probe: Callable[[], object], what: str) -> PremiseSaid:
+    def joins(self, probe: Callable[[], object], what: str) -> PremiseClaim:
         """Premise: a replica that came back is in sync in time; if not, the judges are shown what it holds instead."""
         met = self.bench.settles(lambda: bool(probe()), f"{what}, of {self.directory}", CONVERGES_WITHIN)
         if not met:
@@ -162,7 +162,7 @@ class Crashing(Partition):
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
         return node.fetch(self.topic, self.index, start, replica_id=FUTURE_REPLICA)
 
-    def lags(self, id: int, end: int) -> PremiseSaid:
+    def lags(self, id: int, end: int) -> PremiseClaim:
         """Premise: the replica's high watermark is below this end of the log, which was acknowledged."""
         mark, held = watermark_and_end(self, self.bench.node(id))
         return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")

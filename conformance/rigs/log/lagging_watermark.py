@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from conformance.core.checks import PremiseSaid, premise
+from conformance.core.checks import PremiseClaim, premise
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.replicas import frozen
 from fixtures.wire import NodeClient
@@ -21,7 +21,7 @@ class Behind(NamedTuple):
     watermark: int
     end: int
 
-    def still(self, partition: Partition) -> PremiseSaid:
+    def still(self, partition: Partition) -> PremiseClaim:
         """Premise: watermark and log end are apart, and where they were."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end

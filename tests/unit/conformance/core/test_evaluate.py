@@ -10,10 +10,11 @@ import msgspec
 import pytest
 from hypothesis.strategies import integers
 
+from conformance.catalogue import shipped
 from conformance.cli import rejudge
 from conformance.core import checks
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Rig, Said, held_if, premise, recorded
+from conformance.core.checks import Check, Claim, Rig, held_if, premise, recorded
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.judging.judge import Finding, judge
@@ -106,7 +107,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
 # --- bodies
 
 
-def grows(log: Log) -> Generator[Said, None, None]:
+def grows(log: Log) -> Generator[Claim, None, None]:
     """The log end never falls."""
     before = log.end()
     yield premise(before.offset >= 0, "the log has an end")
@@ -114,7 +115,7 @@ def grows(log: Log) -> Generator[Said, None, None]:
     yield held_if(after.offset >= before.offset, before, after)
 
 
-def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Said, None, None]:
+def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Claim, None, None]:
     """As `grows`, for two rows."""
     after = log.end()
     yield held_if(after.offset == log.data.start + rises, after, variant="exact")
@@ -122,35 +123,35 @@ def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Said, None,
     yield recorded(after, case=case, detail=f"case {case}")
 
 
-def loses_its_premise_late(log: Log) -> Generator[Said, None, None]:
+def loses_its_premise_late(log: Log) -> Generator[Claim, None, None]:
     """Says something before it knows."""
     yield held_if(False, log.end())
     yield premise(False, "the epoch is still 3")
 
 
-def breaks(log: Log) -> Generator[Said, None, None]:
+def breaks(log: Log) -> Generator[Claim, None, None]:
     """Has a bug."""
     yield held_if(True, log.end())
     raise ZeroDivisionError("a bug of the probe")
 
 
-def waits_in_vain(log: Log) -> Generator[Said, None, None]:
+def waits_in_vain(log: Log) -> Generator[Claim, None, None]:
     """Asks for what never comes true."""
     log.bench.eventually(lambda: None, "a leader", within=0.01)
     yield held_if(False)
 
 
-def names_another_case(log: Log) -> Generator[Said, None, None]:
+def names_another_case(log: Log) -> Generator[Claim, None, None]:
     """Observes a case that the row does not have."""
     yield held_if(False, log.end(), case="nobody")
 
 
-def names_another_row(log: Log) -> Generator[Said, None, None]:
+def names_another_row(log: Log) -> Generator[Claim, None, None]:
     """Observes a row that it does not declare."""
     yield held_if(False, log.end(), row=OTHER)
 
 
-def goes_on_without_an_answer(log: Log) -> Generator[Said, None, None]:
+def goes_on_without_an_answer(log: Log) -> Generator[Claim, None, None]:
     """A lost answer is a lost answer also on the record."""
     lost = 0
     for _ in range(2):
@@ -161,7 +162,7 @@ def goes_on_without_an_answer(log: Log) -> Generator[Said, None, None]:
     yield held_if(lost == 1, detail=f"{lost} lost")
 
 
-def disturbs(log: Log) -> Generator[Said, None, None]:
+def disturbs(log: Log) -> Generator[Claim, None, None]:
     """Kills a node and reads a file."""
     with log.bench.down("broker-2", role="a follower"):
         there = log.bench.read_file("broker-2", "topic-0/leader-epoch-checkpoint")
@@ -169,7 +170,7 @@ def disturbs(log: Log) -> Generator[Said, None, None]:
     yield held_if(there.text == "0\n0\n" and gone.content is None, there, gone)
 
 
-def pauses_nothing(log: Log) -> Generator[Said, None, None]:
+def pauses_nothing(log: Log) -> Generator[Claim, None, None]:
     """The fault shows no effect."""
     log.bench.pause("broker-2")
     yield held_if(False)
@@ -205,7 +206,7 @@ def test_a_lost_premise_proves_nothing(play: Play, body: Any) -> None:
     assert [event.met for event in history.events if isinstance(event, Premise)] == [False]
 
 
-def breaks_after_a_violation(log: Log) -> Generator[Said, None, None]:
+def breaks_after_a_violation(log: Log) -> Generator[Claim, None, None]:
     """Proves something, and then has a bug."""
     yield held_if(True, log.end())
     yield held_if(False, log.end())
@@ -248,7 +249,7 @@ def test_a_rig_that_fails_is_an_error(play: Play, trouble: Exception) -> None:
 
 
 def test_a_probe_is_given_the_expectation_of_its_column(play: Play) -> None:
-    def shrinks(log: Log, expected: str) -> Generator[Said, None, None]:
+    def shrinks(log: Log, expected: str) -> Generator[Claim, None, None]:
         """Says what is expected."""
         yield held_if(True, log.end(), case="shrink", detail=expected)
 
@@ -298,7 +299,7 @@ def test_the_record_gives_the_same_outcome(play: Play, body: Any, answers: tuple
 def test_a_check_that_asks_more_than_it_did_is_off_the_record(play: Play) -> None:
     play.live(check_of(grows), FakeCluster(5, 7, 7))
 
-    def asks_once_more(log: Log) -> Generator[Said, None, None]:
+    def asks_once_more(log: Log) -> Generator[Claim, None, None]:
         """One question more."""
         yield from grows(log)
         log.end()
@@ -364,7 +365,7 @@ def test_a_judge_that_now_says_something_else_is_named(
 ) -> None:
     out = filed(play, known, FakeCluster(5, 7, 7), FakeCluster(5, 7, 9))
 
-    def grows_by_one_at_most(log: Log) -> Generator[Said, None, None]:
+    def grows_by_one_at_most(log: Log) -> Generator[Claim, None, None]:
         """Stricter than it was."""
         before = log.end()
         yield premise(before.offset >= 0, "the log has an end")
@@ -411,3 +412,46 @@ def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatc
     without = msgspec.structs.replace(history, example=msgspec.structs.replace(history.example, ranges={}))
     assert {o.requirement for o in rejudge.rejudge(history, controllers)} == {ROW, "KIP101-EPOCH-02"}
     assert {o.requirement for o in rejudge.rejudge(without, controllers)} == {ROW}
+
+
+# --- scenarios
+
+
+def scenario_of(body: Any) -> Check:
+    return Check((ROW,), FRESH, ("consumer",), 2, False, {}, body, schedule="KIP320-SC-98", rest="at rest")
+
+
+def test_a_scenario_that_comes_to_rest_is_judged(play: Play) -> None:
+    def rests(log: Log) -> Generator[Claim, None, None]:
+        answer = log.end()
+        log.bench.tape.premise("at rest", False)
+        yield held_if(True, answer)
+
+    live, _ = play.live(scenario_of(rests), FakeCluster())
+    again = play.again(scenario_of(rests))
+    assert (live.end, again.end) == ("judged", "judged")
+    assert live.observations == again.observations
+
+
+def test_a_scenario_that_does_not_come_to_rest_is_trouble_of_the_kit(play: Play) -> None:
+    def stays_broken(log: Log) -> Generator[Claim, None, None]:
+        yield held_if(True, log.end())
+
+    outcome, _ = play.live(scenario_of(stays_broken), FakeCluster())
+    assert outcome.end == "error"
+    assert "ended without the premise 'at rest'" in outcome.detail
+
+
+def test_a_schedule_is_named_with_its_family() -> None:
+    with pytest.raises(ValueError, match="has no family"):
+        checks.scenario("SC-03", ROW, rig=FRESH, judges=(), rest="at rest")
+
+
+def test_schedules_are_of_families_of_the_catalogue_and_have_judges_and_a_rest() -> None:
+    found = [check for check in checks.all_checks().values() if check.schedule]
+    families = {row.id.partition("-")[0] for row in shipped()}
+    assert len({check.schedule for check in found}) == 15
+    for check in found:
+        assert check.schedule.partition("-")[0] in families
+        assert check.judges
+        assert check.rest

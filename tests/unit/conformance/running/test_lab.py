@@ -12,7 +12,7 @@ import pytest
 from hypothesis.stateful import rule
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Rig, Said, held_if
+from conformance.core.checks import Check, Claim, Rig, held_if
 from conformance.core.faulting import Faults
 from conformance.core.machines import KafkaMachine, MachineCheck
 from conformance.core.model import FaultModel
@@ -118,56 +118,56 @@ def check_of(body: Any, rig: Rig[Data, Bench] = RIG, examples: int = 1) -> Check
     return Check((ROW,), rig, ("consumer",), examples, True, {}, body)
 
 
-def holds(bench: Bench) -> Generator[Said, None, None]:
+def holds(bench: Bench) -> Generator[Claim, None, None]:
     """Breaks nothing."""
     yield held_if(True, bench.node("broker-1").list_offsets("topic", 0))
 
 
-def takes_a_while(bench: Bench) -> Generator[Said, None, None]:
+def takes_a_while(bench: Bench) -> Generator[Claim, None, None]:
     """Waits for a moment."""
     until = time.monotonic() + 0.05
     bench.eventually(lambda: time.monotonic() > until, "the moment is over")
     yield from holds(bench)
 
 
-def waits_in_vain(bench: Bench) -> Generator[Said, None, None]:
+def waits_in_vain(bench: Bench) -> Generator[Claim, None, None]:
     """Waits for what never comes."""
     yield from holds(bench)
     bench.eventually(lambda: False, "what never comes", within=60.0)
 
 
-def is_interrupted(_: Bench) -> Generator[Said, None, None]:
+def is_interrupted(_: Bench) -> Generator[Claim, None, None]:
     """By a signal."""
     raise KeyboardInterrupt
     yield
 
 
-def leaves_a_fault(bench: Bench) -> Generator[Said, None, None]:
+def leaves_a_fault(bench: Bench) -> Generator[Claim, None, None]:
     """Ends while its fault stands."""
     bench.faults(TOPIC).inject(Recorded())
     yield from holds(bench)
 
 
-def leaves_a_node_down(bench: Bench) -> Generator[Said, None, None]:
+def leaves_a_node_down(bench: Bench) -> Generator[Claim, None, None]:
     """Kills and never starts."""
     bench.kill("broker-2")
     raise KitError("no answer")
     yield
 
 
-def shows_nothing(bench: Bench) -> Generator[Said, None, None]:
+def shows_nothing(bench: Bench) -> Generator[Claim, None, None]:
     """A fault without a witness, on which the row would be broken."""
     with bench.faults(TOPIC).under(Recorded(shows=False)):
         yield held_if(False)
 
 
-def does_not_heal(bench: Bench) -> Generator[Said, None, None]:
+def does_not_heal(bench: Bench) -> Generator[Claim, None, None]:
     """A fault that stays."""
     with bench.faults(TOPIC).under(Recorded(heals=False)):
         yield from holds(bench)
 
 
-def leaves_what_does_not_heal(bench: Bench) -> Generator[Said, None, None]:
+def leaves_what_does_not_heal(bench: Bench) -> Generator[Claim, None, None]:
     bench.faults(TOPIC).inject(Recorded(heals=False))
     yield from holds(bench)
 

@@ -16,7 +16,7 @@ from conformance.campaign.legs import Runner
 from conformance.campaign.plan import legs_for, new_plan
 from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
 from conformance.core.bench import Bench
-from conformance.core.checks import Said, held_if
+from conformance.core.checks import Claim, held_if
 from conformance.running.probes import ProbeRun
 from conformance.running.progress import Doing, Progress, SoFar, read_progress
 from fixtures.runs import Run, kept_of
@@ -47,7 +47,7 @@ def run(state: Path) -> Iterator[Run]:
 def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, run: Run) -> None:
     told: list[tuple[str, list[str]]] = []
 
-    def looks(bench: Bench) -> Generator[Said, None, None]:
+    def looks(bench: Bench) -> Generator[Claim, None, None]:
         """Looks at its own progress."""
 
         def look() -> None:

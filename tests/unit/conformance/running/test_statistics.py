@@ -57,7 +57,9 @@ def body() -> Any:
     yield from ()
 
 
-SCENARIO = Check((ROW,), Rig(TOPOLOGY, lambda bench: Produce(), lambda *_: None), None, 2, False, {}, body, "SC-03")
+SCENARIO = Check(
+    (ROW,), Rig(TOPOLOGY, lambda bench: Produce(), lambda *_: None), None, 2, False, {}, body, "KIP101-SC-03"
+)
 
 
 class Builder(ShardBuilder):
@@ -137,7 +139,7 @@ def test_a_schedule_has_a_line(tmp_path: Path, outcomes: list[str], ended: str, 
     for outcome in outcomes:
         shard.of("sc", outcome, seconds=4.0)
     line = " ".join(schedule_told(tmp_path, shard.ends("sc", ended)))
-    assert line == f"SC-03 4.3.1 {said} {word} {4 * len(outcomes)} s {SCENARIO.id}"
+    assert line == f"KIP101-SC-03 4.3.1 {said} {word} {4 * len(outcomes)} s {SCENARIO.id}"
 
 
 def test_a_schedule_that_broke_a_row_names_it(tmp_path: Path) -> None:

@@ -1,0 +1,24 @@
+"""Scenarios of a log: fixed schedules that are held against the invariants of a log, and end with `quiescence.at_rest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from conformance.core.checks import Body, Check, Rig, scenario
+from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.timeline import AT_REST
+
+
+def log_scenario(
+    schedule: str,
+    *rows: str,
+    rig: Rig[Any, Any],
+    cases: Sequence[str] | None = None,
+    examples: int = 2,
+    **strategies: Any,
+) -> Callable[[Body], Check]:
+    """As `conformance.core.checks.scenario`, with the judges of a log: ``log_scenario("KIP320-SC-03", "KIP320-CONS-01", …)``."""
+    return scenario(
+        schedule, *rows, rig=rig, judges=LOG_JUDGES, rest=AT_REST, cases=cases, examples=examples, **strategies
+    )
