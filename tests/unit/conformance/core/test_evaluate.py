@@ -427,7 +427,7 @@ def test_a_scenario_that_comes_to_rest_is_judged(play: Play) -> None:
         log.bench.tape.premise("at rest", False)
         yield held_if(True, answer)
 
-    live, _ = play.live(scenario_of(rests), FakeCluster())
+    live, _ = play.live(scenario_of(rests), FakeCluster(5, 7))
     again = play.again(scenario_of(rests))
     assert (live.end, again.end) == ("judged", "judged")
     assert live.observations == again.observations
@@ -437,7 +437,7 @@ def test_a_scenario_that_does_not_come_to_rest_is_trouble_of_the_kit(play: Play)
     def stays_broken(log: Log) -> Generator[Claim, None, None]:
         yield held_if(True, log.end())
 
-    outcome, _ = play.live(scenario_of(stays_broken), FakeCluster())
+    outcome, _ = play.live(scenario_of(stays_broken), FakeCluster(5, 7))
     assert outcome.end == "error"
     assert "ended without the premise 'at rest'" in outcome.detail
 
