@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fixtures.cluster import NodeState
 from fixtures.faults.base.fault import Measured, Unavailable
 from fixtures.faults.base.injector import Unwitnessed
-from fixtures.wire import Error
 from fixtures.wire.records import batch
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import Key, PartitionState
@@ -37,7 +37,12 @@ class Effect:
     def inject(self) -> None: ...
 
     def witness(self) -> Measured | None:
-        return self.succeeded()
+        """The fault's own sign; None until it shows."""
+        raise NotImplementedError
+
+    def consequence(self) -> Measured | None:
+        """What the cluster has to make of it; None until it has."""
+        return {}
 
     def heal(self) -> None: ...
 
@@ -54,6 +59,10 @@ class Effect:
     @property
     def names(self) -> list[str]:
         return [self.cluster.brokers[id].name for id in self.ids]
+
+    def in_state(self, state: NodeState) -> Measured | None:
+        found = {self.cluster.brokers[id].name: self.cluster.brokers[id].status for id in self.ids}
+        return {"state": found} if set(found.values()) == {state} else None
 
     def succeeded(self) -> Measured | None:
         """That the cluster went on without whoever played the role."""
@@ -119,6 +128,12 @@ class Down(Effect):
         for id in self.ids:
             self.cluster.kill(id)
 
+    def witness(self) -> Measured | None:
+        return self.in_state("exited")
+
+    def consequence(self) -> Measured | None:
+        return self.succeeded()
+
     def heal(self) -> None:
         for id in self.ids:
             self.cluster.start(id)
@@ -131,20 +146,29 @@ class Stopped(Down):
 
 
 class Frozen(Effect):
-    """For less than a session, so that nobody is fenced."""
+    """For less than a session, so that the broker is not fenced."""
+
+    _seen: Measured | None = None
 
     def inject(self) -> None:
         self.cluster.pause(self.id)
+        self._seen = self.in_state("paused")
         self.cluster.tick(2)
         self.cluster.resume(self.id)
 
     def witness(self) -> Measured | None:
-        return {"answers again": Error.NONE.name}
+        return self._seen
 
 
 class FrozenPastFencing(Effect):
     def inject(self) -> None:
         self.cluster.pause(self.id)
+
+    def witness(self) -> Measured | None:
+        return self.in_state("paused")
+
+    def consequence(self) -> Measured | None:
+        return self.succeeded()
 
     def heal(self) -> None:
         self.cluster.resume(self.id)
@@ -152,6 +176,8 @@ class FrozenPastFencing(Effect):
 
 class Woken(FrozenPastFencing):
     """A zombie: frozen until it is replaced, then let go."""
+
+    _seen: Measured | None = None
 
     def inject(self) -> None:
         super().inject()
@@ -168,6 +194,12 @@ class Rolling(Effect):
 
     alone = True
 
+    def prepare(self) -> None:
+        self._starts = self._counted()
+
+    def _counted(self) -> dict[str, int]:
+        return {self.cluster.brokers[id].name: self.cluster.brokers[id].starts for id in self.ids}
+
     def inject(self) -> None:
         for id in self.ids:
             self.cluster.stop(id)
@@ -175,7 +207,8 @@ class Rolling(Effect):
             self.until(lambda: not self.cluster.lacking(), "the cluster is whole", HEAL_ROUNDS)
 
     def witness(self) -> Measured | None:
-        return {"started": {self.cluster.brokers[id].name: self.cluster.brokers[id].starts for id in self.ids}}
+        now = self._counted()
+        return {"started": now} if all(now[name] > before for name, before in self._starts.items()) else None
 
 
 # --- links
@@ -183,6 +216,8 @@ class Rolling(Effect):
 
 class CutOff(Effect):
     """No controller hears it, while brokers and clients do."""
+
+    _cut: Sequence[tuple[int, int]] = ()
 
     def links(self) -> list[tuple[int, int]]:
         return [(self.id, CONTROLLER)]
@@ -192,14 +227,17 @@ class CutOff(Effect):
         self.cluster.cut(self._cut)
 
     def heal(self) -> None:
-        self.cluster.mend(getattr(self, "_cut", []))
-        self._cut = []
+        self.cluster.mend(self._cut)
+        self._cut = ()
 
     def witness(self) -> Measured | None:
+        cut = [link for link in self.links() if not self.cluster.linked(*link)]
+        return {"cut": cut} if cut == self.links() else None
+
+    def consequence(self) -> Measured | None:
+        fenced = self.id in self.cluster.controller.fenced
         noticed = self.succeeded()
-        return (
-            {"fenced": True, **noticed} if noticed is not None and self.id in self.cluster.controller.fenced else None
-        )
+        return {"fenced": True, **noticed} if fenced and noticed is not None else None
 
 
 class Isolated(CutOff):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from conformance.core.faulting import Faults
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
-from fixtures.faults.base.injector import Injected, Unhealed
+from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.kinds import disk, elections, logs, process, shapes, unclean, zombies
 from fixtures.tape import Tape
 from fixtures.wire.calls import Topic
@@ -77,7 +79,7 @@ class MiniInjector:
         record(log, effect, "inject", {**msgspec.to_builtins(fault), "partition": f"{key[0]}-{key[1]}"})
         try:
             effect.inject()
-            witness = self._witnessed(effect)
+            witness = self._awaited(effect, effect.witness, "no witness")
         except BaseException:
             effect.heal()
             raise
@@ -91,6 +93,7 @@ class MiniInjector:
             witness_seconds=0.0,
         )
         self.open.append((fault, effect, injected))
+        self._follow(effect, injected, log)
         return injected
 
     def _aimed(self, fault: Fault, key: Key) -> Effect:
@@ -106,15 +109,24 @@ class MiniInjector:
         effect.prepare()
         return effect
 
-    def _witnessed(self, effect: Effect) -> Measured:
+    def _follow(self, effect: Effect, injected: Injected, log: Tape) -> None:
+        """What the cluster makes of it, or that it does not in time: recorded, and no trouble."""
+        try:
+            injected.consequence = self._awaited(effect, effect.consequence, "no consequence")
+        except Unwitnessed:
+            injected.met = False
+        if injected.consequence or not injected.met:
+            record(log, effect, "consequence", {"met": injected.met, **injected.consequence})
+
+    def _awaited(self, effect: Effect, look: Callable[[], Measured | None], what: str) -> Measured:
         seen: list[Measured] = []
 
         def shows() -> bool:
-            found = effect.witness()
+            found = look()
             seen.extend([found] if found is not None else [])
             return bool(seen)
 
-        effect.until(shows, "no witness")
+        effect.until(shows, what)
         return seen[0]
 
     def heal(self, fault: Fault, log: Tape) -> Injected:

@@ -8,6 +8,7 @@ from fixtures.errors import KitError
 from fixtures.faults.base.fault import Measured, Unavailable
 from fixtures.faults.kinds import logs
 from fixtures.wire import Error
+from tests.miniature.core.controller import PartitionState
 from tests.miniature.core.effects import Down, Effect
 from tests.miniature.log.log import EpochMap
 
@@ -54,6 +55,7 @@ class Unclean(Effect):
             raise Unavailable(f"{self.fault.name} on a topic of its own: the miniature has nobody who looks at it")
         if self.cluster.brokers[self.id].min_isr(self.key) != 1:
             raise Unavailable("with more than one min.insync.replicas, what is lost was never acknowledged to all")
+        self._last: PartitionState | None = None
         self._others = [id for id in self.before.replicas if id != self.id]
         self._laggard = self._others[self.fault.pick % len(self._others)]
 
@@ -78,9 +80,9 @@ class Unclean(Effect):
             self.cluster.start(id)
 
     def witness(self) -> Measured | None:
-        if self._leading() is None:
-            return None
         now, last = self.now, self._last
+        if last is None or self._leading() is None:
+            return None
         told: Measured = {"leader": [last.leader, now.leader], "leader epoch": [last.epoch, now.epoch]}
         return {**told, "last ISR": list(last.isr)}
 
@@ -105,7 +107,7 @@ class Reassigned(Effect):
 
 
 class Damaged(Down):
-    """Taken down, damaged, and started on what is left."""
+    """Taken down, damaged, and started on what is left when it is healed."""
 
     def clean(self) -> bool:
         return bool(getattr(self.fault, "clean", False))
@@ -115,11 +117,21 @@ class Damaged(Down):
             (self.cluster.stop if self.clean() else self.cluster.kill)(id)
             self._damage(id)
 
+    def witness(self) -> Measured | None:
+        """Down, and what is on disk is not what was there."""
+        down = super().witness()
+        return {**down, "damaged": self.names} if down is not None and all(map(self._damaged, self.ids)) else None
+
     def _damage(self, id: int) -> None:
+        raise NotImplementedError
+
+    def _damaged(self, id: int) -> bool:
         raise NotImplementedError
 
 
 class TailLost(Damaged):
+    _gone = 0
+
     def prepare(self) -> None:
         held = self.replica(self.id)
         short = 0 if held is None else self.fault.lost + 1 - sum(b.last >= held.log.flushed for b in held.log.batches)
@@ -129,7 +141,10 @@ class TailLost(Damaged):
     def _damage(self, id: int) -> None:
         held = self.replica(id)
         if held is not None:
-            held.log.lose_tail(self.fault.lost)
+            self._gone = held.log.lose_tail(self.fault.lost)
+
+    def _damaged(self, id: int) -> bool:
+        return self._gone > 0
 
 
 class FlushedTailLost(TailLost):
@@ -141,7 +156,7 @@ class FlushedTailLost(TailLost):
     def _damage(self, id: int) -> None:
         held = self.replica(id)
         if held is not None:
-            held.log.lose_tail(self.fault.lost, flushed_too=True)
+            self._gone = held.log.lose_tail(self.fault.lost, flushed_too=True)
 
 
 class MapLost(Damaged):
@@ -150,10 +165,17 @@ class MapLost(Damaged):
         if held is not None:
             held.log.epochs = EpochMap()
 
+    def _damaged(self, id: int) -> bool:
+        held = self.replica(id)
+        return held is not None and not held.log.epochs.entries
+
 
 class Wiped(Damaged):
     def _damage(self, id: int) -> None:
         self.cluster.brokers[id].wipe()
+
+    def _damaged(self, id: int) -> bool:
+        return not self.cluster.brokers[id].replicas
 
 
 # --- the log
@@ -165,8 +187,10 @@ class Trimmed(Effect):
     def keeps(self) -> int:
         return int(self.fault.keep)
 
-    def inject(self) -> None:
+    def prepare(self) -> None:
         self._starts = self._log_starts()
+
+    def inject(self) -> None:
         for _ in range(self.keeps() + 1):
             self.write(b"to be deleted, or next to it")
         leader = self._leading()
@@ -194,13 +218,21 @@ class AgedOut(Trimmed):
 
 
 class Rolled(Effect):
-    """Segments are nothing that the miniature has; what shows is the records that fill them."""
+    """The miniature has no segments; what shows is the records that would fill them."""
 
     alone = True
+
+    def prepare(self) -> None:
+        self._end = self._log_end()
+
+    def _log_end(self) -> int:
+        leader = self._leading()
+        return -1 if leader is None else leader.log.end
 
     def inject(self) -> None:
         for _ in range(2):
             self.write(b"of the next segment")
 
     def witness(self) -> Measured | None:
-        return {}
+        end = self._log_end()
+        return {"log end": [self._end, end]} if end >= self._end + 2 else None

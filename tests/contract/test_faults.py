@@ -1,0 +1,207 @@
+"""What holds for every fault, the ones to come included: each is taken up from the catalogue by itself.
+
+On brokers each is injected and sabotaged in tests/live; here what it declares, and what the miniature makes of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conformance.core.bench import Bench
+from conformance.rigs.log.partition import Partition, new_partition
+from conformance.rigs.log.quiescence import at_rest
+from fixtures.faults.base.fault import Fault, Unavailable
+from fixtures.faults.base.injector import Unwitnessed
+from fixtures.faults.base.roles import ROLES
+from fixtures.faults.base.together import clash
+from fixtures.faults.catalogue import FAULTS, named
+from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
+from fixtures.faults.plans import AnyFault
+from history.effects import Effects
+from history.events import Fault as FaultEvent
+from strategies.faults import faults_of
+from tests.miniature.bench import mini_bench
+from tests.miniature.core.cluster import MiniCluster
+from tests.miniature.core.effects import players
+from tests.miniature.core.faults import EFFECTS
+
+NOT_PLAYED = {
+    "bridge": "the miniature's brokers reach each other or not, and no other shape has been needed",
+    "clock-shift": "one logical clock for all",
+    "compaction": "compaction goes on by itself",
+    "cut-at-request": "no bytes on a wire",
+    "cut-epoch-checkpoint": "a checkpoint is there or not, and never half of it",
+    "delay": "no bytes on a wire",
+    "drop": "links are cut, not packets dropped",
+    "drop-answer": "no bytes on a wire",
+    "fenced-producer": "no producer ids",
+    "flip-bytes": "no files",
+    "freeze": "a pause of another length is `pause-past-fencing`",
+    "full-disk": "disks without bounds",
+    "halves": "the miniature's brokers reach each other or not, and no other shape has been needed",
+    "hold": "no bytes on a wire",
+    "isolated-controller-leader": "one controller, which never fails",
+    "late-consumer": "consumers of the machine only",
+    "late-member": "consumers of the machine only",
+    "lose-quorum-state": "one controller, which never fails",
+    "loss": "links are cut, not packets lost",
+    "move-coordinator": "the coordinator is the first broker that is not fenced",
+    "one-link": "the miniature's brokers reach each other or not, and no other shape has been needed",
+    "rate-limit": "links are cut, not slowed down",
+    "recreate-topic": "topics are created again by the steps of a machine",
+    "reject": "links are cut, not packets rejected",
+    "remove-index-files": "no files",
+    "ring": "the miniature's brokers reach each other or not, and no other shape has been needed",
+    "roll-by-time": "no segments",
+    "upgrade": "one release",
+}
+"""Faults that the miniature does not have, by name, and why. A fault is played or stands here."""
+
+PLAYED = sorted(EFFECTS, key=lambda kind: str(kind.__struct_config__.tag))
+
+
+def name_of(kind: type[Fault]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
+every_fault = pytest.mark.parametrize("kind", FAULTS, ids=name_of)
+
+
+# --- what it declares
+
+
+@every_fault
+def test_it_has_a_name_of_its_own_and_says_what_it_is(kind: type[Fault]) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name_of(kind))
+    assert named(name_of(kind)) is kind
+    assert inspect.getdoc(kind) not in (None, inspect.getdoc(Fault)), "no docstring"
+
+
+@every_fault
+def test_it_is_aimed_at_roles_that_there_are(kind: type[Fault]) -> None:
+    assert kind.roles
+    assert set(kind.roles) <= ROLES.keys()
+    assert len(set(kind.roles)) == len(kind.roles)
+
+
+@every_fault
+@pytest.mark.parametrize("act", ["available", "prepare", "inject", "witness", "consequence", "heal", "restored"])
+def test_its_acts_take_what_those_of_every_fault_take(kind: type[Fault], act: str) -> None:
+    own, of_all = (list(inspect.signature(getattr(one, act)).parameters) for one in (kind, Fault))
+    assert own == of_all
+
+
+@every_fault
+def test_it_breaks_shows_and_heals(kind: type[Fault]) -> None:
+    for act in ("inject", "witness", "heal", "effects"):
+        assert not getattr(getattr(kind, act), "__isabstractmethod__", False), f"{act} is not there"
+        assert getattr(kind, act) is not getattr(Fault, act)
+
+
+@every_fault
+@settings(max_examples=25, database=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_its_parameters_and_effects_are_data_known_before_it_is_aimed(kind: type[Fault], data: st.DataObject) -> None:
+    fault = data.draw(faults_of(kind))
+    again = msgspec.json.decode(msgspec.json.encode(fault), type=AnyFault)
+    assert (type(again), again) == (kind, fault)
+    assert isinstance(fault.effects, Effects)
+    assert msgspec.json.decode(msgspec.json.encode(fault.effects), type=Effects) == again.effects
+
+
+@every_fault
+def test_a_fresh_one_has_the_parameters_and_nothing_of_the_life_of_the_other(kind: type[Fault]) -> None:
+    used = kind(role=kind.roles[-1], pick=1)
+    vars(used)["nodes"] = ["broker-1"]
+    assert used.fresh() == used
+    assert vars(used.fresh()) == {}
+
+
+@every_fault
+def test_it_never_stands_beside_one_that_needs_the_cluster_to_itself(kind: type[Fault]) -> None:
+    for other in FAULTS:
+        if other.alone:
+            assert clash(other, kind), f"{name_of(other)} and {name_of(kind)}"
+            assert clash(kind, other), f"{name_of(kind)} and {name_of(other)}"
+
+
+# --- on the miniature
+
+
+def test_the_miniature_plays_a_fault_or_says_why_not() -> None:
+    assert {name_of(kind) for kind in FAULTS} == {*map(name_of, EFFECTS), *NOT_PLAYED}
+    assert not NOT_PLAYED.keys() & set(map(name_of, EFFECTS))
+
+
+def playable(kind: type[Fault]) -> Iterator[Fault]:
+    """The fault in each role that it has on the miniature."""
+    cluster = MiniCluster()
+    topic = cluster.controller.create_topic("t", [tuple(cluster.brokers)])
+    state = cluster.state((topic.name, 0))
+    for role in kind.roles:
+        if players(cluster, state, role, 0):
+            own = {"own_topic": False} if issubclass(kind, UncleanElection | UncleanElectionByConfig) else {}
+            yield kind(role=role, **own)
+
+
+in_each_role = pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, id=f"{fault.name} of the {fault.role}") for kind in PLAYED for fault in playable(kind)],
+)
+
+
+def laid_out(fault: Fault) -> tuple[Bench, Partition]:
+    bench = mini_bench(MiniCluster())
+    unclean = isinstance(fault, UncleanElection | UncleanElectionByConfig)
+    partition = new_partition(bench, (), min_insync_replicas="1" if unclean else "2")
+    partition.write(b"a", b"b")
+    return bench, partition
+
+
+@contextmanager
+def sabotaged(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is done to the cluster, and everybody believes it was."""
+    with monkeypatch.context() as patched:
+        patched.setattr(EFFECTS[type(fault)], "inject", lambda effect: None)
+        yield
+
+
+@in_each_role
+def test_it_is_witnessed_followed_and_healed(fault: Fault) -> None:
+    bench, partition = laid_out(fault)
+    with bench.faults(partition.topic).under(fault.fresh()) as injected:
+        assert injected.met, "the miniature makes of it what Kafka does"
+        assert injected.nodes
+    partition.write(b"c")
+    assert at_rest(partition)
+    events = [event for event in bench.tape.history.events if isinstance(event, FaultEvent)]
+    assert [event.phase for event in events if event.phase != "consequence"] == ["inject", "witness", "heal"]
+    assert events[0].effects == fault.effects
+    assert events[0].detail["partition"] == f"{partition.name}-0"
+    assert events[0].detail["fault"] == fault.name
+
+
+@in_each_role
+def test_its_sabotage_is_noticed(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, partition = laid_out(fault)
+    faults = bench.faults(partition.topic)
+    with sabotaged(fault, monkeypatch), pytest.raises(Unwitnessed, match=fault.name):
+        faults.inject(fault)
+    assert faults.lacking() == []
+    assert at_rest(partition), "nothing was done, and nothing is left"
+
+
+@in_each_role
+def test_it_cannot_be_aimed_at_what_is_no_role_of_its_own(fault: Fault) -> None:
+    bench, partition = laid_out(fault)
+    elsewhere = msgspec.structs.replace(fault, role="whoever comes along")
+    with pytest.raises(Unavailable, match="whoever comes along"):
+        bench.faults(partition.topic).inject(elsewhere)
