@@ -1,16 +1,18 @@
-"""Partitions by role, for executors: which broker leads, follows or led before, as the brokers that run tell it."""
+"""Roles of partitions for executors: the broker that leads, those that follow, the one that led before, among those that run."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 
 from conformance.core.bench import Bench
 from fixtures.errors import KitError
+from fixtures.views.coordinator import Coordinator
+from fixtures.views.partition import PartitionView
 from fixtures.waiting import Overdue
-from fixtures.wire import NodeClient, WireError
-from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire import NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
 
 LEADS_WITHIN = 2.0
 """Seconds that a step waits for a leader. Whatever replica can be elected mostly is by the time a fault has shown."""
@@ -29,9 +31,12 @@ class Roles:
     def __init__(self, bench: Bench, partitions: Mapping[str, tuple[str, int]]) -> None:
         self.down: set[str] = set()
         self._bench = bench
-        self._partitions = partitions
         self._leaderless: set[str] = set()
-        self._led: dict[str, list[int]] = defaultdict(list)
+        # Each asks for the topics of all, so that each answer shows the judges all partitions.
+        topics = [topic for topic, _ in partitions.values()]
+        self._views = {
+            on: PartitionView(bench, Topic(topic), index, beside=topics) for on, (topic, index) in partitions.items()
+        }
 
     # --- after and before faults
 
@@ -42,7 +47,7 @@ class Roles:
 
     def remember_leaders(self) -> None:
         """Note the leader of each partition: after a fault it may be the former one."""
-        for on in self._partitions:
+        for on in self._views:
             with suppress(Absent):
                 self.state(on)
 
@@ -63,8 +68,6 @@ class Roles:
         if state is None:
             self._leaderless.add(on)
             raise Absent(f"{on} has no leader")
-        if self._led[on][-1:] != [state.leader]:
-            self._led[on].append(state.leader)
         return state
 
     def epoch(self, on: str, back: int = 0) -> int:
@@ -79,8 +82,7 @@ class Roles:
         holders = {
             "leader": [state.leader],
             "follower": [id for id in state.replicas if id != state.leader and self.is_running(id)],
-            "former-leader": [id for id in reversed(self._led[on]) if id != state.leader and self.is_running(id)]
-            or [state.leader],
+            "former-leader": [*filter(self.is_running, self._views[on].former_leaders()), state.leader],
         }[role]
         if not holders:
             raise Absent(f"{on} has no {role} that can be reached")
@@ -93,19 +95,17 @@ class Roles:
         return None
 
     def _newest(self, on: str) -> PartitionMetadata | None:
-        name, index = self._partitions[on]
-        known: list[PartitionMetadata] = []
-        for broker in self.running():
-            with suppress(WireError):
-                # Of all topics, so that each answer shows the judges all partitions.
-                answer = self._bench.node(broker).metadata(self._topics)
-                known += [p for p in answer.topic(name).partitions if p.partition == index]
-        newest = max(known, key=lambda state: state.leader_epoch, default=None)
+        newest = self._views[on].newest(besides=self.down)
         return newest if newest is not None and newest.leader >= 0 and self.is_running(newest.leader) else None
 
-    @property
-    def _topics(self) -> list[str]:
-        return sorted({name for name, _ in self._partitions.values()})
+    # --- coordinators
+
+    def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> NodeClient:
+        """The coordinator that a running broker names. Raises Absent where it is down, or there is none."""
+        id = Coordinator(self._bench, key, kind, asked=self.running()[:1]).newest()
+        if id is None or not self.is_running(id):
+            raise Absent(f"{key} has no coordinator that can be reached: {id}")
+        return self._bench.node(id)
 
 
 __all__ = ["Absent", "Roles"]

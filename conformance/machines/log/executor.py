@@ -15,7 +15,6 @@ from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.records import NewBatch, NewRecord
 from fixtures.wire.topics import NewTopic
@@ -260,13 +259,10 @@ class LogExecutor(StepExecutor[LogStep]):
 
     @run.register
     def _(self, step: OffsetFetch) -> None:
-        asked = self.bench.node(self.roles.running()[0])
-        coordinator = asked.find_coordinator(self._group, CoordinatorType.GROUP)
-        if coordinator.error is not Error.NONE or not self.roles.is_running(coordinator.node_id):
-            raise Absent(f"{self._group} has no coordinator that can be reached: {coordinator}")
+        coordinator = self.roles.coordinator(self._group)
         wanted = [(partition.topic, partition.index) for partition in self.partitions.values()]
         # A new coordinator shows what is above its high watermark only when asked for what is stable.
-        self.bench.node(coordinator.node_id).offset_fetch(self._group, wanted, require_stable=True)
+        coordinator.offset_fetch(self._group, wanted, require_stable=True)
 
     @property
     def _topics(self) -> list[str]:
