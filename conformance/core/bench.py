@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
 from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
-from conformance.core.faulting import Faults
+from conformance.core.faulting import Faults, record
 from fixtures.cluster import NodeState, Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, closed
 from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
+from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import Overdue, eventually
@@ -31,6 +33,10 @@ ClientKey = tuple[str, bool, str]
 
 WITHIN = 30.0
 """Seconds that a wait of a check may take before it is trouble of the kit."""
+
+
+STOP_WITHIN = 30
+"""Seconds that a controlled shutdown may take until SIGKILL ends it."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -83,7 +89,7 @@ class Bench:
         self._names = 0
         self._consumers: list[Consumer] = []
         self._faults: list[Faults] = []
-        self._broken: dict[str, str] = {}
+        self._broken: dict[str, ProcessFault] = {}
 
     @property
     def stored(self) -> bool:
@@ -228,10 +234,7 @@ class Bench:
         for faults in self._faults:
             faults.heal_all()
         for name, fault in list(self._broken.items()):
-            if fault == "pause":
-                self.resume(name)
-            else:
-                self.start(name, fault)
+            (self.resume if isinstance(fault, Freeze) else self.start)(name)
 
     def silent(self) -> list[str]:
         """Brokers that the engine says are stopped or frozen: who asks them waits in vain. Not for checks that are judged
@@ -245,65 +248,76 @@ class Bench:
     # --- actions on nodes
 
     def kill(self, name: str, role: str = "") -> Done:
-        """SIGKILL, with the engine's word that the process is gone as the witness."""
-        return self._fault("kill", name, role, "exited")
+        """SIGKILL. The witness is that the engine reports the process gone."""
+        return self._break(Kill(role=role or name), "kill", name)
 
     def crash(self, *names: str) -> dict[str, NodeState]:
         """SIGKILL of several nodes side by side, so that none of them notices the end of another."""
-        for name in names:
-            self.tape.fault("kill", "inject", role=name, node=name)
-            self._broken[name] = "kill"
+        faults = {name: Kill(role=name) for name in names}
+        for name, fault in faults.items():
+            self._inject(fault, name)
 
         def act() -> dict[str, NodeState]:
             nodes = {name: self._live().node(name) for name in names}
-            self._live().together([node.kill for node in nodes.values()])
+            self._live().together([partial(fault.act, nodes[name]) for name, fault in faults.items()])
             return {name: node.state() for name, node in nodes.items()}
 
         states = self.tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
-        if set(states.values()) != {"exited"}:
-            raise KitError(f"a kill of {', '.join(names)} shows no effect: the engine says {states}")
-        for name in names:
-            self.tape.fault("kill", "witness", role=name, node=name, detail={"state": states[name]})
+        for name, fault in faults.items():
+            self._witness(fault, name, states[name])
         return states
 
     def stop(self, name: str, role: str = "") -> Done:
-        return self._fault("stop", name, role, "exited")
+        return self._break(Stop(role=role or name, within=STOP_WITHIN), "stop", name)
 
     def terminate(self, name: str) -> Done:
         """Begin a controlled shutdown without waiting for its end, which is `stop`'s to see."""
-        return self._act("terminate", name)
+
+        def begin() -> None:
+            self._live().node(name).terminate()
+
+        return self._act("terminate", name, begin)
 
     def pause(self, name: str, role: str = "") -> Done:
-        return self._fault("pause", name, role, "paused")
+        return self._break(Freeze(role=role or name), "pause", name)
 
     def resume(self, name: str) -> Done:
-        return self._heal("pause", "resume", name)
+        return self._mend("resume", name, Freeze(role=name))
 
-    def start(self, name: str, fault: str = "kill") -> Done:
+    def start(self, name: str) -> Done:
         """Start a node that was killed or stopped; it is running then, not yet ready."""
-        return self._heal(fault, "start", name)
+        return self._mend("start", name, Kill(role=name))
 
-    def _fault(self, fault: str, name: str, role: str, expected: NodeState) -> Done:
-        self.tape.fault(fault, "inject", role=role or name, node=name)
+    def _break(self, fault: ProcessFault, action: str, name: str) -> Done:
+        """The fault on the named node, under the name that its action has always had on tapes."""
+        self._inject(fault, name)
+        done = self._act(action, name, lambda: fault.act(self._live().node(name)))
+        self._witness(fault, name, done.state)
+        return done
+
+    def _inject(self, fault: ProcessFault, name: str) -> None:
+        record(self.tape, fault, "inject", node=name)
         self._broken[name] = fault
-        done = self._act(fault, name)
-        if done.state != expected:
-            raise KitError(f"{fault} of {name} shows no effect: the engine says it is {done.state}, not {expected}")
-        self.tape.fault(fault, "witness", role=role or name, node=name, detail={"state": done.state})
-        return done
 
-    def _heal(self, fault: str, action: str, name: str) -> Done:
-        done = self._act(action, name)
+    def _witness(self, fault: ProcessFault, name: str, state: NodeState) -> None:
+        if state != fault.shows:
+            raise KitError(f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.shows}")
+        record(self.tape, fault, "witness", node=name, detail={"state": state})
+
+    def _mend(self, action: str, name: str, usual: ProcessFault) -> Done:
+        """Undo the fault of the node; `usual` is what an earlier example or a rig of several may have left on it."""
+        fault = self._broken.get(name, usual)
+        done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
         if done.state != "running":
-            raise KitError(f"{action} of {name} did not bring it back: the engine says it is {done.state}")
+            raise KitError(f"{action} of {name} did not bring it back: the engine reports {done.state}")
         self._broken.pop(name, None)
-        self.tape.fault(fault, "heal", role=name, node=name, detail={"started_at": done.started_at})
+        record(self.tape, fault, "heal", node=name, detail={"started_at": done.started_at})
         return done
 
-    def _act(self, action: str, name: str) -> Done:
+    def _act(self, action: str, name: str, do: Callable[[], None]) -> Done:
         def act() -> Done:
+            do()
             node = self._live().node(name)
-            getattr(node, action)()
             return Done(node.state(), node.started_at())
 
         return self.tape.call(name, action, {}, Done, act)

@@ -10,13 +10,14 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from conformance.core.faulting import Faults
-from fixtures.cluster import KRaftCluster, NodeState
+from fixtures.cluster import KRaftCluster
 from fixtures.cluster.config import HOST_PORT
 from fixtures.cluster.node import Node
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
 from fixtures.disk.held import HeldReplicas, held
 from fixtures.faults.base.scene import Scene
+from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
 from fixtures.tape import Tape
 from fixtures.waiting import eventually
@@ -33,28 +34,16 @@ class Moment(msgspec.Struct, frozen=True):
     unix_ms: int
 
 
-class NodeProcess(Protocol):
+class BenchNode(NodeProcess, Protocol):
     """A node's process and its data directory."""
-
-    def state(self) -> NodeState: ...
 
     def started_at(self) -> str:
         """Differs from start to start."""
         ...
 
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
     def terminate(self) -> None:
         """Begin a controlled shutdown without waiting for its end."""
         ...
-
-    def kill(self) -> None: ...
-
-    def pause(self) -> None: ...
-
-    def resume(self) -> None: ...
 
     def read_file(self, path: str) -> bytes:
         """A file below the data directory. Raises FileNotFoundError."""
@@ -95,7 +84,7 @@ class Cluster(Protocol):
 
     # --- nodes and their disks
 
-    def node(self, name: str) -> NodeProcess: ...
+    def node(self, name: str) -> BenchNode: ...
 
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
         """What the named brokers have on disk of partitions (`topic-0`) that all of them host."""
@@ -141,7 +130,7 @@ class LiveCluster:
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
         on_threads(actions)
 
-    def node(self, name: str) -> NodeProcess:
+    def node(self, name: str) -> BenchNode:
         return self._cluster.node(name)
 
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
@@ -161,4 +150,4 @@ def on_threads(actions: Sequence[Callable[[], None]]) -> None:
             done.result()
 
 
-__all__ = ["Cluster", "LiveCluster", "Moment", "NodeProcess", "on_threads"]
+__all__ = ["BenchNode", "Cluster", "LiveCluster", "Moment", "on_threads"]

@@ -1,6 +1,6 @@
-"""The disk of a broker that is down, damaged where a schedule says; through its tape, so that a stored history needs no cluster.
+"""The disk of a named broker, damaged where a schedule says; through its tape, so that a stored history needs no cluster.
 
-The fault lab damages what it finds at a role; a schedule knows the very batch that a power loss took.
+The faults are those of the catalogue; a schedule chooses the very batch that a power loss took.
 """
 
 from __future__ import annotations
@@ -10,19 +10,31 @@ from typing import Any
 
 import msgspec
 
+from conformance.core.faulting import record
 from fixtures.cluster.node import Node
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS
 from fixtures.disk.held import HeldReplica, held
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
-from fixtures.disk.volume import move, on_volume, remove, write
+from fixtures.disk.volume import on_volume, remove, write
 from fixtures.errors import KitError
+from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.damage import Place, places
-from fixtures.faults.kinds.disk import cut_tail
+from fixtures.faults.kinds.disk import (
+    CutTailAbove,
+    FailedDirectory,
+    OldEpochCheckpoint,
+    RemoveEpochCheckpoint,
+    RemoveReplica,
+    RemoveWatermarkCheckpoint,
+    cut_tail,
+    fail_directory,
+    is_directory,
+)
 from fixtures.tape import Tape
 from history.events import Phase
 
 
-class Cut(msgspec.Struct, frozen=True):
+class CutLog(msgspec.Struct, frozen=True):
     """Where a log ended before and after the cut, read back from disk; and whether half a batch follows."""
 
     before: int
@@ -79,37 +91,38 @@ class Disk:
 
     # --- damage, while the broker is down
 
-    def cut(self, offset: int, *, torn: bool = False) -> Cut:
+    def cut(self, offset: int, *, torn: bool = False) -> CutLog:
         """A power loss after a kill: the batch that begins at `offset`, and all after it, never reached the disk.
 
         Where it is `torn`, half of that batch did.
         """
 
-        def done() -> Cut:
+        def done() -> CutLog:
             node = self._down()
             before = read_replica(node, self._partition)
             on_volume(node, *cut_tail(before, _batch_at(before, offset), torn=torn))
             after = read_replica(node, self._partition)
-            return Cut(before.log_end, after.log_end, bool(after.segments and after.segments[-1].torn))
+            return CutLog(before.log_end, after.log_end, bool(after.segments and after.segments[-1].torn))
 
-        self._phase("cut-tail-above", "inject", {"offset": offset})
+        fault = CutTailAbove(role=self._name, torn=torn)
+        self._inject(fault, {"offset": offset})
         request = {"partition": self._partition, "offset": offset} | ({"torn": True} if torn else {})
-        found = self._tape.call(self._name, "cut", request, Cut, done)
+        found = self._tape.call(self._name, "cut", request, CutLog, done)
         seen = found.after == offset and found.torn == torn
-        self._seen("cut-tail-above", seen, {"log end": [found.before, found.after], "torn": found.torn})
+        self._witness(fault, seen, {"log end": [found.before, found.after], "torn": found.torn})
         return found
 
     def lose_epochs(self) -> Changed:
         """leader-epoch-checkpoint is gone."""
-        return self._lose("remove-epoch-checkpoint", f"{self._partition}/{EPOCHS}")
+        return self._lose(RemoveEpochCheckpoint(role=self._name), f"{self._partition}/{EPOCHS}")
 
     def lose_watermarks(self) -> Changed:
         """replication-offset-checkpoint is gone: no replica of the broker knows how much of it is committed."""
-        return self._lose("remove-watermark-checkpoint", HIGH_WATERMARKS)
+        return self._lose(RemoveWatermarkCheckpoint(role=self._name), HIGH_WATERMARKS)
 
     def lose(self) -> Changed:
         """The replica's whole directory is gone."""
-        return self._lose("wipe-disk", self._partition)
+        return self._lose(RemoveReplica(role=self._name), self._partition)
 
     def fail(self) -> Changed:
         """While the broker runs: the directory is a file from now on, so that whatever is written to it fails."""
@@ -117,14 +130,13 @@ class Disk:
         def done() -> Changed:
             node, path = self._node(), self._partition
             before = node.exists(f"{path}/meta.properties")
-            # Moved first: what the broker makes in a directory while it is being removed keeps it from being so.
-            aside = f"{path}.aside"
-            found = on_volume(node, move(path, aside), write(path, b""), remove(aside), f"test -d {path} || echo gone")
-            return Changed(before, found.strip() != "gone")
+            fail_directory(node, path)
+            return Changed(before, is_directory(node, path))
 
-        self._phase("failed-directory", "inject", {})
+        fault = FailedDirectory(role=self._name)
+        self._inject(fault, {})
         found = self._tape.call(self._name, "fail", {"path": self._partition}, Changed, done)
-        self._seen("failed-directory", found.before and not found.after, {})
+        self._witness(fault, found.before and not found.after, {})
         return found
 
     def put_epochs(self, content: bytes) -> Changed:
@@ -137,24 +149,25 @@ class Disk:
             on_volume(node, write(path, content))
             return Changed(before, True, node.read_file(path))
 
-        self._phase("old-epoch-checkpoint", "inject", {"content": content.decode()})
+        fault = OldEpochCheckpoint(role=self._name)
+        self._inject(fault, {"content": content.decode()})
         found = self._tape.call(self._name, "put", {"path": path, "content": content}, Changed, done)
-        self._seen("old-epoch-checkpoint", found.content == content, {})
+        self._witness(fault, found.content == content, {})
         return found
 
-    def _lose(self, fault: str, path: str) -> Changed:
+    def _lose(self, fault: Fault, path: str) -> Changed:
         def done() -> Changed:
             node = self._down()
             before = node.exists(path)
             on_volume(node, remove(path))
             return Changed(before, node.exists(path))
 
-        self._phase(fault, "inject", {"path": path})
+        self._inject(fault, {"path": path})
         found = self._tape.call(self._name, "remove", {"path": path}, Changed, done)
-        self._seen(fault, found.before and not found.after, {})
+        self._witness(fault, found.before and not found.after, {})
         return found
 
-    # --- what it is told with
+    # --- parts
 
     def _down(self) -> Node:
         node = self._node()
@@ -162,14 +175,17 @@ class Disk:
             raise KitError(f"{self._name} is {node.state()}: its disk is damaged while it is down")
         return node
 
-    def _seen(self, fault: str, met: bool, detail: dict[str, Any]) -> None:
-        if not met:
-            raise KitError(f"{fault} on {self._name} does not show on its disk: {detail}")
-        self._phase(fault, "witness", detail)
+    def _inject(self, fault: Fault, detail: dict[str, Any]) -> None:
+        self._record(fault, "inject", detail)
 
-    def _phase(self, fault: str, phase: Phase, detail: dict[str, Any]) -> None:
-        told = {"partition": self._partition, **detail}
-        self._tape.fault(fault, phase, role=self._name, node=self._name, detail=told)
+    def _witness(self, fault: Fault, met: bool, detail: dict[str, Any]) -> None:
+        if not met:
+            raise KitError(f"{fault.name} on {self._name} does not show on its disk: {detail}")
+        self._record(fault, "witness", detail)
+
+    def _record(self, fault: Fault, phase: Phase, detail: dict[str, Any]) -> None:
+        about = {"partition": self._partition, **detail}
+        record(self._tape, fault, phase, node=self._name, detail=about)
 
 
 def _batch_at(replica: Replica, offset: int) -> Place:

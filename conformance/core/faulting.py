@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
@@ -13,9 +14,18 @@ from fixtures.faults.base.injector import Injected, Injector
 from fixtures.faults.base.scene import Scene
 from fixtures.tape import Tape
 from fixtures.wire.calls import Topic
+from history.events import Phase
 
 CLUSTER = "cluster"
 """To whom the tape says a fault was done: which node it hit is known only by then."""
+
+
+def record(
+    tape: Tape, fault: Fault, phase: Phase, *, node: str, role: str = "", detail: dict[str, Any] | None = None
+) -> None:
+    """A phase of a fault on a named node that a rig brings about by recorded calls; the injection carries its effects."""
+    effects = fault.effects if phase == "inject" else None
+    tape.fault(fault.name, phase, role=role or fault.role, node=node, detail=detail, effects=effects)
 
 
 class Faults:

@@ -143,7 +143,7 @@ def follower_behind_the_log_start(
     yield premise(knew < trim.start, f"{behind} ends at {knew}, below the log start {trim.start}")
     yield from low_watermark_without_the_stopped_broker(trim)
     yield from readers_of_deleted_epochs(partition, trim)
-    bench.start(bench.name_of(behind), fault="stop" if clean else "kill")
+    bench.start(bench.name_of(behind))
     joined = bench.settles(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
     at_rest(partition)
     yield from started_over(partition, behind, trim, joined=joined)

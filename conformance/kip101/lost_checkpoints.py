@@ -97,7 +97,7 @@ def suffix_is_truncated_to_the_high_watermark(
     shared = partition.loaded(successor)
     yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
     new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
-    bench.start(names[0], "stop")
+    bench.start(names[0])
     yield partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
     yield from rebuilt_from_the_leader(partition, former, successor, [*committed, *new])
     at_rest(partition)

@@ -122,7 +122,7 @@ class MiniNode:
     def start(self) -> None:
         self._cluster.start(self._broker.id)
 
-    def stop(self) -> None:
+    def stop(self, within: float) -> None:
         self._cluster.stop(self._broker.id)
 
     def terminate(self) -> None:

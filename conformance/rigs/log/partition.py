@@ -8,8 +8,10 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
+from conformance.core.faulting import record
 from conformance.core.topologies import CLUSTER
 from fixtures.errors import KitError
+from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.views.partition import PartitionView
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
@@ -63,13 +65,13 @@ class Partition(PartitionView):
         before = self.whole()
         new = to if to is not None else next(id for id in before.replicas if id != before.leader)
         order = (new, *(id for id in before.replicas if id != new))
-        self.bench.tape.fault("leader-move", "inject", role="leader", node=self.bench.name_of(before.leader))
+        record(self.bench.tape, MoveLeader(), "inject", node=self.bench.name_of(before.leader))
         broker = self.bench.node(before.leader)
         self._accepted(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
         broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
         after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self}")
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
-        self.bench.tape.fault("leader-move", "witness", role="leader", node=self.bench.name_of(new), detail=detail)
+        record(self.bench.tape, MoveLeader(), "witness", node=self.bench.name_of(new), detail=detail)
         return after
 
     def _led_by(self, id: int) -> PartitionMetadata | None:

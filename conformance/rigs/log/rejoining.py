@@ -8,12 +8,14 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
+from conformance.core.faulting import record
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import Delivered, delivered_of
 from conformance.rigs.log.unclean import Couple, CoupleData
 from fixtures.errors import KitError
+from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import PartitionMetadata
@@ -31,6 +33,10 @@ from fixtures.wire.topics import ElectionType
 
 PARTITIONS = 24
 """The moment between a diverging answer and the truncation is short: it shows on some of many."""
+
+
+UNCLEAN = UncleanElection(own_topic=False)
+"""Of the very partition that the rig looks at."""
 
 
 class CrowdData(msgspec.Struct, frozen=True):
@@ -101,11 +107,11 @@ class Crowd:
             answer = node.elect_leaders([(name, 0) for name in self.couples], ElectionType.UNCLEAN)
             return {answer.error, *(p.error for p in answer.partitions)} <= {Error.NONE, Error.ELECTION_NOT_NEEDED}
 
-        self.bench.tape.fault("unclean-election", "inject", role="leader", node=self.second)
+        record(self.bench.tape, UNCLEAN, "inject", node=self.second)
         self.bench.eventually(elected, f"an unclean election of {self.second}", every=0.1)
         epochs = self.taken_over()
         seen = {"epochs": sorted(set(epochs.values()))}
-        self.bench.tape.fault("unclean-election", "witness", role="leader", node=self.second, detail=seen)
+        record(self.bench.tape, UNCLEAN, "witness", node=self.second, detail=seen)
         return epochs
 
     # --- reading

@@ -66,7 +66,7 @@ def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
         yield see_out
     finally:
         see_out()
-        bench.start(name, fault="stop")
+        bench.start(name)
         whole_again(bench)
 
 

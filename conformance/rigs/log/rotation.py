@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 from conformance.core.bench import Bench, File
 from conformance.core.checks import Rig
+from conformance.core.faulting import record
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.epoch_checkpoint import entry_of, read_epochs
 from conformance.rigs.log.partition import Partition, PartitionData, with_epochs
 from conformance.rigs.log.quiescence import read_whole
 from fixtures.errors import KitError
+from fixtures.faults.kinds.elections import MoveLeader
+from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import FetchedPartition
@@ -22,6 +25,10 @@ Stamped = tuple[tuple[int, int, int], ...]
 
 RECORDS = 3
 """So many records are in each epoch of the partitions that are made here."""
+
+
+UNCLEAN = UncleanElection(own_topic=False)
+"""Of the very partition that the rig looks at."""
 
 
 def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition]:
@@ -66,12 +73,13 @@ def put_first(partition: Partition, to: int, asked: int) -> None:
 def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:
     """Elect the replica that was put first, asked for at itself; the state once it leads at an epoch above `after`."""
     node = partition.bench.node(to)
+    record(partition.bench.tape, MoveLeader(), "inject", node=node.node)
     node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
     led = partition.bench.eventually(
         lambda: partition.acting(to, above=after, leading=True), f"{to} leading {partition.name}"
     )
     detail = {"epoch": [after, led.leader_epoch], "leader": to}
-    partition.bench.tape.fault("leader-move", "witness", role="leader", node=node.node, detail=detail)
+    record(partition.bench.tape, MoveLeader(), "witness", node=node.node, detail=detail)
     return led
 
 
@@ -145,11 +153,11 @@ class Turns:
 
     def _elect_uncleanly(self, to: int) -> None:
         node, name = self.bench.node(to), self.bench.name_of(to)
-        self.bench.tape.fault("unclean-election", "inject", role="leader", node=name)
+        record(self.bench.tape, UNCLEAN, "inject", node=name)
         answer = node.elect_leaders([(self.partition.name, self.partition.index)], ElectionType.UNCLEAN)
         [result] = answer.partitions or [answer]
         if result.error is Error.NONE:
-            self.bench.tape.fault("unclean-election", "witness", role="leader", node=name, detail={"leader": to})
+            record(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
     def take(self, values: int) -> Turn:
         """The leader's turn: it takes so many records, which nobody else gets."""

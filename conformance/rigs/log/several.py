@@ -6,9 +6,11 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
+from conformance.core.faulting import record
 from conformance.core.topologies import CLUSTER, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from fixtures.errors import KitError
+from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import EARLIEST
@@ -37,14 +39,14 @@ class Several:
         orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
         broker = self.bench.node(self.bench.brokers[0])
-        self.bench.tape.fault("leader-move", "inject", role="leaders", node=broker.node)
+        record(self.bench.tape, MoveLeader(), "inject", role="leaders", node=broker.node)
         moved = broker.alter_partition_reassignments(moves)
         if {moved.error, *(one.error for one in moved.partitions)} != {Error.NONE}:
             raise KitError(f"the cluster refused to reorder replicas: {moved}")
         broker.elect_leaders([(one.name, one.index) for one in self.partitions], ElectionType.PREFERRED)
         after = [self._led_by(one, order[0]) for one, order in zip(self.partitions, orders, strict=True)]
         epochs = [[old.leader_epoch, new.leader_epoch] for old, new in zip(before, after, strict=True)]
-        self.bench.tape.fault("leader-move", "witness", role="leaders", node=broker.node, detail={"epochs": epochs})
+        record(self.bench.tape, MoveLeader(), "witness", role="leaders", node=broker.node, detail={"epochs": epochs})
         return after
 
     def _led_by(self, partition: Partition, leader: int) -> PartitionMetadata:

@@ -11,10 +11,12 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
+from conformance.core.faulting import record
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
+from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import PartitionMetadata
@@ -23,6 +25,10 @@ from fixtures.wire.topics import ElectionType
 
 SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
 """Seconds after which a silent broker is fenced."""
+
+
+UNCLEAN = UncleanElection(own_topic=False)
+"""Of the very partition that the rig looks at."""
 
 
 class Vacancy(NamedTuple):
@@ -107,11 +113,11 @@ class Couple(Partition):
     def elect(self, heir: str) -> PartitionMetadata:
         """An unclean election of the only replica that lives; the state once it acts as the leader."""
         before = self.seen()
-        self.bench.tape.fault("unclean-election", "inject", role="leader", node=heir)
+        record(self.bench.tape, UNCLEAN, "inject", node=heir)
         self.bench.eventually(self._elected, f"an unclean election of {heir}", every=0.1)
         after = self.acts_as_leader(heir)
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
-        self.bench.tape.fault("unclean-election", "witness", role="leader", node=heir, detail=detail)
+        record(self.bench.tape, UNCLEAN, "witness", node=heir, detail=detail)
         return after
 
     def _elected(self) -> bool:

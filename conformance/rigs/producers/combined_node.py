@@ -179,11 +179,10 @@ class Stage:
 
     def restart(self, *, clean: bool) -> None:
         """The broker as a new process on its data, after SIGTERM or SIGKILL; its coordinators have loaded again."""
-        fault = "stop" if clean else "kill"
         (self.bench.stop if clean else self.bench.kill)(self._broker, role="broker")
         while self.while_down:
             self.while_down.pop()()
-        self.bench.start(self._broker, fault)
+        self.bench.start(self._broker)
         answering_again(self.bench, self._broker)
         self.bench.eventually(self._coordinates, f"{self._broker} coordinating again")
 

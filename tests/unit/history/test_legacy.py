@@ -28,7 +28,8 @@ def test_no_judge_and_no_report_knows_a_fault_by_its_name(path: Path) -> None:
 
 
 def test_every_fault_of_the_catalogue_that_older_histories_may_hold_is_in_the_table() -> None:
-    assert {str(fault.__struct_config__.tag) for fault in FAULTS} <= TABLE.keys()
+    since = {"freeze", "remove-replica"}  # always written with their effects
+    assert {str(fault.__struct_config__.tag) for fault in FAULTS} - since <= TABLE.keys()
 
 
 def test_a_tag_that_is_not_in_the_table_may_have_restarted_a_process() -> None:

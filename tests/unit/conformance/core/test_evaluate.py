@@ -228,7 +228,7 @@ def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> Non
         (waits_in_vain, "a leader: not within 0.01 s"),
         (names_another_case, f"{ROW} case 'nobody', which it does not declare or the catalogue does not have"),
         (names_another_row, f"{OTHER} case 'consumer', which it does not declare"),
-        (pauses_nothing, "pause of broker-2 shows no effect: the engine says it is running, not paused"),
+        (pauses_nothing, "freeze of broker-2 shows no effect: the engine reports running, not paused"),
     ],
 )
 def test_trouble_is_an_error_and_never_a_violation(play: Play, body: Any, said: str) -> None:

@@ -1,0 +1,43 @@
+"""Faults have one way into a history: as a fault of the catalogue, with its effects."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.core.faulting import record
+from fixtures.faults.catalogue import FAULTS
+from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
+from history.events import Phase
+from tests.support.fake_faults import FakeLog
+
+ROOT = Path(__file__).parents[4]
+RECORDERS = {"fixtures/faults/base/injector.py", "conformance/core/faulting.py"}
+"""They take the tag from a Fault."""
+
+
+def calls_of_fault(path: Path) -> Iterator[int]:
+    for call in ast.walk(ast.parse(path.read_text())):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "fault":
+            yield from (call.lineno for keyword in call.keywords if keyword.arg == "node")
+
+
+def test_no_fault_is_recorded_by_hand() -> None:
+    sources = [path for folder in ("fixtures", "conformance") for path in (ROOT / folder).rglob("*.py")]
+    found = {str(path.relative_to(ROOT)) for path in sources if any(calls_of_fault(path))}
+    assert found == RECORDERS
+
+
+@pytest.mark.parametrize("phase", ["inject", "witness", "heal"])
+def test_a_recorded_fault_carries_its_effects_with_the_injection(phase: Phase) -> None:
+    log = FakeLog()
+    record(log, Kill(role="broker-1"), phase, node="broker-1")  # type: ignore[arg-type]
+    assert log.phases == [("broker-1", phase)]
+    assert log.effects == [Kill.effects if phase == "inject" else None]
+
+
+@pytest.mark.parametrize("kind", [Kill, Stop, Freeze])
+def test_what_a_bench_does_to_a_node_is_a_fault_of_the_catalogue(kind: type[ProcessFault]) -> None:
+    assert kind in FAULTS
+    assert "node" in kind.roles
