@@ -7,15 +7,27 @@ from tests.miniature.bugs import Bug, by_name, of_row
 BUGS: dict[str, Bug] = by_name(
     of_row(
         "GEN-01",
-        ("refused-topic-created", "a topic whose configuration is refused is created without one"),
-        ("refused-alteration-half-applied", "what stands before the refused value of an alteration is applied"),
-        ("refused-growth-grows", "partitions are added although their assignment is refused"),
+        (
+            "refused-topic-created",
+            "a topic whose configuration is refused is created without one",
+            "refused-left-trace",
+        ),
+        (
+            "refused-alteration-half-applied",
+            "what stands before the refused value of an alteration is applied",
+            "refused-left-trace",
+        ),
+        ("refused-growth-grows", "partitions are added although their assignment is refused", "refused-left-trace"),
     ),
     of_row(
         "GEN-19",
-        ("first-configuration-described", "one broker describes the first configuration of a topic for ever"),
-        ("deleted-value-kept", "deleting a value is acknowledged and not done"),
-        ("limit-not-in-force", "a batch larger than max.message.bytes is accepted"),
+        (
+            "first-configuration-described",
+            "one broker describes the first configuration of a topic for ever",
+            "configuration-not-described",
+        ),
+        ("deleted-value-kept", "deleting a value is acknowledged and not done", "configuration-not-described"),
+        ("limit-not-in-force", "a batch larger than max.message.bytes is accepted", "configuration-not-in-force"),
     ),
 )
 

@@ -1,0 +1,1 @@
+"""The topics machine: topics and configurations are administered while brokers fail."""

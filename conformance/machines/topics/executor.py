@@ -1,0 +1,209 @@
+"""Runs the steps of the topics machine: requests of an administrator, and reads of what every broker describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import singledispatchmethod
+
+from conformance.core.administration import TopicAdministration
+from conformance.core.bench import Bench
+from conformance.core.executor import UNANSWERED
+from conformance.core.roles import Absent
+from conformance.judging.timeline import AT_REST, HEALED
+from conformance.judging.topics.judges import acknowledged_values
+from conformance.judging.topics.story import Resource, resource_stories
+from conformance.rigs.log.partition import Partition, PartitionData
+from fixtures.errors import KitError
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.configs import ConfigsAnswer, ResourceType
+from fixtures.wire.records import batch
+from fixtures.wire.topics import NewTopic
+from strategies.steps import Step
+from strategies.topics import (
+    ANCHOR,
+    CLEANER_BACKOFF,
+    LIMIT,
+    RETENTION,
+    SESSION_TIMEOUT,
+    AlterConfigs,
+    MisassignPartitions,
+    ProduceSized,
+    TopicsStep,
+)
+
+Owner = tuple[ResourceType, str]
+"""A resource type and a name, as IncrementalAlterConfigs takes them."""
+
+CLUSTER_DEFAULT: Owner = (ResourceType.BROKER, "")
+DESCRIBED_WITHIN = 30.0
+"""Seconds in which every broker describes what was acknowledged (GEN-19)."""
+KEYS = {
+    ResourceType.TOPIC: (LIMIT, RETENTION),
+    ResourceType.BROKER: (CLEANER_BACKOFF,),
+    ResourceType.GROUP: (SESSION_TIMEOUT,),
+}
+NO_SUCH_BROKER = 99
+REFUSED_BESIDE = {
+    ResourceType.TOPIC: {"no.such.key": "1"},
+    ResourceType.BROKER: {"background.threads": "0"},
+    ResourceType.GROUP: {"no.such.key": "1"},
+}
+"""What an alteration has to be refused for. A broker takes keys that it does not know."""
+SIZES_AT_REST = (100, 5_000)
+"""Bytes of the values that are produced at rest: below every limit that is drawn, and above."""
+
+
+class TopicsExecutor(TopicAdministration[TopicsStep]):
+    """Administers up to three topics, the brokers' configuration and one group's, on a cluster of three brokers."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._anchor = _anchor(bench)
+        super().__init__(bench, bench.faults(self._anchor))
+        self._group = bench.fresh("group")
+        self._delete_broker_configs()
+
+    @singledispatchmethod
+    def run(self, step: Step) -> None:
+        super().run(step)
+
+    def around(self, on: str) -> tuple[Topic, int]:
+        return self._anchor, 0
+
+    # --- administration
+
+    @run.register
+    def _alter_configs(self, step: AlterConfigs) -> None:
+        owner = self._owner(step.on)
+        changes = {step.key: None if step.value is None else str(step.value)} | (
+            REFUSED_BESIDE[owner[0]] if step.refused else {}
+        )
+        self._asked_for(owner).incremental_alter_configs(*owner, changes)
+
+    @run.register
+    def _misassign(self, step: MisassignPartitions) -> None:
+        """As many assignments as there are partitions to add; a topic that is gone is asked for all of them."""
+        name, node = self.topic(step.on).name, self.asked_broker()
+        added = step.total - len(node.metadata([name]).topic(name).partitions)
+        node.create_partitions(name, step.total, assignment=((NO_SUCH_BROKER,),) * added)
+
+    def _asked_for(self, owner: Owner) -> NodeClient:
+        """One broker's own configuration is altered and described by that broker only."""
+        type, name = owner
+        if type is not ResourceType.BROKER or not name:
+            return self.asked_broker()
+        broker = self.bench.name_of(int(name))
+        if broker in self.bench.silent():
+            raise Absent(f"{broker} does not run")
+        return self.bench.node(broker)
+
+    def _owner(self, on: str) -> Owner:
+        """Raises Absent for a topic that was not created yet, and for a group where the cluster has no group configuration."""
+        if on == "cluster-default":
+            return CLUSTER_DEFAULT
+        if on == "group":
+            if not self._has_group_configs:
+                raise Absent("this cluster has no group configuration")
+            return ResourceType.GROUP, self._group
+        if on in self.bench.members:
+            return ResourceType.BROKER, str(self.bench.id_of(on))
+        return ResourceType.TOPIC, self.topic(on).name
+
+    @property
+    def _has_group_configs(self) -> bool:
+        return self.bench.column.ranges.get("group.version", 0) >= 1
+
+    @run.register
+    def _produce(self, step: ProduceSized) -> None:
+        self._produce_sized(self.topic(step.on), step.size)
+
+    def _produce_sized(self, topic: Topic, size: int) -> None:
+        metadata = self.asked_broker().metadata([topic.name]).topic(topic.name)
+        leader = metadata.partitions[0].leader if metadata.partitions else -1
+        if leader < 0 or self.bench.name_of(leader) in self.bench.silent():
+            raise Absent(f"{topic.name} has no leader that can be reached")
+        known = Topic(topic.name, metadata.topic_id)
+        self.bench.node(leader).produce(known, 0, batch(b"v" * size), timeout_ms=2_000)
+
+    # --- reads
+
+    def read_everything(self) -> None:
+        """Topics and configurations, as every broker that runs describes them."""
+        down = self.bench.silent()
+        for broker in self.bench.brokers:
+            if broker not in down:
+                with suppress(*UNANSWERED):
+                    self._read(broker)
+
+    def _read(self, broker: str) -> dict[Owner, ConfigsAnswer]:
+        node = self.bench.node(broker)
+        if names := [topic.name for topic in self.topics.values()]:
+            node.metadata(names)
+        return {(type, name): node.describe_configs(type, name, KEYS[type]) for type, name in self._owners_at(broker)}
+
+    def _owners_at(self, broker: str) -> Iterator[Owner]:
+        yield from ((ResourceType.TOPIC, topic.name) for topic in self.topics.values())
+        yield CLUSTER_DEFAULT
+        yield ResourceType.BROKER, str(self.bench.id_of(broker))
+        if self._has_group_configs:
+            yield ResourceType.GROUP, self._group
+
+    # --- rest
+
+    def agrees(self) -> bool:
+        """Wait until every broker describes what was acknowledged, within the bound of GEN-19, and read everything."""
+        self.bench.tape.premise(HEALED, not self.bench.lacking())
+        met = self._settles("every broker describes what was acknowledged")
+        self.bench.tape.premise(AT_REST, met)
+        self.read_everything()
+        for topic in self.topics.values():
+            for size in SIZES_AT_REST:
+                with suppress(*UNANSWERED, Absent):
+                    self._produce_sized(topic, size)
+        return met
+
+    def at_rest(self) -> None:
+        """Set the brokers' configuration back to its defaults for the next example: that is described, too."""
+        self._delete_broker_configs()
+        self._settles("every broker describes its defaults again")
+        self.read_everything()
+
+    def _settles(self, what: str) -> bool:
+        wanted = {story.resource: acknowledged_values(story) for story in resource_stories(self.bench.tape.history)}
+
+        def described() -> bool:
+            with suppress(*UNANSWERED):
+                return all(
+                    values.items() <= _own_values(answer, Resource(*owner)).items()
+                    for broker in self.bench.brokers
+                    for owner, answer in self._read(broker).items()
+                    if (values := wanted.get(Resource(*owner)))
+                )
+            return False
+
+        return self.bench.settles(described, what, DESCRIBED_WITHIN)
+
+    def _delete_broker_configs(self) -> None:
+        """A former example may have been ended before it could do so."""
+        owners = [CLUSTER_DEFAULT, *((ResourceType.BROKER, str(self.bench.id_of(name))) for name in self.bench.brokers)]
+        for owner in owners:
+            with suppress(*UNANSWERED, Absent):
+                self._asked_for(owner).incremental_alter_configs(*owner, {CLEANER_BACKOFF: None})
+
+
+def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | None]:
+    """The values that are set on the resource itself, None where its default applies."""
+    own = {one.name: one.value for one in answer.configs if one.config_source == resource.own_source}
+    return {key: own.get(key) for key in KEYS[ResourceType(resource.type)]} if answer.error is Error.NONE else {}
+
+
+def _anchor(bench: Bench) -> Topic:
+    """A topic with a replica on every broker. Raises KitError where it cannot be created."""
+    assignment = (tuple(bench.id_of(name) for name in bench.brokers),)
+    [made] = bench.node(bench.brokers[0]).create_topics([NewTopic(bench.fresh(ANCHOR), assignment)]).topics
+    if made.error is not Error.NONE:
+        raise KitError(f"the topic that faults are aimed around could not be created: {made}")
+    topic = Topic(made.name, made.topic_id)
+    Partition(bench, PartitionData(topic, 0)).whole()
+    return topic

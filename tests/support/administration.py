@@ -1,0 +1,93 @@
+"""Histories of administration, event by event: requests about topics and configurations, and what brokers describe."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from conformance.judging.topics.story import BROKER, GROUP, TOPIC, Resource
+from history.events import Answer, AnyEvent, Call, Example, History, Outcome, Premise
+
+BROKERS = ("broker-1", "broker-2", "broker-3")
+CLUSTER_DEFAULT = Resource(BROKER, "")
+BROKER_1 = Resource(BROKER, "1")
+THE_GROUP = Resource(GROUP, "group")
+THE_TOPIC = Resource(TOPIC, "topic")
+
+
+class AdministrationHistory:
+    """Every method appends a request and its answer; `error` None stands for a request that was never answered."""
+
+    def __init__(self) -> None:
+        self.events: list[AnyEvent] = []
+
+    @property
+    def history(self) -> History:
+        return History(example=Example(example="e", check="c", column="4.3.1"), events=self.events)
+
+    def create(
+        self, partitions: int = 1, configs: dict[str, str] | None = None, *, error: int | None = 0, name: str = "topic"
+    ) -> AdministrationHistory:
+        topic = {"name": name, "assignment": [], "num_partitions": partitions, "configs": configs or {}}
+        result = {"name": name, "topic_id": None, "error_code": error}
+        return self._asked("create_topics", {"topics": [topic], "validate_only": False}, {"topics": [result]}, error)
+
+    def delete(self, *, error: int | None = 0, name: str = "topic") -> AdministrationHistory:
+        result = {"name": name, "error_code": error}
+        return self._asked("delete_topics", {"topics": [name]}, {"topics": [result]}, error)
+
+    def grow(self, count: int, *, error: int | None = 0, name: str = "topic") -> AdministrationHistory:
+        request = {"topic": name, "count": count, "validate_only": False}
+        return self._asked("create_partitions", request, {"topics": [{"name": name, "error_code": error}]}, error)
+
+    def alter(
+        self, resource: Resource, changes: dict[str, str | None], *, error: int | None = 0
+    ) -> AdministrationHistory:
+        request = {"resource_type": resource.type, "resource_name": resource.name, "changes": changes}
+        return self._asked(
+            "incremental_alter_configs", request | {"validate_only": False}, {"error_code": error}, error
+        )
+
+    def described(
+        self,
+        resource: Resource,
+        values: dict[str, str],
+        *,
+        on: str = "broker-1",
+        error: int = 0,
+        source: int | None = None,
+        keys: list[str] | None = None,
+    ) -> AdministrationHistory:
+        """Values that are set on the resource itself, or come from another `source`; asked for by `keys`, None for all."""
+        own = resource.own_source if source is None else source
+        configs = [{"name": key, "value": value, "config_source": own} for key, value in values.items()]
+        request = {"resource_type": resource.type, "resource_name": resource.name, "names": keys}
+        return self._asked("describe_configs", request, {"error_code": error, "configs": configs}, error, on)
+
+    def described_everywhere(self, resource: Resource, values: dict[str, str]) -> AdministrationHistory:
+        for broker in BROKERS:
+            self.described(resource, values, on=broker)
+        return self
+
+    def seen(self, partitions: int, *, on: str = "broker-1", name: str = "topic") -> AdministrationHistory:
+        """Metadata of the topic; with no partitions it is unknown."""
+        topic: dict[str, Any] = {"name": name, "error_code": 0 if partitions else 3, "partitions": [{}] * partitions}
+        return self._asked("metadata", {}, {"topics": [topic]}, 0, on)
+
+    def produced(self, size: int, error: int | None, *, name: str = "topic") -> AdministrationHistory:
+        batch = {"records": [{"value": b64encode(b"v" * size).decode()}]}
+        return self._asked("produce", {"topic": name, "records": batch}, {"error_code": error}, error)
+
+    def at_rest(self, *, met: bool = True) -> AdministrationHistory:
+        self.events.append(Premise(n=len(self.events), t=0.0, what="at rest", met=met))
+        return self
+
+    def _asked(
+        self, op: str, request: dict[str, Any], value: dict[str, Any], error: int | None, node: str = "broker-1"
+    ) -> AdministrationHistory:
+        n = len(self.events)
+        outcome: Outcome = "info" if error is None else "ok"
+        self.events.append(Call(n=n, t=0.0, op=op, node=node, request=request))
+        answer = value if outcome == "ok" else None
+        self.events.append(Answer(n=n + 1, t=0.0, call=n, outcome=outcome, value=answer))
+        return self
