@@ -10,8 +10,8 @@ from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.kip320.fenced_replicas import TOO_FEW
 from conformance.rigs.log.crashes import Crashing, on_brokers
+from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.replicas import frozen
 from fixtures.wire import Error

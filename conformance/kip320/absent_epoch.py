@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, sender, unmoved
+from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import ReplicaLog, reads_nothing, replica_log, serves
 from conformance.rigs.versions import BACK, spoken

@@ -7,59 +7,26 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip320.fencing import LARGEST_EPOCH
+from conformance.rigs.groups.offsets import (
+    COMMITS_EPOCH_FROM,
+    FETCHES_EPOCH_FROM,
+    TXN_COMMITS_EPOCH_FROM,
+    Offsets,
+    commit_in,
+    holds,
+)
+from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.producers.transactions import Transaction, coordinator_of
+from conformance.rigs.producers.transactions import Transaction
 from conformance.rigs.versions import BACK, spoken
-from fixtures.views.nodes import served
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.cluster import CoordinatorType
-from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
-from fixtures.wire.retriable import accepted
+from fixtures.wire import Error
+from fixtures.wire.groups import NewOffset
 from history.since import since
 
-COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
-FETCHES_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
-TXN_COMMITS_EPOCH_FROM = since("TxnOffsetCommitRequest", "CommittedLeaderEpoch")
 GROUPED_FROM = since("OffsetFetchRequest", "Groups")
 BY_ID_FROM = since("OffsetFetchRequest", "TopicId")
 TXN_DIALECT = since("TxnOffsetCommit", "transaction V2") - 1
 """The last version of TxnOffsetCommit in which a client adds the group to its transaction itself (KIP-890)."""
-
-
-class Offsets:
-    """The committed offset of one partition in a new group."""
-
-    def __init__(self, partition: Partition) -> None:
-        self.partition = partition
-        self.group = partition.bench.fresh("group")
-
-    @property
-    def coordinator(self) -> NodeClient:
-        return coordinator_of(self.partition.bench, self.group, CoordinatorType.GROUP)
-
-    def commit(self, offset: int, epoch: int, version: int) -> OffsetCommitAnswer:
-        """Commit as a client that is not a member; retries while the coordinator is not ready."""
-        wanted = NewOffset(self.partition.topic, 0, offset, epoch)
-        node = self.coordinator
-        return served(self.partition.bench, lambda: node.offset_commit(self.group, [wanted], version=version))
-
-    def fetch(self, version: int) -> CommittedOffset:
-        return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).partitions[0]
-
-    def settled(self) -> CommittedOffset:
-        """The fetched offset once no transaction is pending."""
-
-        def stable() -> CommittedOffset | None:
-            answered = [(self.partition.topic, 0)]
-            found = self.coordinator.offset_fetch(self.group, answered, require_stable=True).partitions[0]
-            return None if found.error is Error.UNSTABLE_OFFSET_COMMIT else found
-
-        return self.partition.bench.eventually(stable, f"no pending offset of {self.group}")
-
-
-def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
-    return (found.error, found.offset, found.leader_epoch) == (Error.NONE, offset, epoch)
 
 
 # --- plain commits
@@ -146,10 +113,3 @@ def epoch_is_visible_once_its_transaction_commits(
     expected = (offset + 1, epoch) if case == "committed" else (offset, earlier)
     yield held_if(holds(pending, offset, earlier), pending, case="pending")
     yield held_if(holds(ended, *expected) and holds(found, *expected), ended, found)
-
-
-def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
-    """Add the group to the transaction and commit an offset in it; KitError if that is refused."""
-    producer = transaction.producer
-    accepted(producer.add_offsets(offsets.group))
-    accepted(producer.commit_offsets(offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version))

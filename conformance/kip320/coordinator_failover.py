@@ -11,10 +11,10 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import COMBINED
-from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, holds
-from conformance.kip320.fencing import LARGEST_EPOCH
 from conformance.rigs.groups.group import answering_again
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC
+from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, holds
+from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.log.replicas import whole_again
 from conformance.rigs.versions import BACK, spoken

@@ -9,8 +9,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
-from conformance.kip320.divergence import DIVERGES_FROM, diverges
-from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, FENCED_FROM, FOLLOWERS_SERVE_FROM, diverges
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.replicas import frozen, reassign

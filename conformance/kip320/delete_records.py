@@ -9,24 +9,27 @@ from hypothesis.strategies import booleans, integers, just
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, probe
 from conformance.core.topologies import CLUSTER
-from conformance.kip320.divergence import DIVERGES_FROM, TRIMMED, diverges, out_of_range
-from conformance.kip320.fencing import sender, unmoved
-from conformance.kip320.offset_for_leader_epoch import ENDS_FENCED_FROM, ends
+from conformance.rigs.log.epoch_requests import (
+    DIVERGES_FROM,
+    ENDS_FENCED_FROM,
+    TRIMMED,
+    diverges,
+    ends,
+    out_of_range,
+    sender,
+    start_of,
+    unmoved,
+)
 from conformance.rigs.log.histories import TrimmedPartitions, trimmed_to
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import DEBUGGER, EARLIEST, DeletedRecords, ListedOffset
+from fixtures.wire import Error
+from fixtures.wire.log import EARLIEST, DeletedRecords, ListedOffset
 from fixtures.wire.records import NewBatch, NewRecord
 from history.since import since
 
 LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
-
-
-def start_of(partition: Partition, node: NodeClient) -> ListedOffset:
-    """The log start offset of one replica, in its own answer."""
-    return node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER)
 
 
 @probe(

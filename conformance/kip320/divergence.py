@@ -8,29 +8,13 @@ from itertools import product
 from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip320.fencing import sender, unmoved
-from conformance.rigs.log.histories import AWAY_AND_BACK, Gap, TrimmedPartitions, trimmed_to
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, TRIMMED, diverges, out_of_range, sender, unmoved
+from conformance.rigs.log.histories import AWAY_AND_BACK, Gap, TrimmedPartitions
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
-from fixtures.wire.log import EpochAndOffset, FetchedPartition
-from history.since import since
-
-DIVERGES_FROM = since("FetchRequest", "LastFetchedEpoch")
-"""The first version of Fetch with LastFetchedEpoch and DivergingEpoch."""
-TRIMMED = trimmed_to(4, 6, 7)
-
-
-def diverges(answer: FetchedPartition, epoch: int, end: int) -> bool:
-    """Error 0, no records, and this epoch and end offset as DivergingEpoch."""
-    no_records = answer.error is Error.NONE and not answer.batches
-    return no_records and answer.diverging_epoch == EpochAndOffset(epoch, end)
-
-
-def out_of_range(answer: FetchedPartition) -> bool:
-    return answer.error is Error.OFFSET_OUT_OF_RANGE and not answer.batches and answer.diverging_epoch is None
 
 
 @probe(

@@ -8,20 +8,21 @@ from hypothesis.strategies import booleans, integers, permutations, sampled_from
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip320.fencing import FENCED_FROM, FOLLOWERS_SERVE_FROM, unmoved
+from conformance.rigs.log.epoch_requests import (
+    APIS,
+    FENCED_APIS_FROM,
+    FENCED_FROM,
+    FOLLOWERS_SERVE_FROM,
+    AnyAnswer,
+    refused,
+    unmoved,
+)
 from conformance.rigs.log.histories import LED_APART, ON_TWO_BROKERS, LedApart
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.log.replica_log import reads_nothing
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
-from fixtures.wire.log import FETCH_BY_ID_FROM, EpochEnd, EpochQuery, FetchedPartition, ListedOffset
-from history.since import since
-
-APIS = {"fetch": "Fetch", "list-offsets": "ListOffsets", "offset-for-leader-epoch": "OffsetForLeaderEpoch"}
-FENCED_APIS_FROM = {case: since(f"{api}Request", "CurrentLeaderEpoch") for case, api in APIS.items()}
-
-AnyAnswer = FetchedPartition | ListedOffset | EpochEnd
+from fixtures.wire.log import FETCH_BY_ID_FROM, EpochEnd, EpochQuery
 
 
 def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:
@@ -31,14 +32,6 @@ def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, ver
     if api == "list-offsets":
         return node.list_offsets(topic.name, 0, current_leader_epoch=current_leader_epoch, version=version)
     return node.offset_for_leader_epoch(topic.name, 0, 0, current_leader_epoch=current_leader_epoch, version=version)
-
-
-def refused(answer: AnyAnswer, error: Error) -> bool:
-    """True if this is the error, and nothing else is returned."""
-    if isinstance(answer, FetchedPartition):
-        return answer.error is error and reads_nothing(answer)
-    offset = answer.offset if isinstance(answer, ListedOffset) else answer.end_offset
-    return (answer.error, answer.leader_epoch, offset) == (error, -1, -1)
 
 
 @probe(

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, permutations
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip320.error_precedence import refused
+from conformance.rigs.log.epoch_requests import refused
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoDisks
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error

@@ -11,6 +11,7 @@ from hypothesis.strategies import integers, sampled_from
 from msgspec.structs import replace
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.replicas import DUO, PAIRS, PATIENCE, Cast, Duo, Pairs, Tempted, frozen, leaving
 from conformance.rigs.quorum.controller import Controller
 from fixtures.wire import Error
@@ -22,8 +23,6 @@ AT_ONCE_MS = 1_500
 
 SERVED = 5
 """A leader needs this many matching fetches of all partitions before it adds their sender to the ISR."""
-
-TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 
 
 # --- KIP320-FETCH-10

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, LARGEST_EPOCH, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import reads_nothing, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import CONSUMER, FetchedPartition, LeaderAndEpoch
+from fixtures.wire.log import FetchedPartition, LeaderAndEpoch
 from history.since import since
 
-FENCED_FROM = since("FetchRequest", "CurrentLeaderEpoch")
-FOLLOWERS_SERVE_FROM = since("FetchRequest", "RackId")
-"""The first version in which a follower serves a consumer (KIP-392)."""
 HINTS_FROM = since("FetchResponse", "NodeEndpoints")
-LARGEST_EPOCH = 2**31 - 1
-
-
-class Sender(NamedTuple):
-    """Sender and receiver of a request: its replica id, the broker, and the state of the partition before."""
-
-    node: NodeClient
-    replica_id: int
-    state: PartitionMetadata
-
-
-def sender(partition: Partition, case: str) -> Sender:
-    """A consumer at the leader; in case `replica` a follower at the leader, in case `follower` a consumer at a follower."""
-    state = partition.settled()
-    follower = next(id for id in state.replicas if id != state.leader)
-    node = partition.bench.node(follower if case == "follower" else state.leader)
-    return Sender(node, follower if case in ("replica", "no-endpoints") else CONSUMER, state)
-
-
-def unmoved(partition: Partition, before: PartitionMetadata) -> PremiseClaim:
-    """Premise: leader and epoch are unchanged, so that all answers in between belong to one epoch."""
-    now = partition.settled()
-    same = (now.leader, now.leader_epoch) == (before.leader, before.leader_epoch)
-    return premise(same, f"still epoch {before.leader_epoch} of leader {before.leader}: {now}")
 
 
 @probe("KIP320-FETCH-01", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK)

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip320.divergence import DIVERGES_FROM, diverges
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import ReplicaLog, replica_log, serves
 from conformance.rigs.versions import BACK, spoken

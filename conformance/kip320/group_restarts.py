@@ -9,11 +9,11 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
-from conformance.kip320.committed_offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
-from conformance.kip320.readers_past_a_truncation import epoch_of_last_shared, silently_skips, take_over, values
+from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.reader import Position, Reader
 from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
 from conformance.rigs.log.unclean import Couple, CoupleData, couple_led_by
 from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, spoken

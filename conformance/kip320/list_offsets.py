@@ -9,8 +9,7 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import CLUSTER
-from conformance.kip320.error_precedence import FENCED_APIS_FROM, refused
-from conformance.kip320.fencing import sender, unmoved
+from conformance.rigs.log.epoch_requests import FENCED_APIS_FROM, refused, sender, unmoved
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.producers.transactions import Transaction

@@ -7,8 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip320.error_precedence import refused
-from conformance.kip320.fencing import unmoved
+from conformance.rigs.log.epoch_requests import ENDS_FENCED_FROM, ends, refused, unmoved
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
@@ -19,11 +18,6 @@ from history.since import since
 
 API = "OffsetForLeaderEpoch"
 ANSWERS_EPOCH_FROM = since("OffsetForLeaderEpochResponse", "LeaderEpoch")
-ENDS_FENCED_FROM = since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
-
-
-def ends(answer: EpochEnd, epoch: int, offset: int) -> bool:
-    return (answer.error, answer.leader_epoch, answer.end_offset) == (Error.NONE, epoch, offset)
 
 
 @probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=integers(1, 4), back=BACK)

@@ -7,40 +7,20 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise
-from conformance.kip320.divergence import DIVERGES_FROM, diverges
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
 from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
 from conformance.rigs.log.unclean import COUPLE, SESSION, Couple
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import FetchedPartition
 
 OLDEST_FETCH = 4
 """The lowest version of 4.x."""
 
 
-def values(count: int, what: str) -> list[bytes]:
-    return [f"{what} {n}".encode() for n in range(count)]
-
-
-def take_over(couple: Couple, heir: str) -> PartitionMetadata:
-    """Kill the only leader; then start and elect the other replica, which lacks the latest records."""
-    [leader] = {couple.first, couple.second} - {heir}
-    couple.lose_leader(leader)
-    couple.come_back(heir)
-    return couple.elect(heir)
-
-
 # --- FETCH-08
-
-
-def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
-    """True if the reader of `epoch` at `offset` gets records of another history without any error."""
-    if answer.error is not Error.NONE or answer.diverging_epoch is not None:
-        return False
-    handed = [b for b in answer.batches if b.last_offset >= offset]
-    return bool(handed) and all(batch.leader_epoch > epoch for batch in handed)
 
 
 def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Claim]:
@@ -58,11 +38,6 @@ def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader
     for case, answer in (("sentinel", silent), ("old-version", before)):
         held = diverges(told, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
         yield held_if(held, told, answer, row="KIP320-FETCH-08", case=case)
-
-
-def epoch_of_last_shared(reader: Reader, cut: int) -> int:
-    """The epoch of the last record that the reader shares with a log truncated there."""
-    return next(record.epoch for record in reversed(reader.delivered) if record.offset < cut)
 
 
 # --- CONS-01

@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise
 from conformance.core.topologies import LAG, SHRINKING
-from conformance.kip320.fenced_replicas import TOO_FEW
+from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest

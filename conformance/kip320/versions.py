@@ -8,9 +8,8 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip320.committed_offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
-from conformance.kip320.divergence import diverges
-from conformance.kip320.fencing import sender, unmoved
+from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
+from conformance.rigs.log.epoch_requests import diverges, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log, serves
 from conformance.rigs.producers.transactions import Transaction

@@ -9,10 +9,8 @@ from hypothesis.strategies import booleans, integers, lists
 
 from conformance.catalogue import Facts, shipped
 from conformance.core.checks import Claim, ObservationClaim, held_if, premise, probe
-from conformance.kip360.init_producer_id import gives
-from conformance.kip360.sequences import REFUSED, Sent, appended, fill
-from conformance.kip360.transactions import BUMPS, ends_at, rolled_back
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
+from conformance.rigs.producers.sequences import BUMPS, REFUSED, Sent, appended, ends_at, fill, gives, rolled_back
 from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 from fixtures.wire.retriable import accepted

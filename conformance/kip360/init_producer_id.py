@@ -8,13 +8,10 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
+from conformance.rigs.producers.sequences import gives
 from fixtures.views.producer import COMPLETE, LEGACY
 from fixtures.wire import Error
-from fixtures.wire.transactions import DescribedTransaction, InitProducerIdAnswer
-
-
-def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
-    return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
+from fixtures.wire.transactions import DescribedTransaction
 
 
 def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:

@@ -7,20 +7,10 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip360.init_producer_id import gives
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, unchanged
+from conformance.rigs.producers.sequences import fenced, gives
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType
-from fixtures.wire.transactions import InitProducerIdAnswer
-from history.since import since
-
-PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
-
-
-def fenced(answer: InitProducerIdAnswer) -> bool:
-    """The fencing error of this request version, without producer id and epoch."""
-    told = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
-    return (answer.error, answer.producer_id, answer.producer_epoch) == (told, -1, -1)
 
 
 @probe(

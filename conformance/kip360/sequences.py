@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, just, lists, one_of
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
+from conformance.rigs.producers.sequences import REFUSED, appended, fill
 from fixtures.views.producer import SEQUENCES
 from fixtures.wire import Error
-from fixtures.wire.log import ProducedPartition
-from fixtures.wire.records import NewBatch
 from fixtures.wire.retriable import accepted
 
 REMEMBERED = 5
@@ -20,21 +18,6 @@ REMEMBERED = 5
 EPOCHS = integers(0, LAST_EPOCH - 1)
 SIZES = lists(integers(1, 4), min_size=1, max_size=4)
 MANY_SIZES = lists(integers(1, 4), min_size=REMEMBERED + 1, max_size=8)
-REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
-
-
-class Sent(NamedTuple):
-    batch: NewBatch
-    answer: ProducedPartition
-
-
-def fill(producer: StageProducer, log: Log, sizes: list[int]) -> list[Sent]:
-    """Write batches of these sizes."""
-    return [Sent(producer.batch(log, size), producer.write(log, size)) for size in sizes]
-
-
-def appended(answer: ProducedPartition, at: int) -> bool:
-    return answer.error is Error.NONE and answer.base_offset == at
 
 
 @probe("KIP360-SEQ-01", rig=STAGE, sequence=one_of(just(0), integers(1, SEQUENCES - 10)), records=integers(1, 5))

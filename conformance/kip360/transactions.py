@@ -6,21 +6,15 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, ObservationClaim, held_if, premise, probe
-from conformance.kip360.init_producer_id import gives
-from conformance.kip360.init_producer_id_fencing import fenced
-from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
+from conformance.rigs.producers.sequences import BUMPS, ends_at, fenced, gives, rolled_back
 from fixtures.wire import Error
-from fixtures.wire.records import ControlType, batch
+from fixtures.wire.records import batch
 from fixtures.wire.retriable import accepted
-from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer
+from fixtures.wire.transactions import DescribedTransaction
 
 TIMEOUTS_MS = integers(300, 500)
-BUMPS = {"ONE_BUMP": 1, "TWO_BUMPS": 2}
-
-
-def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
-    return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
 @probe(
@@ -142,21 +136,6 @@ def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
     """The transaction's description after the coordinator aborted it on time-out."""
     producer.enter(producer.stage.log(), records)
     return producer.completed()
-
-
-def rolled_back(
-    producer: StageProducer, log: Log, aborted: DescribedTransaction, bumps: int, case: str = ""
-) -> ObservationClaim:
-    """The producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
-    at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + bumps)
-    marker, before = log.last_marker(), log.end()
-    stable_end = log.stable_end()
-    late = producer.send(log, producer.batch(log))
-    fenced_off = late.error is Error.INVALID_PRODUCER_EPOCH and log.end() == before
-    marked = marker is ControlType.ABORT and stable_end == before
-    detail = f"{aborted}; last marker {marker}, end {before}, stable end {stable_end}; {late}"
-    held = at_the_coordinator and marked and fenced_off
-    return held_if(held, aborted, late, row="KIP360-TXN-03", case=case, detail=detail)
 
 
 @probe(

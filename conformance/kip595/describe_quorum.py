@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip595.fetch import own_end
+from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.quorum import GHOSTS, LISTENER, QUORUM, Quorum
 from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica

@@ -4,50 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from itertools import pairwise
-from typing import Any
 
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.quorum.fetching import fetched, log_end, own_end
 from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from fixtures.wire import Error
-from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
-from fixtures.wire.quorum import METADATA
+from fixtures.wire.log import EpochAndOffset, FetchedPartition
 
 MEMBERS = integers(0, 2)
 OLDER = integers(0, 3)
-FETCH_BY_ID = 13
-SMALL = 4096
-"""Bytes: room for one or two batches of metadata."""
 
 READS = 6
 """Fetches in one example."""
 
 FAR_EPOCH = 1 << 20
-
-
-def fetched(
-    quorum: Quorum,
-    name: str,
-    offset: int,
-    *,
-    ahead: int = 0,
-    last_fetched_epoch: int | None = None,
-    older: int = 0,
-    **more: Any,
-) -> Tried[FetchedPartition]:
-    """Fetch from a controller in an epoch `ahead` of the quorum's; by default the claimed log ends in that epoch."""
-    version = quorum.version("Fetch", older, FETCH_BY_ID)
-
-    def ask(settled: LeaderAndEpoch) -> FetchedPartition:
-        epoch = settled.leader_epoch + ahead
-        return quorum.client(name).fetch(
-            METADATA, 0, offset, current_leader_epoch=epoch, cluster_id=quorum.cluster_id, version=version,
-            last_fetched_epoch=epoch if last_fetched_epoch is None else last_fetched_epoch,
-            partition_max_bytes=SMALL, **more,
-        )  # fmt: skip
-
-    return quorum.tried(name, ask, disk=False)
 
 
 def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
@@ -183,13 +155,3 @@ def follows(answer: FetchedPartition, offset: int, epoch: int) -> bool:
     epochs = [batch.leader_epoch for batch in batches]
     known = answer.log_start_offset >= 0 and answer.high_watermark >= 0 and answer.session_id == 0
     return contiguous and epochs == sorted(epochs) and 0 < epochs[0] <= epochs[-1] <= epoch and known
-
-
-def own_end(id: int, described: Any) -> int:
-    return next(int(voter.log_end_offset) for voter in described.current_voters if voter.replica_id == id)
-
-
-def log_end(quorum: Quorum) -> int:
-    """The leader's log end offset, as of a moment ago."""
-    described = quorum.described()
-    return own_end(described.leader_id, described)

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, ObservationClaim, held_if, premise, probe
-from conformance.kip595.fetch import log_end
+from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, took
 from fixtures.wire.log import FetchedPartition

@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip595.frozen_votes import BEHIND, other
+from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, candidate_epoch, epoch_of
 from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.cluster import Received

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip595.frozen_votes import other
+from conformance.rigs.quorum.candidates import other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
 from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error, WireError

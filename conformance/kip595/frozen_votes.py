@@ -8,6 +8,7 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
 from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error
@@ -17,11 +18,6 @@ from fixtures.wire.quorum import VoteAnswer
 CANDIDATES = sampled_from(PEERS)
 AHEAD = integers(1, 5)
 LONGER = integers(0, 3)
-BEHIND = LogEnd(0, 0)
-
-
-def other(peer: int) -> int:
-    return next(id for id in PEERS if id != peer)
 
 
 def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:

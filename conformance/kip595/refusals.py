@@ -9,11 +9,11 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from, text
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, of
-from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.wire import Error
 from fixtures.wire.calls import PartitionAnswer, Topic
-from fixtures.wire.cluster import METADATA_TOPIC, Node
+from fixtures.wire.cluster import METADATA_TOPIC
 from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA, RaftAnswer, SnapshotPiece
 
@@ -243,8 +243,3 @@ def _asked_in_old_epoch(quorum: Quorum, name: str, api: str, back: int, version:
         return ASK[api](quorum, name, epoch, cluster_id=quorum.cluster_id, version=version)
 
     return quorum.tried(name, ask, disk=False)
-
-
-def endpoint_of_leader(tried: Tried[Any]) -> Node:
-    id = tried.leader.leader_id
-    return Node(node_id=id, host=f"controller-{id}", port=CONTROLLER_PORT)

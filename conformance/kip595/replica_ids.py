@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip595.fetch import fetched, log_end
+from conformance.rigs.quorum.fetching import fetched, log_end
 from conformance.rigs.quorum.quorum import FAR, GHOSTS, QUORUM, Quorum
 from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC

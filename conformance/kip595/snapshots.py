@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip595.refusals import endpoint_of_leader
+from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch

@@ -1,0 +1,59 @@
+"""Committed offsets of a group of one partition, with their leader epochs, in and outside of transactions."""
+
+from __future__ import annotations
+
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.producers.transactions import Transaction, coordinator_of
+from fixtures.views.nodes import served
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
+from fixtures.wire.retriable import accepted
+from history.since import since
+
+COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
+FETCHES_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
+TXN_COMMITS_EPOCH_FROM = since("TxnOffsetCommitRequest", "CommittedLeaderEpoch")
+
+
+class Offsets:
+    """The committed offset of one partition in a new group."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.group = partition.bench.fresh("group")
+
+    @property
+    def coordinator(self) -> NodeClient:
+        return coordinator_of(self.partition.bench, self.group, CoordinatorType.GROUP)
+
+    def commit(self, offset: int, epoch: int, version: int) -> OffsetCommitAnswer:
+        """Commit as a client that is not a member; retries while the coordinator is not ready."""
+        wanted = NewOffset(self.partition.topic, 0, offset, epoch)
+        node = self.coordinator
+        return served(self.partition.bench, lambda: node.offset_commit(self.group, [wanted], version=version))
+
+    def fetch(self, version: int) -> CommittedOffset:
+        return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).partitions[0]
+
+    def settled(self) -> CommittedOffset:
+        """The fetched offset once no transaction is pending."""
+
+        def stable() -> CommittedOffset | None:
+            answered = [(self.partition.topic, 0)]
+            found = self.coordinator.offset_fetch(self.group, answered, require_stable=True).partitions[0]
+            return None if found.error is Error.UNSTABLE_OFFSET_COMMIT else found
+
+        return self.partition.bench.eventually(stable, f"no pending offset of {self.group}")
+
+
+def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
+    """This offset is committed with this leader epoch (-1: without one)."""
+    return (found.error, found.offset, found.leader_epoch) == (Error.NONE, offset, epoch)
+
+
+def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
+    """Add the group to the transaction and commit an offset in it; KitError if that is refused."""
+    producer = transaction.producer
+    accepted(producer.add_offsets(offsets.group))
+    accepted(producer.commit_offsets(offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version))

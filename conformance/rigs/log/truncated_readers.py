@@ -1,0 +1,35 @@
+"""Readers of a log that an unclean election truncates: the election, and what a reader is given afterwards."""
+
+from __future__ import annotations
+
+from conformance.rigs.log.reader import Reader
+from conformance.rigs.log.unclean import Couple
+from fixtures.wire import Error
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.log import FetchedPartition
+
+
+def values(count: int, what: str) -> list[bytes]:
+    """Values of records: ``what 0``, ``what 1`` and so on."""
+    return [f"{what} {n}".encode() for n in range(count)]
+
+
+def take_over(couple: Couple, heir: str) -> PartitionMetadata:
+    """Kill the only leader; then start and elect the other replica, which lacks the latest records."""
+    [leader] = {couple.first, couple.second} - {heir}
+    couple.lose_leader(leader)
+    couple.come_back(heir)
+    return couple.elect(heir)
+
+
+def silently_skips(answer: FetchedPartition, offset: int, epoch: int) -> bool:
+    """True if the reader of `epoch` at `offset` gets records of another history without any error."""
+    if answer.error is not Error.NONE or answer.diverging_epoch is not None:
+        return False
+    handed = [b for b in answer.batches if b.last_offset >= offset]
+    return bool(handed) and all(batch.leader_epoch > epoch for batch in handed)
+
+
+def epoch_of_last_shared(reader: Reader, cut: int) -> int:
+    """The epoch of the last record that the reader shares with a log truncated there."""
+    return next(record.epoch for record in reversed(reader.delivered) if record.offset < cut)

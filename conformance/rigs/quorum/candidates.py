@@ -1,0 +1,13 @@
+"""Candidates for a frozen voter to choose from."""
+
+from __future__ import annotations
+
+from conformance.rigs.quorum.frozen import PEERS, LogEnd
+
+BEHIND = LogEnd(0, 0)
+"""The end of an empty log."""
+
+
+def other(peer: int) -> int:
+    """The id of the other of the two peers."""
+    return next(id for id in PEERS if id != peer)
