@@ -21,11 +21,11 @@ from fixtures.engine import connect
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from fixtures.faults.selftest import Stages, run_once
+from fixtures.faults.selftest import Targets, run_once
 from fixtures.faults.traffic import Traffic
 from fixtures.images import Image
 from fixtures.runs import Progress, Run
@@ -88,11 +88,14 @@ def _work(image: Image, run_id: str, place: int, until: float) -> Worked:
 
 def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]], until: float, worked: Worked) -> None:
     began = time.monotonic()
-    with KRaftCluster(CLUSTER, image, run).boot() as cluster, Scene.on(cluster, min_insync_replicas="2") as scene:
+    with (
+        KRaftCluster(CLUSTER, image, run).boot() as cluster,
+        FaultTarget.on(cluster, min_insync_replicas="2") as target,
+    ):
         worked.boot_seconds.append(time.monotonic() - began)
-        with Traffic(scene, RECORDS_A_SECOND, RECORDS_A_BATCH) as traffic:
+        with Traffic(target, RECORDS_A_SECOND, RECORDS_A_BATCH) as traffic:
             try:
-                _cycles(Injector(scene), kinds, until, worked)
+                _cycles(Injector(target), kinds, until, worked)
             except KitError as trouble:
                 worked.replaced.append(str(trouble))
         worked.acknowledged += traffic.acknowledged
@@ -158,19 +161,19 @@ def others(image: Image, rounds: int, progress: Progress) -> str:
     kinds = [kind for kind in FAULTS if kind().name not in thirds]
     lines = ["| other kinds | role | cycles | to witness | to heal |", "|---|---|---:|---:|---:|"]
     with Run.begin() as run:
-        stages = Stages(image, run)
+        targets = Targets(image, run)
         try:
             for kind in kinds:
                 progress(f"{kind().name}, {rounds} times")
-                lines.append(_other(stages, kind, rounds))
+                lines.append(_other(targets, kind, rounds))
         finally:
-            stages.close()
+            targets.close()
             run.end(connect())
     return "\n".join(lines)
 
 
-def _other(stages: Stages, kind: type[Fault], rounds: int) -> str:
-    shown = [run_once(stages, kind(role=kind.roles[0])) for _ in range(rounds)]
+def _other(targets: Targets, kind: type[Fault], rounds: int) -> str:
+    shown = [run_once(targets, kind(role=kind.roles[0])) for _ in range(rounds)]
     cycles = [row.injected for row in shown if row.injected is not None]
     if not cycles:
         return f"| {shown[0].fault} | {shown[0].role} | 0 | {shown[0].ending}: {shown[0].reason.splitlines()[0]} | |"

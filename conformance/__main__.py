@@ -16,7 +16,7 @@ from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.engine import connect, ensure
 from fixtures.errors import KitError, WrongUse
-from fixtures.faults.selftest import Stages, as_expected, chosen, kinds, self_test, table
+from fixtures.faults.selftest import Targets, as_expected, chosen, kinds, self_test, table
 from fixtures.images import newest, obtain, select
 from fixtures.ready import have_ready
 from fixtures.runs import Run, forget, sweep
@@ -98,7 +98,7 @@ def storm(options: Sequence[str]) -> int:
     with Run.begin() as run:
         try:
             [version] = select([asked.kafka_version])
-            raged = Storm(Stages(obtain(version), run), _say)
+            raged = Storm(Targets(obtain(version), run), _say)
             try:
                 raged.rage(drawn_plans(asked.seed, kinds(asked.fault), overlapping=asked.overlapping), asked.cycles)
             finally:

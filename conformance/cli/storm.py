@@ -19,11 +19,11 @@ from conformance.running.probes import draw
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnessed
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.base.together import clash, pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.plans import Calm, Once, Overlap, Plan, Skipped, run
-from fixtures.faults.selftest import Stages, staged
+from fixtures.faults.selftest import Targets, staged
 from fixtures.faults.traffic import Traffic
 from fixtures.runs import Progress
 from fixtures.waiting import eventually
@@ -90,14 +90,16 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Runs cycles on the stages' cluster until so many of them count; the rows are in `cycles`."""
+    """Runs cycles on the targets' cluster until so many of them count; the rows are in `cycles`."""
 
-    def __init__(self, stages: Stages, progress: Progress, traffic: Callable[[Scene], Traffic] = Traffic) -> None:
+    def __init__(
+        self, targets: Targets, progress: Progress, traffic: Callable[[FaultTarget], Traffic] = Traffic
+    ) -> None:
         self.cycles: list[Cycle] = []
         self.seconds = 0.0
         self.traffic = TrafficTotal(trouble=[])
         self._progress = progress
-        self._stages = stages
+        self._targets = targets
         self._new_writer = traffic
         self._writer: Traffic | None = None
 
@@ -117,29 +119,31 @@ class Storm:
         finally:
             self.seconds += time.monotonic() - began
             self._end_traffic()
-            self._stages.close()
+            self._targets.close()
 
     @property
     def counted(self) -> int:
         return sum(cycle.ending != "skipped" for cycle in self.cycles)
 
     def _cycles_of(self, plan: Plan) -> list[Cycle]:
-        scene = self._stages.scene()
+        target = self._targets.target()
         if self._writer is None:
-            self._writer = self._new_writer(scene).start()
-        cycles = attempted(Injector(scene), plan)
+            self._writer = self._new_writer(target).start()
+        cycles = attempted(Injector(target), plan)
         if any(cycle.ending not in ("healed", "skipped") for cycle in cycles):
             cycles[-1].replaced = self._given_up()
         return cycles
 
     def _given_up(self) -> str:
         """After trouble: the cluster becomes whole by itself, or is replaced; why it was."""
-        scene = self._stages.scene()
+        target = self._targets.target()
         try:
-            eventually(lambda: not scene.lacking(), within=WHOLE_WITHIN, what="whole after trouble", state=scene.states)
+            eventually(
+                lambda: not target.lacking(), within=WHOLE_WITHIN, what="whole after trouble", state=target.states
+            )
         except KitError as reason:
             self._end_traffic()
-            self._stages.replace()
+            self._targets.replace()
             return str(reason)
         return ""
 

@@ -16,7 +16,7 @@ from fixtures.cluster.node import Node
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
 from fixtures.disk.held import HeldReplicas, held
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
 from fixtures.tape import Tape
@@ -117,9 +117,9 @@ class LiveCluster:
         return Consumer(name, bootstrap, tap, group)
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
-        scene = Scene(self._cluster, topic, index)
-        scene.group, scene.transactional_id = group or scene.group, transactional_id or scene.transactional_id
-        return Faults(tape, scene)
+        target = FaultTarget(self._cluster, topic, index)
+        target.group, target.transactional_id = group or target.group, transactional_id or target.transactional_id
+        return Faults(tape, target)
 
     def now(self) -> Moment:
         return Moment(time.monotonic(), time.time_ns() // 1_000_000)

@@ -11,7 +11,7 @@ import msgspec
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.tape import Tape
 from fixtures.wire.calls import Topic
 from history.events import Phase
@@ -34,17 +34,17 @@ class Faults:
     What is still standing when the check ends is healed by the lab, which then looks whether the cluster is whole.
     """
 
-    def __init__(self, tape: Tape, scene: Scene | None) -> None:
+    def __init__(self, tape: Tape, target: FaultTarget | None) -> None:
         self._tape = tape
-        self._scene = scene
-        self._injector = Injector(scene, tape) if scene is not None else None
+        self._target = target
+        self._injector = Injector(target, tape) if target is not None else None
 
     def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0) -> Injected:
         """Inject, around another partition where one is given, and wait for the witness.
 
         Raises Unavailable (nothing was done) and Unwitnessed (it was taken back).
         """
-        about = self._scene.about(topic, index) if self._scene is not None and topic is not None else None
+        about = self._target.about(topic, index) if self._target is not None and topic is not None else None
         return self._told("inject", fault, lambda: self._live().inject(fault, about))
 
     def heal(self, fault: Fault) -> Injected:
@@ -66,11 +66,11 @@ class Faults:
 
     def lacking(self) -> list[str]:
         """Links that are not open."""
-        return self._scene.links.closed() if self._scene is not None else []
+        return self._target.links.closed() if self._target is not None else []
 
     def close(self) -> None:
-        if self._scene is not None:
-            self._scene.close()
+        if self._target is not None:
+            self._target.close()
 
     def _told(self, act: str, fault: Fault, do: Callable[[], Injected]) -> Injected:
         return self._tape.call(CLUSTER, act, msgspec.to_builtins(fault), Injected, do)

@@ -13,7 +13,7 @@ from fixtures.disk.replicas import Replica, compare, read_offsets, read_replica,
 from fixtures.disk.segments import read_segment
 from fixtures.disk.volume import on_volume, overwrite
 from fixtures.engine import connect
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
@@ -25,31 +25,34 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
-def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+def target(request: pytest.FixtureRequest) -> Iterator[FaultTarget]:
     topology = Topology(name="disk", controllers=1, brokers=2)
     with Run.begin() as run:
         try:
-            with KRaftCluster(topology, obtain(request.param), run).boot() as cluster, Scene.on(cluster) as scene:
-                yield scene
+            with (
+                KRaftCluster(topology, obtain(request.param), run).boot() as cluster,
+                FaultTarget.on(cluster) as target,
+            ):
+                yield target
         finally:
             run.end(connect())
 
 
 @pytest.fixture
-def directory(scene: Scene) -> str:
-    return f"{scene.topic.name}-{scene.index}"
+def directory(target: FaultTarget) -> str:
+    return f"{target.topic.name}-{target.index}"
 
 
-def replicas(scene: Scene, directory: str) -> list[Replica]:
-    return read_replicas([scene.cluster.node(name) for name in scene.cluster.brokers], directory)
+def replicas(target: FaultTarget, directory: str) -> list[Replica]:
+    return read_replicas([target.cluster.node(name) for name in target.cluster.brokers], directory)
 
 
-def test_replicas_of_running_nodes_have_what_was_written(scene: Scene, directory: str) -> None:
-    first = scene.write(b"a", b"b")
-    producer = new_producer(scene)
+def test_replicas_of_running_nodes_have_what_was_written(target: FaultTarget, directory: str) -> None:
+    first = target.write(b"a", b"b")
+    producer = new_producer(target)
     idempotent = batch(b"c", producer_id=producer.producer_id, producer_epoch=producer.producer_epoch, base_sequence=0)
-    assert scene.leader().produce(scene.topic, scene.index, idempotent).error is Error.NONE
-    found = replicas(scene, directory)
+    assert target.leader().produce(target.topic, target.index, idempotent).error is Error.NONE
+    found = replicas(target, directory)
     for replica in found:
         plain, with_producer = replica.batches()
         assert (plain.base_offset, plain.last_offset, plain.leader_epoch) == (first, first + 1, 0)
@@ -61,71 +64,71 @@ def test_replicas_of_running_nodes_have_what_was_written(scene: Scene, directory
     assert compare(found, upto=3) is None
 
 
-def test_a_node_is_read_while_it_is_written_to(scene: Scene, directory: str) -> None:
+def test_a_node_is_read_while_it_is_written_to(target: FaultTarget, directory: str) -> None:
     for _ in range(3):
-        scene.write(b"x" * 1_000)
-        assert compare(replicas(scene, directory)) is None
+        target.write(b"x" * 1_000)
+        assert compare(replicas(target, directory)) is None
 
 
-def test_the_quorum_state_is_what_the_quorum_says(scene: Scene) -> None:
-    controller = scene.watch.controller()
+def test_the_quorum_state_is_what_the_quorum_says(target: FaultTarget) -> None:
+    controller = target.watch.controller()
     assert controller is not None
-    state = quorum_state.parse(controller_of(scene).read_file(quorum_state.PATH))
+    state = quorum_state.parse(controller_of(target).read_file(quorum_state.PATH))
     assert (state.leader_id, state.leader_epoch) == (controller.id, controller.epoch)
 
 
-def test_the_metadata_log_names_the_topic_on_all_nodes(scene: Scene) -> None:
-    schemas = MetadataSchemas.of(scene.cluster.image)
-    for node in scene.cluster.nodes.values():
+def test_the_metadata_log_names_the_topic_on_all_nodes(target: FaultTarget) -> None:
+    schemas = MetadataSchemas.of(target.cluster.image)
+    for node in target.cluster.nodes.values():
         log = read_metadata_log(node)
         records = schemas.records(log.batches())
         assert [one.offset for one in records] == list(range(len(records)))
         assert records[0].type == "LeaderChangeMessage"
         topics = {one.fields["name"]: one.fields["topic_id"] for one in records if one.type == "TopicRecord"}
-        assert topics[scene.topic.name] == scene.topic.id
-    assert compare(read_replicas(list(scene.cluster.nodes.values()), DIRECTORY)) is None
+        assert topics[target.topic.name] == target.topic.id
+    assert compare(read_replicas(list(target.cluster.nodes.values()), DIRECTORY)) is None
 
 
-def test_what_a_controller_was_formatted_with(scene: Scene) -> None:
-    batches = read_segment(0, controller_of(scene).read_file(BOOTSTRAP)).batches
-    types = [one.type for one in MetadataSchemas.of(scene.cluster.image).records(batches)]
+def test_what_a_controller_was_formatted_with(target: FaultTarget) -> None:
+    batches = read_segment(0, controller_of(target).read_file(BOOTSTRAP)).batches
+    types = [one.type for one in MetadataSchemas.of(target.cluster.image).records(batches)]
     assert types[0] == "SnapshotHeaderRecord"
     assert "FeatureLevelRecord" in types
 
 
-def test_a_flipped_byte_on_a_stopped_node_is_a_difference(scene: Scene, directory: str) -> None:
-    node = scene.cluster.node(follower(scene))
+def test_a_flipped_byte_on_a_stopped_node_is_a_difference(target: FaultTarget, directory: str) -> None:
+    node = target.cluster.node(follower(target))
     node.stop()
     held = read_replica(node, directory)
     assert read_offsets(node, RECOVERY_POINTS)[directory] == held.log_end
     assert producers.snapshots(node.read_dir(directory))[held.log_end].producers[0].last_offset == 2
-    assert compare(replicas(scene, directory)) is None
+    assert compare(replicas(target, directory)) is None
     flipped = held.batches()[1]
     path = f"{directory}/{held.segments[0].name}.log"
     on_volume(node, overwrite(path, flipped.position + flipped.size - 1, b"\x7f"))
-    difference = compare(replicas(scene, directory))
+    difference = compare(replicas(target, directory))
     assert difference is not None
     assert (difference.offset, difference.what) == (flipped.base_offset, "bytes")
     on_volume(node, overwrite(path, flipped.position + flipped.size - 1, flipped.data[-1:]))
     node.start()
-    eventually(lambda: not scene.lacking(), within=60, what="the cluster is whole again", state=scene.states)
-    assert compare(replicas(scene, directory)) is None
+    eventually(lambda: not target.lacking(), within=60, what="the cluster is whole again", state=target.states)
+    assert compare(replicas(target, directory)) is None
 
 
-def new_producer(scene: Scene) -> InitProducerIdAnswer:
+def new_producer(target: FaultTarget) -> InitProducerIdAnswer:
     """Its id; the first one of a cluster takes a moment to be had."""
 
     def asked() -> InitProducerIdAnswer | None:
-        answer = scene.leader().init_producer_id()
+        answer = target.leader().init_producer_id()
         return answer if answer.error is Error.NONE else None
 
     return eventually(asked, within=30, what="a producer id")
 
 
-def controller_of(scene: Scene) -> Node:
-    return scene.cluster.node(scene.cluster.controllers[0])
+def controller_of(target: FaultTarget) -> Node:
+    return target.cluster.node(target.cluster.controllers[0])
 
 
-def follower(scene: Scene) -> str:
-    now = scene.partition()
-    return scene.name_of(next(id for id in now.replicas if id != now.leader))
+def follower(target: FaultTarget) -> str:
+    now = target.partition()
+    return target.name_of(next(id for id in now.replicas if id != now.leader))

@@ -8,11 +8,11 @@ import pytest
 
 from fixtures.engine import connect
 from fixtures.faults.base.injector import Injected, Injector
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import Kill, Pause, PausePastFencing, Stop
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.faults.plans import Calm, Overlap, Plan, Quiet, Repeat, Rotate, Skipped, Step, run
-from fixtures.faults.selftest import Stages
+from fixtures.faults.selftest import Targets
 from fixtures.images import obtain
 from fixtures.runs import Run
 from fixtures.waiting import eventually
@@ -21,49 +21,49 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
+def target() -> Iterator[FaultTarget]:
     with Run.begin() as begun:
-        stages = Stages(obtain("4.3.1"), begun)
-        yield stages.scene()
-        stages.close()
+        targets = Targets(obtain("4.3.1"), begun)
+        yield targets.target()
+        targets.close()
         assert begun.end(connect()) == []
 
 
-def ran(plan: Plan, scene: Scene) -> list[Step]:
-    steps = list(run(plan, Injector(scene)))
-    eventually(lambda: not scene.lacking(), within=5, what="nothing is left", state=scene.states)
+def ran(plan: Plan, target: FaultTarget) -> list[Step]:
+    steps = list(run(plan, Injector(target)))
+    eventually(lambda: not target.lacking(), within=5, what="nothing is left", state=target.states)
     return steps
 
 
-def test_the_same_again_is_aimed_anew(scene: Scene) -> None:
+def test_the_same_again_is_aimed_anew(target: FaultTarget) -> None:
     """A leader that froze is succeeded, and next time it is the successor that freezes."""
-    first, second = ran(Repeat(fault=PausePastFencing(), times=2), scene)
+    first, second = ran(Repeat(fault=PausePastFencing(), times=2), target)
     assert isinstance(first, Injected)
     assert isinstance(second, Injected)
     assert first.witness["leader"][1] == second.witness["leader"][0]
     assert first.nodes != second.nodes
 
 
-def test_in_turn_with_writes_in_between(scene: Scene) -> None:
+def test_in_turn_with_writes_in_between(target: FaultTarget) -> None:
     plan = Rotate(faults=(Stop(role="voter"), Pause()), turns=(1, 0, 1), quiet=Quiet(writes=10, seconds=20))
-    steps = ran(plan, scene)
+    steps = ran(plan, target)
     assert [step.fault for step in steps if isinstance(step, Injected)] == ["pause", "stop", "pause"]
     assert [step.writes for step in steps if isinstance(step, Calm)] == [10, 10]
 
 
 @pytest.mark.parametrize("first_heals_first", [True, False])
-def test_a_zombie_and_a_dead_controller(scene: Scene, first_heals_first: bool) -> None:
+def test_a_zombie_and_a_dead_controller(target: FaultTarget, first_heals_first: bool) -> None:
     plan = Overlap(
         first=CutOffFromControllers(), second=Kill(role="active controller"), first_heals_first=first_heals_first
     )
     order = ["cut-off-from-controllers", "kill"]
-    healed = [step.fault for step in ran(plan, scene) if isinstance(step, Injected)]
+    healed = [step.fault for step in ran(plan, target) if isinstance(step, Injected)]
     assert healed == (order if first_heals_first else order[::-1])
 
 
-def test_what_nobody_could_notice_is_not_done(scene: Scene) -> None:
+def test_what_nobody_could_notice_is_not_done(target: FaultTarget) -> None:
     plan = Overlap(first=Kill(role="all controllers"), second=Kill())
-    done, skipped = ran(plan, scene)
+    done, skipped = ran(plan, target)
     assert isinstance(done, Injected)
     assert isinstance(skipped, Skipped)
     assert (done.role, "no active controller is there to notice" in skipped.reason) == ("all controllers", True)

@@ -12,7 +12,7 @@ from fixtures.faults.base.fault import Fault
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.disk import FailedDirectory
 from fixtures.faults.kinds.upgrade import Upgrade, next_release
-from fixtures.faults.selftest import Stages, run_once
+from fixtures.faults.selftest import Targets, run_once
 from fixtures.images import obtain
 from fixtures.runs import Run
 
@@ -22,17 +22,17 @@ VERSION = "4.3.1"
 
 
 @pytest.fixture(scope="module")
-def stages() -> Iterator[Stages]:
+def targets() -> Iterator[Targets]:
     with Run.begin() as run:
-        found = Stages(obtain(VERSION), run)
+        found = Targets(obtain(VERSION), run)
         yield found
         found.close()
         assert run.end(connect()) == [], "a fault left something on the engine"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind is not FailedDirectory], ids=lambda kind: kind().name)
-def test_it_is_witnessed_and_heals(kind: type[Fault], stages: Stages) -> None:
-    row = run_once(stages, kind(role=kind.roles[0]))
+def test_it_is_witnessed_and_heals(kind: type[Fault], targets: Targets) -> None:
+    row = run_once(targets, kind(role=kind.roles[0]))
     if kind is Upgrade and not next_release(VERSION):
         assert "no image of a release after" in row.reason
         pytest.skip("there is nothing to upgrade to; test_faults_upgrade shows it from an older release")

@@ -11,7 +11,7 @@ from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injector
 from fixtures.faults.base.links import Piece, rule
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.frames import Delay
 from fixtures.faults.kinds.network import Drop, RateLimit
 from fixtures.faults.kinds.process import start_all
@@ -24,9 +24,13 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
-    with Run.begin() as run, KRaftCluster(LAB, obtain("4.3.1"), run).boot() as cluster, Scene.on(cluster) as scene:
-        yield scene
+def target() -> Iterator[FaultTarget]:
+    with (
+        Run.begin() as run,
+        KRaftCluster(LAB, obtain("4.3.1"), run).boot() as cluster,
+        FaultTarget.on(cluster) as target,
+    ):
+        yield target
 
 
 @pytest.mark.parametrize(
@@ -34,35 +38,35 @@ def scene() -> Iterator[Scene]:
     [Drop(role="follower", peer="brokers"), RateLimit(role="follower", peer="clients"), Delay(role="follower")],
     ids=lambda fault: fault.name,
 )
-def test_a_restart_does_not_open_the_links(scene: Scene, fault: Fault) -> None:
-    injector = Injector(scene)
+def test_a_restart_does_not_open_the_links(target: FaultTarget, fault: Fault) -> None:
+    injector = Injector(target)
     with injector.under(fault):
-        scene.cluster.node(fault.node).kill()
-        start_all(scene, [fault.node])
-        assert any(line.startswith(f"{fault.node} has rules") for line in scene.links.closed())
+        target.cluster.node(fault.node).kill()
+        start_all(target, [fault.node])
+        assert any(line.startswith(f"{fault.node} has rules") for line in target.links.closed())
         same = fault.fresh()
         vars(same).update(vars(fault), _probed=None, _effect=None, _measured={})
-        eventually(same.witness, within=30, what=f"{fault.name} shows again", state=scene.states)
-    assert not scene.links.closed()
+        eventually(same.witness, within=30, what=f"{fault.name} shows again", state=target.states)
+    assert not target.links.closed()
 
 
-def test_two_limits_stand_side_by_side(scene: Scene) -> None:
-    node = scene.cluster.brokers[0]
-    scene.links.limit(node, "one", scene.cluster.controllers, 64)
-    scene.links.limit(node, "other", scene.cluster.brokers[1:], 128)
-    scene.links.take(node, "one")
-    assert scene.links.limited(node, "one") is None
-    assert scene.links.limited(node, "other") is not None
-    assert scene.links.closed() == [f"{node} has rules of htb, other"]
-    scene.links.take(node, "other")
-    assert not scene.links.closed()
+def test_two_limits_stand_side_by_side(target: FaultTarget) -> None:
+    node = target.cluster.brokers[0]
+    target.links.limit(node, "one", target.cluster.controllers, 64)
+    target.links.limit(node, "other", target.cluster.brokers[1:], 128)
+    target.links.take(node, "one")
+    assert target.links.limited(node, "one") is None
+    assert target.links.limited(node, "other") is not None
+    assert target.links.closed() == [f"{node} has rules of htb, other"]
+    target.links.take(node, "other")
+    assert not target.links.closed()
 
 
-def test_what_was_half_put_is_taken_whole(scene: Scene) -> None:
-    node = scene.cluster.brokers[0]
+def test_what_was_half_put_is_taken_whole(target: FaultTarget) -> None:
+    node = target.cluster.brokers[0]
     dropped = rule("filter", "half", "OUTPUT -p tcp --dport 9 -j DROP")
     with pytest.raises(KitError, match="ended with 1"):
-        scene.links.place(node, "half", [dropped, Piece("false", "false"), dropped])
-    assert scene.links.closed() == [f"{node} has rules of half"]
-    scene.links.take(node, "half")
-    assert not scene.links.closed()
+        target.links.place(node, "half", [dropped, Piece("false", "false"), dropped])
+    assert target.links.closed() == [f"{node} has rules of half"]
+    target.links.take(node, "half")
+    assert not target.links.closed()

@@ -9,7 +9,7 @@ from fixtures.engine import connect
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injector, Unwitnessed
 from fixtures.faults.base.links import Links
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.disk import FailedDirectory
 from fixtures.faults.kinds.process import Kill, Pause, PausePastFencing
@@ -27,47 +27,47 @@ SOON = 3.0
 
 
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
+def target() -> Iterator[FaultTarget]:
     with Run.begin() as run:
         with (
             KRaftCluster(LAB, obtain("4.3.1"), run).boot() as cluster,
-            Scene.on(cluster, min_insync_replicas="1") as found,
+            FaultTarget.on(cluster, min_insync_replicas="1") as found,
         ):
             yield found
         assert run.end(connect()) == [], "a fault left something on the engine"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind is not FailedDirectory], ids=lambda kind: kind().name)
-def test_a_fault_that_is_not_injected_is_not_witnessed(kind: type[Fault], scene: Scene) -> None:
-    if kind is Upgrade and not kind().available(scene):
-        pytest.skip(kind().available(scene).reason)
-    assert_noticed(without_effect(kind(role=kind.roles[0])), scene)
+def test_a_fault_that_is_not_injected_is_not_witnessed(kind: type[Fault], target: FaultTarget) -> None:
+    if kind is Upgrade and not kind().available(target):
+        pytest.skip(kind().available(target).reason)
+    assert_noticed(without_effect(kind(role=kind.roles[0])), target)
 
 
 @pytest.mark.parametrize("kind", [Kill, Pause, PausePastFencing], ids=lambda kind: kind().name)
 def test_a_process_that_is_left_alone_is_noticed(
-    kind: type[Fault], scene: Scene, monkeypatch: pytest.MonkeyPatch
+    kind: type[Fault], target: FaultTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine was told, but did nothing."""
     for act in ("kill", "pause", "resume"):
         monkeypatch.setattr(Node, act, lambda node: None)
-    assert_noticed(soon(kind()), scene)
+    assert_noticed(soon(kind()), target)
 
 
-def test_a_zombie_that_was_never_frozen_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zombie_that_was_never_frozen_is_noticed(target: FaultTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Node, "pause", lambda node: None)
-    assert_noticed(soon(PausedZombie()), scene)
+    assert_noticed(soon(PausedZombie()), target)
 
 
-def test_a_rule_that_is_not_applied_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_is_not_applied_is_noticed(target: FaultTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Links, "put", lambda *_: None)
-    assert_noticed(soon(CutOffFromControllers()), scene)
+    assert_noticed(soon(CutOffFromControllers()), target)
 
 
-def test_a_rule_that_matches_nothing_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_matches_nothing_is_noticed(target: FaultTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in place, but for an address that nobody has."""
     monkeypatch.setattr(Node, "address", "192.0.2.1")
-    assert_noticed(soon(CutOffFromControllers()), scene)
+    assert_noticed(soon(CutOffFromControllers()), target)
 
 
 def soon(fault: Fault) -> Fault:
@@ -75,9 +75,9 @@ def soon(fault: Fault) -> Fault:
     return fault
 
 
-def assert_noticed(fault: Fault, scene: Scene) -> None:
-    injector = Injector(scene)
+def assert_noticed(fault: Fault, target: FaultTarget) -> None:
+    injector = Injector(target)
     with pytest.raises(Unwitnessed, match=rf"{fault.name} of the {fault.role}.* shows: not within"):
         injector.inject(fault)
     assert injector.open == []
-    eventually(lambda: not scene.lacking(), within=10, what="a whole scene", state=scene.states)
+    eventually(lambda: not target.lacking(), within=10, what="a whole target", state=target.states)

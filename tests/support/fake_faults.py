@@ -1,4 +1,4 @@
-"""A scene in memory and faults that write down what is done to them, in one list for all."""
+"""A target in memory and faults that write down what is done to them, in one list for all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.base.fault import AVAILABLE, Availability, Fault, Measured
 from fixtures.faults.base.injector import Injector
-from fixtures.faults.base.scene import Snapshot
+from fixtures.faults.base.target import Snapshot
 from fixtures.faults.kinds.cuts import Link, LinkFault, SeveredLinks
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
@@ -51,7 +51,7 @@ class FakeLinks:
         return []
 
 
-class FakeScene:
+class FakeTarget:
     """`done` is what happened, in order; `lacks` what it says when asked; `writes` are the answers to writes, in turn."""
 
     def __init__(self) -> None:
@@ -107,15 +107,15 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
     heal_within: ClassVar[float] = 0.05
 
     def told(self, what: str) -> None:
-        scene: Any = self.scene
-        scene.done.append(f"{what} {self.on}")
+        target: Any = self.target
+        target.done.append(f"{what} {self.on}")
 
-    def available(self, scene: Any) -> Availability:
+    def available(self, target: Any) -> Availability:
         return AVAILABLE if self.possible else Availability("it cannot be")
 
-    def aim(self, scene: Any) -> None:
-        self.scene = scene
-        self.before = scene.snapshot()
+    def aim(self, target: Any) -> None:
+        self.target = target
+        self.before = target.snapshot()
         self.nodes = [self.on]
 
     def inject(self) -> None:
@@ -162,8 +162,8 @@ class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
     def links(self) -> list[Link]:
         return [Link(*ends) for ends in self.cut]
 
-    def aim(self, scene: Any) -> None:
-        super().aim(scene)
+    def aim(self, target: Any) -> None:
+        super().aim(target)
         self.hit = self.links()
 
 
@@ -194,5 +194,5 @@ class FakeLog:
         self.effects.append(effects)
 
 
-def injector_of(scene: FakeScene, log: FakeLog | None = None) -> Injector:
-    return Injector(scene, log)  # type: ignore[arg-type]  # all of a scene that an injector asks for
+def injector_of(target: FakeTarget, log: FakeLog | None = None) -> Injector:
+    return Injector(target, log)  # type: ignore[arg-type]  # all of a target that an injector asks for

@@ -27,13 +27,13 @@ from history.shards import Column, Shard, read_shard
 from history.store import read_histories
 from tests.support.declared import facts_of
 from tests.support.fake_cluster import FakeCluster
-from tests.support.fake_faults import FakeScene
+from tests.support.fake_faults import FakeTarget
 
 COLUMN = Column(label="4.3.1", version="4.3.1", image="kafka", image_id="sha256:1", ranges=facts_of("4.3.1").ranges)
 
 
 def faults_on(tape: Tape) -> Faults:
-    return Faults(tape, FakeScene())  # type: ignore[arg-type]  # all of a scene that an injector asks for
+    return Faults(tape, FakeTarget())  # type: ignore[arg-type]  # all of a target that an injector asks for
 
 
 class FakeWatch:
@@ -55,7 +55,7 @@ IMAGE = Image(
 
 
 class FakeLiveCluster(LiveCluster):
-    """Its faults meet a scene in memory."""
+    """Its faults meet a target in memory."""
 
     def faults(self, tape: Tape, *_: Any, **__: Any) -> Faults:
         return faults_on(tape)

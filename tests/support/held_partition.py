@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fixtures.cluster import KRaftCluster
 from fixtures.faults.base.injector import Injector
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.faults.lab import LAB
@@ -17,7 +17,7 @@ from fixtures.runs import Run
 def test_it_holds_a_partition_and_a_frozen_broker() -> None:
     run = Run.begin()
     cluster = KRaftCluster(LAB, obtain("4.3.1"), run).boot()
-    injector = Injector(Scene.on(cluster))
+    injector = Injector(FaultTarget.on(cluster))
     injector.inject(CutOffFromControllers(role="leader"))
     injector.inject(PausePastFencing(role="follower"))
     Path(os.environ["HELD_PARTITION_SIGN"]).write_text(run.id)

@@ -14,23 +14,23 @@ from fixtures.errors import KitError
 from fixtures.faults.kinds.logs import RetentionByTime
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.plans import Once, Overlap, Plan
-from tests.support.fake_faults import FakeScene, Recorded
+from tests.support.fake_faults import FakeTarget, Recorded
 
 
-class FakeStages:
-    """Scenes in memory."""
+class FakeTargets:
+    """Targets in memory."""
 
     def __init__(self) -> None:
         self.replaced = 0
         self.closed = False
-        self._scene = FakeScene()
+        self._target = FakeTarget()
 
-    def scene(self) -> FakeScene:
-        return self._scene
+    def target(self) -> FakeTarget:
+        return self._target
 
     def replace(self) -> None:
         self.replaced += 1
-        self._scene = FakeScene()
+        self._target = FakeTarget()
 
     def close(self) -> None:
         self.closed = True
@@ -51,8 +51,8 @@ class FakeTraffic:
 
 
 @pytest.fixture
-def stages() -> FakeStages:
-    return FakeStages()
+def targets() -> FakeTargets:
+    return FakeTargets()
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +61,10 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def raged(
-    stages: FakeStages, *faults: Recorded, count: int, trouble: Exception | None = None
+    targets: FakeTargets, *faults: Recorded, count: int, trouble: Exception | None = None
 ) -> tuple[Storm, list[str]]:
     said: list[str] = []
-    storm = Storm(stages, said.append, lambda scene: FakeTraffic(scene, trouble))  # type: ignore[arg-type, return-value]
+    storm = Storm(targets, said.append, lambda target: FakeTraffic(target, trouble))  # type: ignore[arg-type, return-value]
     storm.rage(once(*faults), count)
     return storm, said
 
@@ -73,10 +73,10 @@ def once(*faults: Recorded) -> Iterator[Plan]:
     return (Once(fault=fault) for fault in cycle(faults))
 
 
-def test_a_storm_goes_on_until_so_many_cycles_count(stages: FakeStages) -> None:
-    storm, said = raged(stages, Recorded(), Recorded(possible=False), count=3)
+def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> None:
+    storm, said = raged(targets, Recorded(), Recorded(possible=False), count=3)
     assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
-    assert (len(said), succeeded(storm), stages.closed) == (5, True, True)
+    assert (len(said), succeeded(storm), targets.closed) == (5, True, True)
     assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
     assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
     assert "skipped (2): recorded of the leader: recorded cannot be had here: it cannot be" in summary(storm)
@@ -92,43 +92,43 @@ TROUBLE = [
 
 @pytest.mark.parametrize(("fault", "ending", "row"), TROUBLE, ids=[ending for _, ending, _ in TROUBLE])
 def test_trouble_is_told_with_what_was_drawn_and_is_no_success(
-    stages: FakeStages, fault: Recorded, ending: str, row: str
+    targets: FakeTargets, fault: Recorded, ending: str, row: str
 ) -> None:
     """The cluster is whole all the same, so the storm goes on with it."""
-    storm, said = raged(stages, fault, Recorded(), count=2)
+    storm, said = raged(targets, fault, Recorded(), count=2)
     assert [one.ending for one in storm.cycles] == [ending, "healed"]
     assert '"fault":"recorded"' in said[0]
     assert row in "\n".join(summary(storm))
-    assert (succeeded(storm), stages.replaced) == (False, 0)
+    assert (succeeded(storm), targets.replaced) == (False, 0)
 
 
-def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(stages: FakeStages) -> None:
-    stages.scene().lacks = ["broker-3 is exited"]
-    storm, said = raged(stages, Recorded(), count=3)
+def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: FakeTargets) -> None:
+    targets.target().lacks = ["broker-3 is exited"]
+    storm, said = raged(targets, Recorded(), count=3)
     assert [one.ending for one in storm.cycles] == ["unhealed", "healed", "healed"]
     assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in said[0]
     assert "1 clusters replaced" in "\n".join(summary(storm))
-    assert (succeeded(storm), stages.replaced) == (False, 1)
+    assert (succeeded(storm), targets.replaced) == (False, 1)
     assert storm.traffic.acknowledged == 20
 
 
-def test_a_writer_that_gave_up_is_no_success(stages: FakeStages) -> None:
-    storm, _ = raged(stages, Recorded(), count=1, trouble=ZeroDivisionError("a bug"))
+def test_a_writer_that_gave_up_is_no_success(targets: FakeTargets) -> None:
+    storm, _ = raged(targets, Recorded(), count=1, trouble=ZeroDivisionError("a bug"))
     assert not succeeded(storm)
     assert summary(storm)[-1] == "traffic ended early: ZeroDivisionError: a bug"
 
 
-def test_a_storm_of_what_cannot_be_ends(stages: FakeStages) -> None:
+def test_a_storm_of_what_cannot_be_ends(targets: FakeTargets) -> None:
     with pytest.raises(KitError, match="it cannot be"):
-        raged(stages, Recorded(possible=False), count=1)
-    assert stages.closed
+        raged(targets, Recorded(possible=False), count=1)
+    assert targets.closed
 
 
-def test_of_two_at_a_time_each_counts(stages: FakeStages) -> None:
+def test_of_two_at_a_time_each_counts(targets: FakeTargets) -> None:
     plans = cycle(
         [Overlap(first=Recorded(), second=Recorded(on="broker-2")), Overlap(first=Recorded(), second=Recorded())]
     )
-    storm = Storm(stages, lambda _: None, FakeTraffic)  # type: ignore[arg-type]
+    storm = Storm(targets, lambda _: None, FakeTraffic)  # type: ignore[arg-type]
     storm.rage(plans, 4)
     assert [one.ending for one in storm.cycles] == ["healed"] * 4
     two = Overlap(first=Recorded(), second=Recorded(shows=False, on="broker-2"))

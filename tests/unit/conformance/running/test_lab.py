@@ -46,7 +46,7 @@ def tape(tmp_path: Path) -> Iterator[LiveTape]:
 
 
 def stored(tape: LiveTape) -> Faults:
-    """As a check meets them when its history is judged again: no cluster, no scene."""
+    """As a check meets them when its history is judged again: no cluster, no target."""
     tape.end(End(example="e-1", outcome="judged"))
     [history] = read_histories(tape._writer.path)
     return Faults(StoredTape(history), None)

@@ -1,10 +1,10 @@
-"""A scene on a cluster that is only described: enough for what a fault decides before it does anything."""
+"""A target on a cluster that is only described: enough for what a fault decides before it does anything."""
 
 from dataclasses import dataclass, field
 from typing import cast
 
 from fixtures.cluster import Topology
-from fixtures.faults.base.scene import Scene
+from fixtures.faults.base.target import FaultTarget
 from fixtures.images import Image
 
 
@@ -17,10 +17,10 @@ class FakeCluster:
 
 
 @dataclass
-class FakeScene:
+class FakeTarget:
     cluster: FakeCluster
 
 
-def scene_of(config: dict[str, str], image: Image | None = None, **features: str) -> Scene:
+def target_of(config: dict[str, str], image: Image | None = None, **features: str) -> FaultTarget:
     topology = Topology(name="described", config=config, features=features)
-    return cast(Scene, FakeScene(FakeCluster(topology, image)))
+    return cast(FaultTarget, FakeTarget(FakeCluster(topology, image)))
