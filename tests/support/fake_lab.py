@@ -64,8 +64,9 @@ class FakeLiveCluster(LiveCluster):
 class FakeLab(Lab):
     """Boots clusters in memory, as many as `boots` has; the entries are what each of them lacks after an example."""
 
-    def __init__(self, out: Path, run: Run, boots: list[list[str]], profile: Profile) -> None:
-        super().__init__(Settings(versions=[], out=str(out), profile=profile), run, "gw0", {"4.3.1": IMAGE})
+    def __init__(self, out: Path, run: Run, boots: list[list[str]], profile: Profile, minutes: float = 0.0) -> None:
+        settings = Settings(versions=[], out=str(out), profile=profile, minutes=minutes)
+        super().__init__(settings, run, "gw0", {"4.3.1": IMAGE})
         self.booted: list[FakeCluster] = []
         self.watches: list[FakeWatch] = []
         self._boots = iter(boots)

@@ -58,7 +58,7 @@ class Explorer:
         seeded: Any = seed(zlib.crc32(drawing.seed.encode()))(machine)
         # Raised in teardown so that Hypothesis keeps the example in its database; what it was is in the shard by then.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
-            run_state_machine_as_test(seeded, settings=_settings(drawing, min(BATCH, self._wanted())))
+            run_state_machine_as_test(seeded, settings=_settings(drawing, max(1, min(BATCH, self._wanted()))))
         return found[0] if found else None
 
     def _machine(self, found: list[Finding]) -> Any:
