@@ -1,1 +1,1 @@
-"""Rigs: what probes stand on."""
+"""Rigs: the prepared clusters, partitions, groups and producers that probes work on."""

@@ -1,4 +1,4 @@
-"""Which version of an API a check speaks: drawn, so that a row is held to all versions that have the field."""
+"""The request version that a check uses: drawn, so that a row is tested in all versions that have the field."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from hypothesis.strategies import SearchStrategy, integers
 from conformance.core.bench import Bench
 
 BACK: SearchStrategy[int] = integers(0, 23)
-"""How far below the newest version to speak; `spoken` maps it into the range of the column."""
+"""How far below the newest version; `spoken` maps it into the range of the column."""
 
 
 def spoken(bench: Bench, api: str, back: int, *, low: int, high: int | None = None) -> int:
-    """The version that is `back` below the highest of `low` to `high` (None: whatever the broker offers)."""
+    """The version that is `back` below the highest of `low` to `high` (None: the highest that the broker offers)."""
     offered = bench.column.ranges[api]
     top = offered if high is None else min(high, offered)
     return top - back % (top - low + 1)

@@ -1,4 +1,4 @@
-"""Partitions whose brokers are killed, and come back in the order that a schedule says."""
+"""Partitions whose brokers are killed, and restarted in the order of a schedule."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ PATIENCE_MS = 15_000
 
 
 class Written(NamedTuple):
-    """A record that was acknowledged: where, with which stamp."""
+    """An acknowledged record: its offset and leader epoch."""
 
     offset: int
     epoch: int
     value: bytes
 
     def kept_in(self, read: FetchedPartition) -> bool:
-        """Is it in the log at its offset, with its stamp?"""
+        """True if the log has it at its offset, with its leader epoch."""
         return any(
             (record.offset, batch.leader_epoch, record.value) == self
             for batch in read.batches
@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
 
 class Crashing(Partition):
-    """A partition that is asked for at one broker at a time, since others are down. Brokers are named by id."""
+    """A partition that is read from one broker at a time, while others are down. Brokers are named by id."""
 
     @property
     def directory(self) -> str:
@@ -53,7 +53,7 @@ class Crashing(Partition):
 
     @property
     def replicas(self) -> tuple[int, ...]:
-        """In the order of the assignment, the preferred leader first."""
+        """In assignment order, the preferred leader first."""
         return self.whole().replicas
 
     def bystander(self) -> int:
@@ -64,14 +64,15 @@ class Crashing(Partition):
     # --- doing
 
     def acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
-        """One batch for each of the values, written with acks=all; to this leader where others are down."""
+        """One batch for each of the values, written with acks=all; to this leader while other brokers are down."""
         state = self.settled() if by is None else self.led_by(by)
         return [Written(self._committed(state.leader, value), state.leader_epoch, value) for value in values]
 
     def _committed(self, leader: int, value: bytes) -> int:
-        """The offset of a record that all in sync have.
+        """The offset of a record that every in-sync replica has.
 
-        A follower adds a partition, or one whose epoch rose, only to its next fetch: that is after the wait of this one.
+        A follower adds a new partition, or one whose epoch rose, only to its next fetch: that is, after the current one
+        has ended its wait.
         """
         answer = self.bench.node(leader).produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS)
         if answer.error is not Error.NONE:
@@ -88,7 +89,7 @@ class Crashing(Partition):
         return self.bench.disk(self.bench.name_of(id), self.directory)
 
     def assign(self, *replicas: int) -> None:
-        """Ask the first of them for this assignment; what comes of it is not waited for."""
+        """Request this assignment from the first of the brokers, without waiting for its effect."""
         wanted = Reassignment(self.name, self.index, replicas)
         answer = self.bench.node(replicas[0]).alter_partition_reassignments([wanted])
         for error in (answer.error, *(one.error for one in answer.partitions)):
@@ -97,7 +98,7 @@ class Crashing(Partition):
     # --- as one broker sees it; None where it does not answer, or it is not so
 
     def led(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
-        """By its own word this broker leads, with such an ISR, at an epoch above this one; and it acts on that."""
+        """By its own Metadata this broker leads, with such an ISR, at an epoch above this one; and it serves at that epoch."""
         state = self.known_to(id)
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
         return state if right and self.acting(id, above=above) else None
@@ -107,16 +108,16 @@ class Crashing(Partition):
         return state if state is not None and state.leader == -1 else None
 
     def in_sync(self, asked: int, *ids: int) -> PartitionMetadata | None:
-        """Just these are in the ISR."""
+        """Exactly these are in the ISR."""
         state = self.known_to(asked)
         return state if state is not None and set(state.isr) == set(ids) else None
 
     def listed(self, asked: int, id: int) -> bool:
-        """Is the broker among those that Metadata names, which are those that are not fenced?"""
+        """True if the broker is in Metadata, which lists all that are not fenced."""
         return id in {broker.node_id for broker in self.bench.node(asked).metadata([]).brokers}
 
     def end(self, id: int) -> int | None:
-        """The replica's log end offset (tool T1)."""
+        """The replica's log end offset, by ListOffsets as the debugging replica."""
         try:
             answer = self.bench.node(id).list_offsets(self.name, self.index, LATEST, replica_id=DEBUGGER)
         except WireError:
@@ -129,7 +130,7 @@ class Crashing(Partition):
         return self.bench.eventually(probe, f"{what}, of {self.directory}")
 
     def joins(self, probe: Callable[[], object], what: str) -> PremiseClaim:
-        """Premise: a replica that came back is in sync in time; if not, the judges are shown what it holds instead."""
+        """Premise: a restarted replica is in sync in time; if not, its records are read for the judges instead."""
         met = self.bench.settles(lambda: bool(probe()), f"{what}, of {self.directory}", CONVERGES_WITHIN)
         if not met:
             at_rest(self)
@@ -143,7 +144,7 @@ class Crashing(Partition):
         return self.until(lambda: self.end(id), f"broker {id} with its replica online")
 
     def ends_until(self, id: int, over: Callable[[], object], what: str) -> list[int]:
-        """The replica's log end, read over and over until that is so."""
+        """The replica's log ends, read again and again until the condition holds."""
         ends: list[int] = []
 
         def tried() -> bool:
@@ -157,23 +158,23 @@ class Crashing(Partition):
     # --- looking
 
     def read(self, id: int) -> FetchedPartition:
-        """All that a replica holds, whatever it believes who leads (tool T2). Logs here have one segment: one answer has it."""
+        """All records of a replica, whichever leader it believes in. Logs here have one segment, so one answer has it all."""
         node = self.bench.node(id)
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
         return node.fetch(self.topic, self.index, start, replica_id=FUTURE_REPLICA)
 
     def lags(self, id: int, end: int) -> PremiseClaim:
-        """Premise: the replica's high watermark is below this end of the log, which was acknowledged."""
+        """Premise: the replica's high watermark is below this log end, which was acknowledged."""
         mark, held = watermark_and_end(self, self.bench.node(id))
         return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")
 
     def entries(self, id: int, until: Callable[[tuple[Boundary, ...]], bool]) -> tuple[Boundary, ...]:
-        """A running replica's epoch file as soon as it is so, or what it is at last; empty where it cannot be read."""
+        """A running replica's leader epoch cache as soon as `until` holds, or its last state; empty if it cannot be read."""
         return entries_of(read_epochs(self, id, lambda file: until(entries_of(file) or ()))) or ()
 
 
 def on_brokers(name: str, topology: Topology, count: int, **configs: str) -> Rig[PartitionData, Crashing]:
-    """A fresh partition on the last `count` of the three brokers, the last of them being the preferred leader."""
+    """A new partition on the last `count` of the three brokers, with the last of them the preferred leader."""
 
     def prepare(bench: Bench) -> PartitionData:
         ids = [bench.id_of(name) for name in bench.brokers]

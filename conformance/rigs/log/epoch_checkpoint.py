@@ -1,4 +1,4 @@
-"""leader-epoch-checkpoint: the epoch map of a replica as its disk has it (KIP-101, Leader Epoch Sequence File)."""
+"""leader-epoch-checkpoint: the leader epoch cache of a replica on disk (KIP-101, Leader Epoch Sequence File)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from conformance.rigs.log.partition import Boundary, Partition
 _FORM = re.compile(rb"0\n(\d+)\n((?:\d+ \d+\n)*)")
 
 LATE = 5.0
-"""Seconds within which the file must be written: from 3.8 on some of its writes are asynchronous."""
+"""Seconds within which the file must be written: from 3.8 some of its writes are asynchronous."""
 
 
 def entries_of(file: File) -> tuple[Boundary, ...] | None:
-    """Its entries; None when it is missing or has not the documented form, the count included."""
+    """Its entries; None if it is missing or not in the documented form, including the number of entries."""
     form = _FORM.fullmatch(file.content or b"")
     if form is None:
         return None

@@ -1,4 +1,4 @@
-"""Partitions with a past of a certain shape, shared by the probes that only ask about it."""
+"""Partitions with a prepared history of epochs, shared by probes that only read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LedApartData(msgspec.Struct, frozen=True):
 
 
 class LedApart:
-    """Two partitions on all brokers; while nobody moves them, each is followed by the leader of the other."""
+    """Two partitions on all brokers, each followed by the leader of the other as long as no leader moves."""
 
     def __init__(self, bench: Bench, data: LedApartData) -> None:
         self.bench = bench
@@ -63,7 +63,7 @@ LED_APART = Rig(CLUSTER, _led_apart, LedApart, shared=True)
 
 
 class GapData(msgspec.Struct, frozen=True):
-    """`gap` is the epoch in which nothing was written, `floor` the one before it."""
+    """`gap` is the epoch without a record, `floor` the one before it."""
 
     topic: PartitionData
     floor: int
@@ -89,7 +89,7 @@ def _gap(bench: Bench) -> GapData:
 
 
 AWAY_AND_BACK = Rig(CLUSTER, _gap, Gap, shared=True)
-"""Led by one broker, by another that got no record, and by the first again, with records before and after."""
+"""Led by one broker, then by another that got no record, and by the first again, with records before and after."""
 
 
 # --- the current epoch has no record
@@ -109,7 +109,7 @@ UNWRITTEN_EPOCH = Rig(CLUSTER, _unwritten, Partition, shared=True)
 
 
 class TrimmedData(msgspec.Struct, frozen=True):
-    """Partitions with the offset to which DeleteRecords moved the start of each."""
+    """Partitions with the offset to which DeleteRecords raised each log start."""
 
     partitions: tuple[PartitionData, ...]
     starts: tuple[int, ...]
@@ -117,7 +117,7 @@ class TrimmedData(msgspec.Struct, frozen=True):
 
 
 class Trimmed:
-    """One partition of the rig: epochs with their boundaries as they were, and the log start since."""
+    """One partition of the rig: epochs with their original boundaries, and the log start since."""
 
     def __init__(self, partition: Partition, start: int, end: int) -> None:
         self.partition = partition
@@ -136,7 +136,7 @@ class Trimmed:
 
     @property
     def purged(self) -> list[int]:
-        """The epochs of which no offset from the log start on is left."""
+        """The epochs without an offset at or after the log start."""
         return [epoch for epoch in self.epochs if epoch < self.first_kept]
 
 

@@ -14,7 +14,7 @@ from fixtures.wire.log import DEBUGGER, LATEST
 
 
 class Behind(NamedTuple):
-    """A leader whose log end is above its high watermark. Ask this broker only: a paused one answers nobody."""
+    """A leader whose log end is above its high watermark. Send requests to this broker only: paused ones do not answer."""
 
     leader: NodeClient
     epoch: int
@@ -22,7 +22,7 @@ class Behind(NamedTuple):
     end: int
 
     def still(self, partition: Partition) -> PremiseClaim:
-        """Premise: watermark and log end are apart, and where they were."""
+        """Premise: high watermark and log end are apart, and unchanged."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end
         return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {now}")
@@ -30,7 +30,7 @@ class Behind(NamedTuple):
 
 @contextmanager
 def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
-    """`records` records with acks=1 that cannot be committed for as long as the block lasts.
+    """`records` records with acks=1 that cannot commit as long as the block lasts.
 
     Keep it short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
     """
@@ -43,6 +43,6 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
 
 
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:
-    """High watermark and log end offset of one replica, as it says itself."""
+    """High watermark and log end offset of one replica, in its own answers."""
     end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
     return node.fetch(partition.topic, partition.index, 0).high_watermark, end

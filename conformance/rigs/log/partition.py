@@ -22,14 +22,14 @@ from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
 
 
 class Boundary(msgspec.Struct, frozen=True):
-    """Where an epoch began: its number and the offset of its first record."""
+    """The start of an epoch: its number and the offset of its first record."""
 
     epoch: int
     start: int
 
 
 class PartitionData(msgspec.Struct, frozen=True):
-    """A partition that was made for a check. `boundaries` are those of the epochs in which records were written."""
+    """A partition created for a check. `boundaries` are those of the epochs in which records were written."""
 
     topic: Topic
     partition: int
@@ -37,7 +37,7 @@ class PartitionData(msgspec.Struct, frozen=True):
 
 
 class Partition(PartitionView):
-    """A partition as a check sees it: by role, with what a check does to it."""
+    """A partition as a check sees it: by role, with the actions of a check on it."""
 
     def __init__(self, bench: Bench, data: PartitionData) -> None:
         super().__init__(bench, data.topic, data.partition)
@@ -45,13 +45,13 @@ class Partition(PartitionView):
         self.data = data
 
     def leader(self) -> NodeClient:
-        """The broker that leads, once all brokers name it; so a request does not race with a change of leader."""
+        """The broker that leads, once all brokers name it, so that a request does not race with a change of leader."""
         return self.bench.node(self.settled().leader)
 
     # --- writing, moving
 
     def write(self, *values: bytes, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
-        """One batch of plain values to the leader; KitError when it is refused."""
+        """One batch of plain values to the leader; KitError if it is refused."""
         return self.append(batch(*values), acks=acks, to=to)
 
     def append(self, records: NewBatch, *, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
@@ -84,7 +84,7 @@ class Partition(PartitionView):
 
 
 def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) -> Partition:
-    """A fresh topic of one partition, on all brokers unless told otherwise, with its ISR full."""
+    """A new topic of one partition, on all brokers unless told otherwise, with its ISR full."""
     ids = replicas or tuple(bench.id_of(name) for name in bench.brokers)
     [topic] = new_topics(bench, [ids], **configs)
     partition = Partition(bench, PartitionData(topic, 0))
@@ -93,7 +93,7 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
 
 
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
-    """Fresh topics of one partition each, made by one request. `configs` are written with underscores for dots."""
+    """New topics of one partition each, created by one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
     wanted = [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments]
     answer = bench.node(bench.brokers[0]).create_topics(wanted)
@@ -119,7 +119,7 @@ def _history(partition: Partition, epochs: int, records: int) -> Iterator[Bounda
 
 
 def partition_at_epoch(epochs: int) -> Rig[PartitionData, Partition]:
-    """A shared partition with `epochs` leader changes behind it, for probes that only ask."""
+    """A shared partition after `epochs` leader changes, for probes that only read."""
 
     def prepare(bench: Bench) -> PartitionData:
         return with_epochs(bench, epochs)

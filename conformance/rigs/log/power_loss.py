@@ -1,4 +1,4 @@
-"""All brokers at once without power: what is written meanwhile, and what the controller makes of it."""
+"""A power loss of all brokers: writes until it happens, and the controller's view afterwards."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from fixtures.wire.records import batch
 
 MOST = 5_000
 RUN_OUT = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5
-"""Seconds after which no session of a broker is valid any more."""
+"""Seconds after which every broker session has expired."""
 
 
 class Traffic:
     """Writes with acks=all one after the other, until one is not acknowledged."""
 
     def __init__(self, partition: Crashing, enough: int) -> None:
-        """`enough` are so many that were acknowledged before anything may happen."""
+        """Ready once `enough` writes were acknowledged."""
         self.acknowledged: list[Written] = []
         self._partition = partition
         self._state = partition.whole()
@@ -47,7 +47,7 @@ class Traffic:
             self.acknowledged.append(Written(answer.base_offset, self._state.leader_epoch, value))
 
     def ended(self) -> list[Written]:
-        """What was acknowledged until it broke off."""
+        """The writes acknowledged before the first failure."""
         self._thread.join()
         return self.acknowledged
 
@@ -58,7 +58,7 @@ class PowerData(msgspec.Struct, frozen=True):
 
 
 class Power:
-    """A partition on all brokers, two of which have to have a record; and one that only one broker has."""
+    """A partition on all brokers with min.insync.replicas=2, and one with a single replica."""
 
     def __init__(self, bench: Bench, data: PowerData) -> None:
         self.bench = bench
@@ -66,13 +66,13 @@ class Power:
         self.alone = Crashing(bench, data.alone)
 
     def word(self, partition: Crashing) -> Word:
-        """What the controller says of a partition, also when no broker is up."""
+        """The controller's registration of a partition, readable even while no broker is up."""
         return self.bench.word(self.bench.controllers[0], partition.topic, partition.index)
 
     def start_controllers(self) -> None:
-        """Start them, and wait until all sessions that they give to the brokers they know of have run out unnoticed.
+        """Start them, and wait until the sessions of all brokers known to them have expired without a check.
 
-        An active controller looks for such sessions when a broker has sent it a heartbeat: none does, all are down.
+        An active controller checks sessions when a broker sends it a heartbeat; none does, since all are down.
         """
         for name in self.bench.controllers:
             self.bench.start(name)
@@ -81,7 +81,7 @@ class Power:
         self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)
 
     def nobody_leads(self) -> Word:
-        """The controller's word on the partition of all brokers once neither has a leader."""
+        """The registration of the partition on all brokers, once neither partition has a leader."""
 
         def fenced() -> Word | None:
             words = [self.word(partition) for partition in (self.trio, self.alone)]

@@ -1,4 +1,4 @@
-"""The end of a machine's example or of a scenario: all is healed, the replicas come to agree, and all of it is read out."""
+"""Quiescence at the end of a machine's example or a scenario: faults healed, replicas converged, and every log read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
 
 WHOLE_BYTES = 64 * 1024 * 1024
-"""Of one partition in one answer: the logs of a check are far shorter, so that one fetch shows all of them."""
+"""Bytes of one partition in one answer: the logs of a check are far shorter, so that one fetch returns all of them."""
 
 
 def at_rest(*partitions: Partition) -> bool:
-    """Wait until all replicas agree, and read from the wire and from disk what the judges need.
+    """Wait until all replicas converge, and read the data for the judges from the wire and from disk.
 
-    Call it when everything is healed and nobody writes any more. That the replicas do not agree in time is a finding
-    (KIP101-INV-18), not trouble: False then, and what they hold instead is read all the same.
+    Call it when everything is healed and writes have ended. If the replicas do not converge in time, that is a finding
+    (KIP101-INV-18) and not an error: the result is False, and their logs are read all the same.
     """
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.lacking())
@@ -39,11 +39,11 @@ def at_rest(*partitions: Partition) -> bool:
 
 
 def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_epoch: int = -1) -> FetchedPartition:
-    """All that a replica holds, its uncommitted tail included (catalogue, tool T2), as one answer.
+    """All records of a replica, including its uncommitted suffix, as one answer.
 
-    A Fetch shows the rest of one segment, so that it takes several, until one shows nothing more. Each names the epoch of the
-    last batch, so that a log which was truncated meanwhile says so instead of being pieced together; a replica that lost its
-    epoch file knows no epoch to compare, and is asked without.
+    A Fetch returns the rest of one segment, so this takes several, until one returns nothing more. Each names the epoch
+    of the last batch, so that a log that was truncated meanwhile diverges instead of being pieced together; a replica
+    without leader-epoch-checkpoint has no epoch to compare, and gets fetches without.
     """
     start = max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
     answer = _read_on(partition, node, epoch, start, last_fetched_epoch)
@@ -70,7 +70,7 @@ def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, la
 
 
 def read_out(partition: Partition) -> PartitionMetadata:
-    """What every replica holds and shows to consumers, and the leader's ends of all epochs. Who they are is returned."""
+    """Every replica's log and the part visible to consumers, and the leader's epoch end offsets. Returns the replicas."""
     state = partition.state()
     for id in state.replicas:
         node = partition.bench.node(id)
@@ -90,9 +90,9 @@ def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
 
 
 def _agree(partition: Partition) -> bool:
-    """One state at every broker, a full ISR, and one log end that is everybody's high watermark.
+    """The same state at every broker, a full ISR, and one log end that is every replica's high watermark.
 
-    Log starts may differ: that of a new leader may be lower than that of the one that was trimmed.
+    Log starts may differ: a new leader's may be lower than that of the replica that executed DeleteRecords.
     """
     try:
         states = [partition.state(broker) for broker in partition.bench.brokers]
@@ -112,7 +112,7 @@ def _is_full(states: Sequence[PartitionMetadata]) -> bool:
 
 
 def _log_end(answer: FetchedPartition) -> int:
-    """Of an answer that shows a whole log; an empty one ends where its high watermark is, since nothing is left to copy."""
+    """The log end of a full-log read; an empty log ends at its high watermark, since nothing is left to copy."""
     return answer.batches[-1].last_offset + 1 if answer.batches else answer.high_watermark
 
 

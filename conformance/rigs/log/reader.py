@@ -1,8 +1,8 @@
-"""A reference consumer that knows its epochs: all that KIP-320 lets a reader notice, and nothing that it could not.
+"""A reference consumer that tracks leader epochs: it detects all that KIP-320 lets a reader detect, and nothing else.
 
-It keeps where each epoch of what it delivered began, as a replica does. That is more than the last (offset, epoch): after
-several unclean elections a broker may answer with an older epoch that went on there, and only its own end of that epoch
-tells the reader how far the two logs are one.
+It remembers the start of each epoch in its delivered records, as a replica does. That is more than the last (offset,
+epoch): after several unclean elections a broker may answer with an older epoch that continued there, and only the
+reader's own end of that epoch tells how long the common prefix is.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from fixtures.wire.log import EARLIEST, EpochAndOffset, FetchedPartition
 from fixtures.wire.records import Batch
 
 By = Literal["lookup", "fetch"]
-"""How a reader learns of truncation: it looks its epoch up whenever the leader's changed (OffsetForLeaderEpoch, as the
-Java client does), or sends LastFetchedEpoch with each Fetch and is told in its answer."""
+"""How a reader detects truncation: it looks up its epoch whenever the leader's changed (OffsetForLeaderEpoch, as the
+Java client does), or sends LastFetchedEpoch with each Fetch and gets DivergingEpoch.
+"""
 
 
 class Position(msgspec.Struct, frozen=True):
-    """The next offset to read, and the epoch of the record before it; -1 when nothing before it was delivered."""
+    """The next offset to read, and the epoch of the record before it; -1 if no record before it was delivered."""
 
     offset: int
     epoch: int = -1
 
 
 class Delivered(msgspec.Struct, frozen=True):
-    """A record as it was handed to the application."""
+    """A record as it was returned to the application."""
 
     offset: int
     epoch: int
@@ -40,7 +41,7 @@ class Delivered(msgspec.Struct, frozen=True):
 
 
 class Rewind(msgspec.Struct, frozen=True):
-    """`told` is what the leader said of the reader's epoch: the one that it has instead, and where that ends."""
+    """`told` is the leader's epoch in place of the reader's, and its end offset."""
 
     before: Position
     told: EpochAndOffset
@@ -48,10 +49,10 @@ class Rewind(msgspec.Struct, frozen=True):
 
 
 class Reader:
-    """Reads one partition from offset 0, uncommitted transactions included.
+    """Reads one partition from offset 0, including uncommitted transactions.
 
-    On the tape it is a node of its own, with what it did as requests: `deliver` (records), `rewind` (before, told) and
-    `restart` (before, log_start: the position was out of range). Each is answered with the position after it.
+    On the tape it is a node of its own, with its actions as requests: `deliver` (records), `rewind` (before, told) and
+    `restart` (before, log_start: the position was out of range). The answer to each is the position after it.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Reader:
         by: By = "lookup",
         find: Callable[[], PartitionMetadata | None] | None = None,
     ) -> None:
-        """`find` tells who leads; by default every broker is asked. Where one is frozen, ask the others only."""
+        """`find` returns the leader; by default every broker is asked. While one is frozen, ask the others only."""
         self.partition = partition
         self.name = name
         self.by = by
@@ -75,7 +76,7 @@ class Reader:
     # --- reading
 
     def poll(self) -> bool:
-        """Ask the leader once. False when that led nowhere: there is none, it is gone, or it just changed."""
+        """Send one fetch to the leader. False without progress: there is no leader, it is gone, or it just changed."""
         state = self._find()
         if state is None or state.leader < 0:
             return False
@@ -93,7 +94,7 @@ class Reader:
         self.partition.bench.eventually(lambda: self.poll() and self.position.offset >= offset, what)
 
     def reaches(self, offset: int, within: float = 10.0) -> bool:
-        """Whether polling brings it there in time: for where a broker that answers may keep it from that."""
+        """True if polling reaches the offset in time; for cases in which a live broker may prevent that."""
         what = f"{self.name} at {offset}"
         return self.partition.bench.settles(lambda: self.poll() and self.position.offset >= offset, what, within)
 
@@ -135,7 +136,7 @@ class Reader:
     # --- truncation
 
     def _is_checked(self, leader: NodeClient, epoch: int) -> bool:
-        """Is the position one in this leader's log, by its own word? Rewinds until it is. False when it does not say."""
+        """True if the position is valid in this leader's log, by its own answer. Rewinds until it is. False without an answer."""
         if self.by == "fetch":
             return True
         while epoch != self._checked:
@@ -149,7 +150,7 @@ class Reader:
         return True
 
     def _lookup(self, leader: NodeClient, epoch: int) -> EpochAndOffset | None:
-        """What the leader of `epoch` says of the epoch of the position; None when it refuses."""
+        """The answer of the leader of `epoch` for the epoch of the position; None if it refuses."""
         if self.position.epoch < 0:
             return EpochAndOffset(-1, self.position.offset)
         name, index = self.partition.name, self.partition.index
@@ -157,13 +158,13 @@ class Reader:
         return EpochAndOffset(end.leader_epoch, end.end_offset) if end.error is Error.NONE else None
 
     def _shared(self, told: EpochAndOffset) -> int:
-        """How far the delivered log and the leader's are certainly one."""
-        if told.end_offset < 0:  # it knows no such epoch
+        """The end of the certain common prefix of the delivered log and the leader's."""
+        if told.end_offset < 0:  # the leader has no such epoch
             return self._own_end(self.position.epoch - 1)
         return min(told.end_offset, self._own_end(told.epoch))
 
     def _own_end(self, epoch: int) -> int:
-        """Where this epoch, or the largest below it, ended in what was delivered."""
+        """The end, in the delivered records, of this epoch or the largest one below it."""
         return min((start for other, start in self._starts.items() if other > epoch), default=self.position.offset)
 
     def _rewind(self, told: EpochAndOffset) -> None:
@@ -174,7 +175,7 @@ class Reader:
         self.rewinds.append(Rewind(before, told, after))
 
     def _restart(self, leader: NodeClient) -> None:
-        """Out of range: go on from the log start, and keep what was delivered of what is no longer there."""
+        """Out of range: continue from the log start, and keep delivered records that are no longer in the log."""
         start = leader.list_offsets(self.partition.name, self.partition.index, EARLIEST).offset
         if start >= 0:
             self._starts, before = {}, self.position
@@ -184,7 +185,7 @@ class Reader:
         return max(self._starts, default=-1)
 
     def _move(self, op: str, to: Position, **done: object) -> Position:
-        """Write down what was done; the position that the tape gives back is known to it."""
+        """Record an action; the position that the tape returns becomes the current one."""
         where = {"topic": self.partition.name, "partition": self.partition.index}
         request = {**where, **{name: msgspec.to_builtins(value) for name, value in done.items()}}
         self.position = self.partition.bench.tape.call(self.name, op, request, Position, lambda: to)
@@ -192,13 +193,13 @@ class Reader:
 
 
 def common_prefix(delivered: list[Delivered], log: FetchedPartition) -> int:
-    """The offset up to which what was delivered and a whole log hold the same records, stamps included."""
+    """The offset up to which the delivered records and a full-log read agree, including leader epochs."""
     theirs = {record.offset: record for record in delivered_of(log)}
     return next((mine.offset for mine in delivered if theirs.get(mine.offset) != mine), _end(delivered))
 
 
 def delivered_of(log: FetchedPartition) -> list[Delivered]:
-    """The records of an answer that shows a whole log, as a reader of all of it has them."""
+    """The records of a full-log read, as a reader that read them all would have delivered them."""
     return [
         Delivered(record.offset, batch.leader_epoch, record.key, record.value)
         for batch in log.batches

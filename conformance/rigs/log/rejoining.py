@@ -1,4 +1,4 @@
-"""Many partitions whose leader has a tail that nobody else has, and a client that reads from it while it gives the tail up."""
+"""Many partitions whose leader has an uncommitted suffix, and a client that fetches while the leader truncates it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fixtures.wire.records import RecordsError, batch
 from fixtures.wire.topics import ElectionType
 
 PARTITIONS = 24
-"""The moment between a diverging answer and the truncation is short: it shows on some of many."""
+"""The time between a diverging answer and the truncation is short, so it takes many partitions to observe it on some."""
 
 
 UNCLEAN = UncleanElection(own_topic=False)
@@ -40,7 +40,7 @@ UNCLEAN = UncleanElection(own_topic=False)
 
 
 class CrowdData(msgspec.Struct, frozen=True):
-    """Topics of one partition each, and the names of the brokers: who leads them all, who follows, who does neither."""
+    """Topics of one partition each, and the brokers: the leader of all, the follower of all, and one without replicas."""
 
     topics: tuple[Topic, ...]
     first: str
@@ -49,7 +49,7 @@ class CrowdData(msgspec.Struct, frozen=True):
 
 
 class Crowd:
-    """Partitions on the same two brokers, led by the same one. They are known by the names of their topics."""
+    """Partitions with the same leader and the same follower. They are identified by the names of their topics."""
 
     def __init__(self, bench: Bench, data: CrowdData) -> None:
         self.bench = bench
@@ -62,36 +62,36 @@ class Crowd:
         self._names = {topic.id: topic.name for topic in data.topics}
 
     def name_of(self, fetched: FetchedPartition) -> str:
-        """The topic of an answer, which newer versions name by id only."""
+        """The topic of an answer, which newer versions identify by id only."""
         return fetched.topic or self._names[fetched.topic_id]
 
     # --- writing
 
     def write(self, to: str, *values: bytes, acks: int = -1) -> None:
-        """The same values to all partitions; KitError when one of them is refused."""
+        """Write the same values to all partitions; KitError if one of them is refused."""
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in self.topics]
         answer = self.bench.node(to).produce_many(wanted, acks=acks)
         if any(one.error is not Error.NONE for one in answer.partitions):
             raise KitError(f"writes to {to} were refused: {answer}")
 
     def log_ends(self, node: str) -> set[int]:
-        """Where the replicas of one broker end."""
+        """The log ends of one broker's replicas."""
         wanted = [OffsetQuery(topic.name, 0, LATEST) for topic in self.topics]
         return {p.offset for p in self.bench.node(node).list_offsets_many(wanted, replica_id=DEBUGGER).partitions}
 
     # --- who leads
 
     def states(self) -> list[PartitionMetadata]:
-        """All partitions as the bystander has them."""
+        """All partitions in the bystander's Metadata."""
         answer = self.bench.node(self.bystander).metadata(list(self.couples))
         return [answer.topic(name).partition(0) for name in self.couples]
 
     def taken_over(self) -> dict[str, int]:
-        """The epochs of all partitions once the second broker acts as their leader."""
+        """The epochs of all partitions once the second broker serves as their leader."""
         return {name: couple.acts_as_leader(self.second).leader_epoch for name, couple in self.couples.items()}
 
     def leaderless(self) -> set[tuple[int, ...]]:
-        """The ISRs of all partitions once nobody leads any."""
+        """The ISRs of all partitions once none has a leader."""
 
         def without() -> set[tuple[int, ...]] | None:
             states = self.states()
@@ -100,7 +100,7 @@ class Crowd:
         return self.bench.eventually(without, "no partition with a leader")
 
     def elect(self) -> dict[str, int]:
-        """An unclean election of the second broker, the only one that lives, for all partitions; their epochs."""
+        """An unclean election of the second broker, the only one that is up, for all partitions. Returns their epochs."""
         node = self.bench.node(self.bystander)
 
         def elected() -> bool:
@@ -117,7 +117,7 @@ class Crowd:
     # --- reading
 
     def logs(self) -> dict[str, FetchedPartition]:
-        """The whole log of each partition, as its leader has it."""
+        """The full log of each partition, read from its leader."""
         found = {name: couple.settled() for name, couple in self.couples.items()}
         return {
             name: read_whole(self.couples[name], self.bench.node(state.leader), state.leader_epoch)
@@ -129,8 +129,8 @@ class Hammer:
     """Fetches from one broker without pause, as a consumer that reads from a follower would: all partitions at once."""
 
     def __init__(self, crowd: Crowd, broker: str, offset: int, end: int, epochs: dict[str, int] | None = None) -> None:
-        """Every other fetch names no epoch; the others name `epochs`, which the broker serves once it has heard of them.
-        Only the others tell how far it has come: without the epochs, from the moment it listens.
+        """Every other fetch has no epoch; the others have `epochs`, which the broker serves once it knows them. Only
+        these show its progress; those without epochs are served from the moment it listens.
         """
         self.crowd = crowd
         self.node: NodeClient = crowd.bench.node(broker, purpose="hammer")
@@ -149,12 +149,12 @@ class Hammer:
         ]
 
     def until_answered(self, within: float) -> None:
-        """Go on until the broker has handed out of all partitions, before it had caught up. Raises Overdue."""
+        """Continue until the broker has returned records of all partitions before it had caught up. Raises Overdue."""
         what = f"{self.node.node} answering for all partitions"
         self._go_on(lambda: len(self.caught_in_time) == len(self.crowd.couples), what, within)
 
     def until_caught_up(self, within: float) -> None:
-        """Go on until the broker has all partitions up to `end`. Raises Overdue."""
+        """Continue until the broker has all partitions up to `end`. Raises Overdue."""
         what = f"{self.node.node} following up to {self.end} everywhere"
         self._go_on(lambda: len(self._done) == len(self.crowd.couples), what, within)
 
@@ -168,19 +168,19 @@ class Hammer:
         except WireError:
             return False
         except RecordsError:
-            # The file was cut while the kernel was sending of it, and what was cut arrives as zeros.
+            # The file was truncated while the kernel was in sendfile, and the truncated part arrives as zeros.
             return False
         return True
 
     def _note(self, answer: FetchAnswer) -> None:
-        """Who was met before it had caught up, and who has."""
+        """Sort the partitions by whether they answered before or after they had caught up."""
         self.answers.append(answer)
         for one in answer.partitions:
             if one.error is Error.NONE:
                 (self._done if one.high_watermark >= self.end else self.caught_in_time).add(self.crowd.name_of(one))
 
     def served(self) -> dict[str, set[Delivered]]:
-        """All records that it was ever handed, by partition."""
+        """All records that it ever returned, by partition."""
         found: dict[str, set[Delivered]] = {name: set() for name in self.crowd.couples}
         for answer in self.answers:
             for one in answer.partitions:
@@ -197,7 +197,7 @@ class Hammer:
 
 
 def not_in(served: dict[str, set[Delivered]], logs: dict[str, FetchedPartition]) -> dict[str, set[Delivered]]:
-    """Of what was served, by partition, the records that the final logs do not have."""
+    """The records returned, by partition, that the final logs do not have."""
     return {name: records - set(delivered_of(logs[name])) for name, records in served.items()}
 
 

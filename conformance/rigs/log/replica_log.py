@@ -1,4 +1,4 @@
-"""The log of one replica as it hands it out itself: the truth that epochs and offsets in answers are held against."""
+"""The log of one replica in its own answers: the reference for offsets and epochs in other answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fixtures.wire.records import Batch
 
 
 class ReplicaLog(msgspec.Struct, frozen=True):
-    """All batches from log start to log end, stamps included."""
+    """All batches from log start to log end, with their leader epochs."""
 
     start: int
     end: int
@@ -19,27 +19,27 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
     @property
     def stamps(self) -> dict[int, int]:
-        """Each epoch that stamps a batch, with the base offset of its first one."""
+        """The leader epochs of the batches, each with the base offset of its first batch."""
         first: dict[int, int] = {}
         for batch in self.batches:
             first.setdefault(batch.leader_epoch, batch.base_offset)
         return first
 
     def end_of(self, epoch: int) -> int:
-        """Where a stamped epoch ends: at the first batch of a later one, else at the log end."""
+        """The end of an epoch with records: the first batch of a later epoch, else the log end."""
         return min((start for stamp, start in self.stamps.items() if stamp > epoch), default=self.end)
 
     def ended(self) -> list[int]:
-        """The stamped epochs that are behind a later one, oldest first."""
+        """The epochs with records that are followed by a later one, oldest first."""
         return sorted(self.stamps)[:-1]
 
     def batches_from(self, offset: int) -> tuple[Batch, ...]:
-        """What a fetch at `offset` is to find: whole batches, the first of which holds it."""
+        """The batches that a fetch at `offset` must return: complete ones, the first of which contains it."""
         return tuple(batch for batch in self.batches if batch.last_offset >= offset)
 
 
 def replica_log(partition: Partition, node: NodeClient) -> ReplicaLog:
-    """The replica's log once its high watermark has come to its log end, so that a consumer may read all of it."""
+    """The replica's log once its high watermark has reached its log end, so that a consumer may read all of it."""
 
     def read() -> ReplicaLog | None:
         end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
@@ -52,10 +52,10 @@ def replica_log(partition: Partition, node: NodeClient) -> ReplicaLog:
 
 
 def serves(answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
-    """Does a fetch at `offset` hand out the rest of this log, with error 0?"""
+    """True if a fetch at `offset` returns the rest of this log, with error 0."""
     return answer.error is Error.NONE and answer.diverging_epoch is None and answer.batches == log.batches_from(offset)
 
 
 def reads_nothing(answer: FetchedPartition) -> bool:
-    """Neither records nor the watermarks of the log, as in a refusal."""
+    """True without records or log offsets, as in an error response."""
     return not answer.batches and answer.high_watermark == -1 and answer.log_start_offset == -1

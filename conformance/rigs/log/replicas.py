@@ -1,4 +1,4 @@
-"""Replicas in trouble: partitions on two of the brokers, made for requests that only their follower may send."""
+"""Partitions on two of the brokers, for requests that only their follower may send."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PATIENCE = 2.3
 
 OFTEN = 0.05
 A_WHILE = 1.0
-"""Seconds in which a leader would have let a follower into the ISR many times over: it decides at each of its fetches."""
+"""Seconds in which a leader would have added a follower to the ISR many times over: it decides at each of its fetches."""
 
 
 # --- what happens to brokers
@@ -40,7 +40,7 @@ A_WHILE = 1.0
 
 @contextmanager
 def frozen(bench: Bench, name: str) -> Iterator[float]:
-    """The broker is frozen for as long as the block lasts. Gives the second in which that began."""
+    """The broker is frozen for as long as the block lasts. Yields the time in seconds at which that began."""
     began = bench.now().seconds
     bench.pause(name)
     try:
@@ -53,7 +53,7 @@ def frozen(bench: Bench, name: str) -> Iterator[float]:
 def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
     """The broker is in controlled shutdown when the block begins, and back when it has ended.
 
-    Gives a function that waits until the broker has ended.
+    Yields a function that waits until the broker has ended.
     """
     ended: list[object] = []
 
@@ -71,7 +71,7 @@ def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
 
 
 def whole_again(bench: Bench) -> None:
-    """Wait until all brokers answer, know of each other, and every partition has its whole ISR."""
+    """Wait until all brokers answer, know of each other, and every partition has its full ISR."""
     bench.eventually(lambda: all(_knows_all(bench, name) for name in bench.brokers), "all brokers in all Metadata")
     bench.eventually(
         lambda: all(_sees_whole(bench, name) for name in bench.brokers), "a full ISR everywhere", every=0.2
@@ -92,7 +92,7 @@ def _sees_whole(bench: Bench, name: str) -> bool:
 
 
 def reassign(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetadata:
-    """Give the partition these replicas; the state once they are all in the ISR."""
+    """Give the partition these replicas. Returns the state once they are all in the ISR."""
     broker = partition.bench.node(partition.bench.brokers[0])
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
@@ -109,7 +109,7 @@ def reassign(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetada
 
 
 class Cast(NamedTuple):
-    """Who plays which part: the leader, its only follower, and a broker that does not host the partition."""
+    """The roles of the brokers: the leader, its only follower, and a broker that does not host the partition."""
 
     leader: NodeClient
     follower: int
@@ -118,14 +118,14 @@ class Cast(NamedTuple):
 
 
 class LetIn(NamedTuple):
-    """Whether the follower came into the ISR, and its last fetch."""
+    """Whether the follower joined the ISR, and its last fetch."""
 
     inside: bool
     last: FetchedPartition
 
 
 class Duo(Partition):
-    """A partition with one follower, so that nothing but that follower's fetches moves the high watermark."""
+    """A partition with one follower, so that only that follower's fetches advance the high watermark."""
 
     def cast(self) -> Cast:
         state = self.whole()
@@ -134,7 +134,7 @@ class Duo(Partition):
         return Cast(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
 
     def grow(self, cast: Cast, records: int) -> int:
-        """Append at the leader without waiting for its follower; the new log end."""
+        """Append at the leader without waiting for its follower. Returns the new log end."""
         return self.write(*[b"ahead"] * records, acks=1, to=cast.leader).base_offset + records
 
     def fetch_as_follower(
@@ -147,7 +147,7 @@ class Duo(Partition):
         broker_epoch: int = -1,
         at: str = "leader",
     ) -> FetchedPartition:
-        """A fetch in the follower's name. `epoch_ahead` is how far its current epoch is from the leader's."""
+        """A fetch with the follower's id. `epoch_ahead` is how far its current epoch is from the leader's."""
         node = cast.leader if at == "leader" else cast.outsider
         return node.fetch(
             self.topic,
@@ -160,15 +160,15 @@ class Duo(Partition):
         )
 
     def look(self, cast: Cast, offset: int) -> FetchedPartition:
-        """What the leader tells a consumer that fetches at `offset`."""
+        """The leader's answer to a consumer that fetches at `offset`."""
         return cast.leader.fetch(self.topic, self.index, offset)
 
     def isr(self, cast: Cast) -> set[int]:
-        """As the leader's Metadata has it."""
+        """The ISR in the leader's Metadata."""
         return set(self.state(cast.state.leader).isr)
 
     def let_in(self, cast: Cast, offset: int, broker_epoch: int, within: float) -> LetIn:
-        """Fetch in the name of a follower that is not in the ISR, until it is or `within` seconds have passed."""
+        """Fetch with the id of a follower outside the ISR, until it is in or `within` seconds have passed."""
         began = self.bench.now().seconds
 
         def tried() -> LetIn | None:
@@ -181,7 +181,7 @@ class Duo(Partition):
 
 
 def duo(bench: Bench) -> PartitionData:
-    """A partition on two brokers with three leader changes behind it, and records in each epoch."""
+    """A partition on two brokers after three leader changes, with records in each epoch."""
     partition = new_partition(bench, (bench.id_of(bench.brokers[0]), bench.id_of(bench.brokers[1])))
     for move in range(4):
         if move:
@@ -191,14 +191,14 @@ def duo(bench: Bench) -> PartitionData:
 
 
 DUO = Rig(CLUSTER, duo, Duo, shared=True)
-"""Its high watermark is lifted over records that its follower has not: for nothing else to use."""
+"""Its high watermark is raised over records that its follower lacks: not for any other use."""
 
 
 # --- one partition of all brokers
 
 
 def moving_partition(name: str, moves: int, **configs: str) -> Rig[PartitionData, Partition]:
-    """A partition with leader changes behind it, shared by probes that append to it and reassign it."""
+    """A partition after several leader changes, shared by probes that append to it and reassign it."""
 
     def prepare(bench: Bench) -> PartitionData:
         return with_epochs(bench, moves, 3, **configs)
@@ -215,7 +215,7 @@ RECOMPRESSING = moving_partition("recompressing", 1, compression_type="gzip")
 
 
 class PairsData(msgspec.Struct, frozen=True):
-    """Topics of one partition, led by `leader`: of `free` one replica in sync is enough, of `strict` it takes both."""
+    """Topics of one partition, led by `leader`: `free` ones need one in-sync replica, `strict` ones two."""
 
     leader: str
     follower: str
@@ -225,7 +225,7 @@ class PairsData(msgspec.Struct, frozen=True):
 
 
 class Tempted(NamedTuple):
-    """A fetch in the follower's name, and the Metadata that the leader gave before it."""
+    """A fetch with the follower's id, and the leader's Metadata before it."""
 
     seen: MetadataAnswer
     fetched: FetchAnswer
@@ -264,12 +264,12 @@ class Pairs:
         return self.bench.eventually(sized, f"ISRs of {size}")
 
     def produce(self, topics: tuple[Topic, ...], *values: bytes, timeout_ms: int = 5_000) -> ProduceAnswer:
-        """One batch to each of the topics, acknowledged by all in-sync replicas; answered for each of them."""
+        """One batch to each of the topics, with acks=all. Returns an answer for each of them."""
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in topics]
         return self.leader.produce_many(wanted, timeout_ms=timeout_ms)
 
     def fetch_as_follower(self, offset: int) -> Tempted:
-        """A fetch at `offset` of all partitions, in the follower's name and with the epochs that the leader names."""
+        """A fetch at `offset` of all partitions, with the follower's id and the epochs that the leader names."""
         seen = self.look()
         wanted = [
             FetchPartition(topic=topic, partition=0, fetch_offset=offset, current_leader_epoch=state.leader_epoch)
@@ -278,7 +278,7 @@ class Pairs:
         return Tempted(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
 
     def tempted(self, offset: int) -> list[Tempted]:
-        """Such fetches for a while, over and over."""
+        """Repeat such fetches for a while."""
         began = self.bench.now().seconds
         tries: list[Tempted] = []
 
@@ -290,7 +290,7 @@ class Pairs:
         return tries
 
     def is_listed(self, seen: MetadataAnswer) -> bool:
-        """Does the leader list the follower? It lists all brokers that are not fenced."""
+        """True if the leader's Metadata lists the follower. It lists all brokers that are not fenced."""
         return self.follower_id in {broker.node_id for broker in seen.brokers}
 
 

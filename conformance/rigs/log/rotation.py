@@ -1,4 +1,4 @@
-"""Replicas of one partition that lead in turn, each while the others are frozen, so that none hears of another's records."""
+"""Replicas of one partition that lead in turn, each while the others are frozen, so that none gets another's records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Stamped = tuple[tuple[int, int, int], ...]
 
 
 RECORDS = 3
-"""So many records are in each epoch of the partitions that are made here."""
+"""The number of records in each epoch of these partitions."""
 
 
 UNCLEAN = UncleanElection(own_topic=False)
@@ -32,7 +32,7 @@ UNCLEAN = UncleanElection(own_topic=False)
 
 
 def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition]:
-    """A partition of the example's own, where a silent broker is fenced soon."""
+    """A partition of the example's own, on a cluster with short broker sessions."""
 
     def prepare(bench: Bench) -> PartitionData:
         return with_epochs(bench, epochs, RECORDS, **configs)
@@ -46,19 +46,19 @@ def stamped(read: FetchedPartition) -> Stamped:
 
 
 def in_every_isr(partition: Partition, id: int) -> bool:
-    """Does every broker show the replica in the ISR?"""
+    """True if every broker shows the replica in the ISR."""
     states = [partition.known_to(name) for name in partition.bench.brokers]
     return all(state is not None and id in state.isr for state in states)
 
 
 def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
-    """Do all the others see an ISR without the replica? Its broker is fenced then, or in controlled shutdown."""
+    """True if all others show an ISR without the replica, whose broker is then fenced or in controlled shutdown."""
     states = [partition.known_to(other) for other in others]
     return all(state is not None and id not in state.isr for state in states)
 
 
 def assign(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
-    """Give the partition these replicas; KitError when it is refused."""
+    """Give the partition these replicas; KitError if that is refused."""
     broker = partition.bench.node(asked)
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
@@ -66,12 +66,12 @@ def assign(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
 
 
 def put_first(partition: Partition, to: int, asked: int) -> None:
-    """Make a replica the preferred leader; nothing moves by that."""
+    """Make a replica the preferred leader, without electing it."""
     assign(partition, (to, *(id for id in partition.state(asked).replicas if id != to)), asked)
 
 
 def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:
-    """Elect the replica that was put first, asked for at itself; the state once it leads at an epoch above `after`."""
+    """Elect the preferred leader through its own broker. Returns the state once it leads at an epoch above `after`."""
     node = partition.bench.node(to)
     record(partition.bench.tape, MoveLeader(), "inject", node=node.node)
     node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
@@ -84,14 +84,14 @@ def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetad
 
 
 def prefer(partition: Partition, to: int) -> PartitionMetadata:
-    """An election of an in-sync replica at once, asked for at itself: the others may be frozen."""
+    """An immediate election of an in-sync replica, requested from itself, since the others may be frozen."""
     before = partition.state(to)
     put_first(partition, to, asked=to)
     return elect_preferred(partition, to, before.leader_epoch)
 
 
 class Turn(NamedTuple):
-    """What the replica that led held at the end of its turn, and its epoch file."""
+    """The log of the replica that led, at the end of its turn, and its leader-epoch-checkpoint."""
 
     id: int
     epoch: int
@@ -104,7 +104,7 @@ class Turn(NamedTuple):
 
 
 class Turns:
-    """Who is frozen, and who leads. Everybody is awake in the beginning."""
+    """The frozen brokers, and the leader. None is frozen in the beginning."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -128,7 +128,7 @@ class Turns:
                 self._frozen.discard(id)
 
     def alone(self) -> NodeClient:
-        """The leader, with all others frozen, and none of their fetches waiting at it for what comes next."""
+        """The leader, with all others frozen, and none of their fetches in its purgatory."""
         node = self.bench.node(self.leader)
         awake = set(self.replicas) - self._frozen - {self.leader}
         self.freeze(*awake)
@@ -137,7 +137,7 @@ class Turns:
         return node
 
     def hand_over(self, to: int) -> NodeClient:
-        """Freeze all others first, then wake `to` and elect it, uncleanly where nobody may lead."""
+        """Freeze all others first, then resume `to` and elect it, uncleanly if no eligible replica is up."""
         self.freeze(*(id for id in self.replicas if id != to))
         self.wake(to)
         found = self.bench.eventually(lambda: self._elected(to), f"{to} leading {self.partition.name}", every=0.2)
@@ -160,7 +160,7 @@ class Turns:
             record(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
     def take(self, values: int) -> Turn:
-        """The leader's turn: it takes so many records, which nobody else gets."""
+        """The leader's turn: it takes these records, which no other replica gets."""
         node = self.alone()
         if values:
             records = [f"of {self.leader} at epoch {self.epoch}, {n}".encode() for n in range(values)]

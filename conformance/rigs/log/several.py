@@ -1,4 +1,4 @@
-"""Partitions of all brokers whose leaders move together: one step where each of them would take its own."""
+"""Partitions on all brokers whose leaders move together, in one step instead of one per partition."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Several:
         self.partitions = [Partition(bench, one) for one in data.partitions]
 
     def write(self, *values: bytes) -> list[int]:
-        """One batch to each; their base offsets."""
+        """One batch to each. Returns their base offsets."""
         return [partition.write(*values).base_offset for partition in self.partitions]
 
     def move_leaders(self) -> list[PartitionMetadata]:
-        """An ordinary leader change of each: the last replica comes first, and is elected."""
+        """An ordinary leader change of each: the last replica becomes the preferred one and is elected."""
         before = [partition.whole() for partition in self.partitions]
         orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
@@ -57,7 +57,7 @@ class Several:
         return self.bench.eventually(led, f"{leader} leading {partition.name}")
 
     def untrimmed(self) -> Partition:
-        """One whose log start never moved."""
+        """A partition whose log start never moved."""
         for partition in self.partitions:
             if partition.leader().list_offsets(partition.name, partition.index, EARLIEST).offset == 0:
                 return partition
@@ -65,7 +65,7 @@ class Several:
 
 
 def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, Several]:
-    """`count` shared partitions with so many leader changes behind them, and 3 records in each epoch."""
+    """`count` shared partitions after `epochs` leader changes, with 3 records in each epoch."""
 
     def prepare(bench: Bench) -> SeveralData:
         ids = [bench.id_of(broker) for broker in bench.brokers]
@@ -85,7 +85,7 @@ def several_partitions(name: str, count: int, epochs: int) -> Rig[SeveralData, S
 
 
 def led_by_one(count: int) -> Rig[SeveralData, Several]:
-    """`count` fresh partitions of the example's own, all led by one broker, where two replicas have to have a record."""
+    """`count` new partitions of the example's own, all led by one broker, with min.insync.replicas=2."""
 
     def prepare(bench: Bench) -> SeveralData:
         ids = tuple(bench.id_of(broker) for broker in bench.brokers)
@@ -97,7 +97,7 @@ def led_by_one(count: int) -> Rig[SeveralData, Several]:
 
 
 def retained(bench: Bench) -> SeveralData:
-    """Partitions with a batch in each segment, and two segments in each of four epochs: offsets 0 to 7."""
+    """Partitions with one batch per segment, and two segments in each of four epochs: offsets 0 to 7."""
     ids = [bench.id_of(broker) for broker in bench.brokers]
     topics = new_topics(bench, [tuple(ids)] * RETAINED_COUNT, segment_ms="1")
     data = SeveralData(tuple(PartitionData(topic, 0) for topic in topics))
@@ -115,13 +115,13 @@ def retained(bench: Bench) -> SeveralData:
 RETAINED_COUNT = 8
 SEGMENTS = 8
 SEGMENT_BYTES = 1_000
-"""Of the record in it."""
+"""Bytes of the record in each batch."""
 
 RETAINED = Rig(QUICK_CLUSTER, retained, Several, shared=True)
-"""To let the oldest segments of each go, once."""
+"""For retention to delete the oldest segments of each, once."""
 
 FIVE = several_partitions("five", 5, epochs=0)
-"""To move and append to."""
+"""For leader changes and appends."""
 
 TRIMMABLE = several_partitions("trimmable", 10, epochs=2)
-"""To trim, each once: offsets 0 to 8 in three epochs."""
+"""For DeleteRecords, once each: offsets 0 to 8 in three epochs."""

@@ -1,4 +1,4 @@
-"""A broker that has lost one of its log directories and goes on with the other."""
+"""A broker that has lost one of its log directories and continues with the other."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fixtures.wire.cluster import LogDir
 
 LOST = "second"
 TOPICS = 4
-"""So many that each directory gets some: a broker puts a new one where the fewest are."""
+"""Enough topics for each directory to get some: a broker puts a new partition where the fewest are."""
 
 HEARD_WITHIN = 5.0
-"""Seconds in which the controller's answer to a lost directory is there, where releases have one."""
+"""Seconds within which the controller answers a directory failure, in releases that report it."""
 
 
 class TwoDisksData(msgspec.Struct, frozen=True):
-    """Partitions of the directory that is left, and of the one that is lost."""
+    """Partitions of the remaining directory, and of the failed one."""
 
     sound: tuple[PartitionData, ...]
     offline: tuple[PartitionData, ...]
@@ -36,17 +36,17 @@ class TwoDisks:
         self.offline = [Partition(bench, one) for one in data.offline]
 
     def lost(self) -> LogDir | None:
-        """The failed directory, by the broker's own word; None while it says nothing of the kind."""
+        """The failed directory in the broker's own answer; None while it reports no failure."""
         failed = [found for found in self.node.describe_log_dirs().log_dirs if found.error is Error.KAFKA_STORAGE_ERROR]
         return next((found for found in failed if found.log_dir.endswith(LOST)), None)
 
     def leaderless(self) -> bool:
-        """Does no lost partition have a leader any more, as the broker sees it?"""
+        """True if no partition of the failed directory has a leader any more, in the broker's Metadata."""
         return all(partition.state().leader == -1 for partition in self.offline)
 
 
 def two_disks(bench: Bench) -> TwoDisksData:
-    """Partitions with a few records, half of which are lost."""
+    """Partitions with a few records, half of them in the failed directory."""
     [broker] = bench.brokers
     topics = new_topics(bench, [(bench.id_of(broker),)] * TOPICS)
     for topic in topics:
@@ -64,7 +64,8 @@ def two_disks(bench: Bench) -> TwoDisksData:
     bench.disk(broker, LOST).fail()
     disks = TwoDisks(bench, data)
     bench.eventually(disks.lost, f"{broker} without its log directory {LOST}")
-    # Since 3.7 (KIP-858) the broker tells the controller, which takes the lead away, and has to act on that in turn.
+    # From 3.7 (KIP-858) the broker reports to the controller, which elects another leader; the broker then has to apply
+    # that.
     bench.settles(disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=HEARD_WITHIN)
     return data
 

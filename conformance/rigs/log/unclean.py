@@ -1,6 +1,6 @@
-"""Two replicas that lose each other: one is killed, the other takes records alone and goes, and the first is made to lead.
+"""Two replicas, of which one is killed; the other takes records alone and dies, and the first is elected uncleanly.
 
-All of it is asked of a bystander, a broker that has no replica of the partition and lives through it.
+Everything is observed through a bystander, a broker without a replica of the partition that stays up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fixtures.wire.retriable import NOT_SERVED_YET, ask_again
 from fixtures.wire.topics import ElectionType
 
 SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
-"""Seconds after which a silent broker is fenced."""
+"""Seconds after which a broker without heartbeats is fenced."""
 
 
 UNCLEAN = UncleanElection(own_topic=False)
@@ -32,7 +32,9 @@ UNCLEAN = UncleanElection(own_topic=False)
 
 
 class Vacancy(NamedTuple):
-    """Who was seen to lead while nobody may, for so many seconds after the heir was back, and who could without any loss."""
+    """The leaders seen while no replica may lead, for `seconds` after the heir's restart, and the replicas eligible
+    without data loss.
+    """
 
     leaders: set[int]
     seconds: float
@@ -49,7 +51,7 @@ class CoupleData(msgspec.Struct, frozen=True):
 
 
 class Couple(Partition):
-    """A partition on two brokers, `first` of which leads in the beginning."""
+    """A partition on two brokers, at first led by `first`."""
 
     def __init__(self, bench: Bench, data: CoupleData) -> None:
         super().__init__(bench, data.partition)
@@ -59,13 +61,13 @@ class Couple(Partition):
         return self.bench.node(name)
 
     def seen(self) -> PartitionMetadata:
-        """The partition as the bystander has it."""
+        """The partition in the bystander's Metadata."""
         return self.state(self.bystander)
 
     # --- who is there
 
     def leave_alone(self, survivor: str) -> PartitionMetadata:
-        """Kill the other replica; the state once the survivor is the ISR."""
+        """Kill the other replica. Returns the state once the survivor is the ISR."""
         [other] = {self.first, self.second} - {survivor}
         self.bench.kill(other, role="follower")
         id = self.bench.id_of(survivor)
@@ -77,12 +79,12 @@ class Couple(Partition):
         return self.bench.eventually(alone, f"{survivor} alone in the ISR of {self.name}")
 
     def lose_leader(self, leader: str) -> None:
-        """Kill the only replica in the ISR, and wait until nobody leads."""
+        """Kill the only replica in the ISR, and wait until the partition has no leader."""
         self.bench.kill(leader, role="leader")
         self.bench.eventually(lambda: self.seen().leader == -1, f"nobody leading {self.name}")
 
     def come_back(self, name: str) -> None:
-        """Start a replica that lags, and wait until the cluster counts it as alive."""
+        """Start a lagging replica, and wait until the cluster lists it as alive."""
         self.bench.start(name)
         self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced")
 
@@ -90,7 +92,7 @@ class Couple(Partition):
         return self.bench.id_of(name) in {b.node_id for b in self.node(self.bystander).metadata([]).brokers}
 
     def vacancy(self, within: float) -> Vacancy:
-        """Watch for so many seconds who leads."""
+        """Watch the leader for `within` seconds."""
         began, leaders = self.bench.now().seconds, set[int]()
 
         def over() -> bool:
@@ -101,7 +103,7 @@ class Couple(Partition):
         return Vacancy(leaders, self.bench.now().seconds - began, self._eligible())
 
     def _eligible(self) -> tuple[int, ...]:
-        """Eligible leader replicas (KIP-966): whoever is among them is elected without any loss. None before 3.8."""
+        """Eligible leader replicas (KIP-966), which may be elected without data loss. None before 3.8."""
         try:
             [topic] = self.node(self.bystander).describe_topic_partitions([self.name]).topics
         except NotOffered:
@@ -111,7 +113,7 @@ class Couple(Partition):
     # --- the election
 
     def elect(self, heir: str) -> PartitionMetadata:
-        """An unclean election of the only replica that lives; the state once it acts as the leader."""
+        """An unclean election of the only replica that is up. Returns the state once it serves as leader."""
         before = self.seen()
         record(self.bench.tape, UNCLEAN, "inject", node=heir)
         self.bench.eventually(self._elected, f"an unclean election of {heir}", every=0.1)
@@ -127,7 +129,7 @@ class Couple(Partition):
         return said <= {Error.ELECTION_NOT_NEEDED}
 
     def acts_as_leader(self, name: str) -> PartitionMetadata:
-        """The state once this broker leads, serves at that epoch, and all that it has is committed."""
+        """The state once this broker leads, serves at that epoch, and all its records are committed."""
         return self.bench.eventually(lambda: self._acts(self.bench.id_of(name)), f"{name} leading {self.name}")
 
     def _acts(self, id: int) -> PartitionMetadata | None:

@@ -1,4 +1,4 @@
-"""What the active controller knows about brokers and partitions, and what leaders ask of it."""
+"""The active controller's view of brokers and partitions, and requests that leaders send to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Controller(QuorumView):
         self.bench = bench
 
     def broker_epochs(self) -> dict[int, int]:
-        """By broker id the epoch of its last registration."""
+        """The epoch of each broker's last registration, by broker id."""
         active = self.active()
         if active is None:
             raise KitError("no controller is active")
@@ -33,9 +33,10 @@ class Controller(QuorumView):
         return epochs
 
     def isr_as_it_is(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
-        """The request of the partition's leader that changes nothing: all its epochs are the controller's.
+        """A leader's AlterPartition that changes nothing, with all epochs as the controller has them.
 
-        A leader learns the partition epoch from the metadata log. Here it is found by trying: the controller accepts no other.
+        A leader learns the partition epoch from the metadata log. Here it is found by trying: the controller accepts no
+        other.
         """
         change = IsrChange(
             topic=topic,

@@ -1,4 +1,4 @@
-"""One real voter of three. The kit plays the others: candidate, leader or silent peer."""
+"""One real voter of three. The kit plays the others, as candidate, leader or unresponsive peer."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ OUTSIDER = 9
 """An id that is not in the voter set."""
 
 ENDPOINTS_FROM = since("FetchRequest", "ReplicaDirectoryId")
-"""The version of Fetch from which a raft answer names the leader's address (KIP-853)."""
+"""The version of Fetch from which a raft answer has the leader's endpoint (KIP-853)."""
 
 SOON = 10.0
-"""Seconds in which a node surely sends what it has no reason to wait with."""
+"""Seconds within which a node certainly sends a request that it has no reason to delay."""
 
 REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout.ms", "2000"))
-"""Milliseconds after which the voter gives up a request that nobody answers."""
+"""Milliseconds after which the voter gives up an unanswered request."""
 
 ANSWERS = 3
-"""How often a fetch that is repeated is answered again."""
+"""How often a repeated fetch is answered again."""
 
 NO_OP = b"\x01\x14\x00\x00"
 """A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
 
 RECORDS = 5
-"""In each of the two epochs that follow the first metadata of its log."""
+"""Batches in each of the two epochs that follow the first metadata of its log."""
 
 
 class LogEnd(NamedTuple):
@@ -58,7 +58,7 @@ class FrozenData(msgspec.Struct, frozen=True):
 
 
 class Frozen:
-    """The real voter. Nothing moves but by what a check sends, so any state can be looked at in peace."""
+    """The real voter. Its state changes only through requests of the check, so any state can be examined at leisure."""
 
     def __init__(self, bench: Bench, data: FrozenData) -> None:
         self.bench = bench
@@ -79,13 +79,13 @@ class Frozen:
 
     @property
     def pre_votes(self) -> bool:
-        """Whether an election starts with a pre-vote (KIP-996)."""
+        """True if an election starts with a pre-vote (KIP-996)."""
         return self.version("Vote") >= since("VoteRequest", "PreVote")
 
     # --- what it says and holds
 
     def says(self) -> LeaderAndEpoch:
-        """Leader and epoch as the voter has them; -1 for a leader that it does not know."""
+        """Leader and epoch as the voter has them; -1 for an unknown leader."""
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
     def stored(self) -> Stored:
@@ -124,7 +124,7 @@ class Frozen:
     # --- bringing it into a state
 
     def follow(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it follow a peer in a later epoch; returns its first fetch, which waits for an answer."""
+        """Make it follow a peer in a later epoch. Returns its first fetch, which waits for an answer."""
         epoch = self.next_epoch(ahead)
         answer = self.begin(leader, epoch)
         if answer.error is not Error.NONE or of(answer) != LeaderAndEpoch(leader, epoch):
@@ -137,7 +137,8 @@ class Frozen:
     def fetch_in(self, epoch: int, leader: int) -> Received | None:
         """The node's next fetch of this epoch from a leader.
 
-        A node has one request open to a peer, so all others that come are answered, in a way that it no longer heeds.
+        A node has one request in flight per peer, so every other request that arrives is answered, in a way that it
+        ignores by then.
         """
         while (asked := self._open or self.peers.receive(within=SOON)) is not None:
             self._open = None
@@ -157,15 +158,15 @@ class Frozen:
             _answer_raft(self.peers, asked, {"error_code": Error.NONE, **plain(said)}, said.leader_id)
 
     def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it ask for votes, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
+        """Make it a candidate, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
         epoch = epoch_of(self.follow(leader, ahead))
         self.end(leader, epoch, [self.id])
         return self.asked_for_vote(epoch)
 
     def vote_after(self, epoch: int, *, pre_vote: bool | None = None, within: float = SOON) -> Received | None:
-        """The next Vote that it sends in this epoch or later; `pre_vote` says of which kind.
+        """The next Vote that it sends in this epoch or later; `pre_vote` selects the kind.
 
-        The fetches that it sends its leader meanwhile wait for ever, as at a leader that has resigned.
+        Its fetches to its leader stay unanswered meanwhile, as with a leader that has resigned.
         """
         until = self.bench.now().seconds + within
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
@@ -177,14 +178,14 @@ class Frozen:
         return None
 
     def asked_for_vote(self, epoch: int, *, pre_vote: bool | None = None) -> Received:
-        """As `vote_after`; KitError if there is none."""
+        """Like `vote_after`; KitError if there is none."""
         asked = self.vote_after(epoch, pre_vote=pre_vote)
         if asked is None:
             raise KitError(f"{self.name} did not ask for votes after epoch {epoch} within {SOON:g} s")
         return asked
 
     def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
-        """Make it a candidate; returns its Vote, which nobody has answered yet."""
+        """Make it a candidate. Returns its Vote, still unanswered."""
         asked = self.stand(leader, ahead)
         if asked.partition.get("pre_vote"):
             self.grant(asked)
@@ -192,7 +193,7 @@ class Frozen:
         return asked
 
     def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
-        """Make it the leader of a later epoch, by one peer's vote, after another leader; returns the epoch."""
+        """Make it the leader of a later epoch, by one peer's vote, after another leader. Returns the epoch."""
         asked = self.candidate(leader, ahead)
         epoch = candidate_epoch(asked)
         self.grant(asked)
@@ -200,7 +201,7 @@ class Frozen:
         return epoch
 
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
-        """Serve records to a fetch; returns the fetch that follows."""
+        """Answer a fetch with records. Returns the fetch that follows."""
         records = b"".join(one.encoded() for one in batches)
         following = self._moved_on(
             fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
@@ -210,14 +211,14 @@ class Frozen:
         return following
 
     def diverge(self, fetch: Received, diverging: EpochAndOffset) -> Received | None:
-        """Answer that its log diverges; returns the fetch that follows."""
+        """Answer a fetch with a diverging epoch. Returns the fetch that follows."""
         return self._moved_on(fetch, lambda asked: self.serve(asked, diverging=diverging))
 
     def _moved_on(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
-        """The fetch that follows an answer which moves the log's end.
+        """The fetch after an answer that moves the log's end.
 
-        A node that gave up on its fetch before the answer was there never heard it, and repeats the fetch. So does one that
-        doesn't heed the answer, but that one does it however often it is answered.
+        A node that gave up on its fetch before the answer arrived repeats the fetch. So does one that ignores the
+        answer, but that one repeats it however often it is answered.
         """
         following: Received | None = fetch
         for _ in range(ANSWERS):
@@ -232,13 +233,13 @@ class Frozen:
         return batches(self.bench.read_file(self.name, SEGMENT).content)
 
     def log_end(self) -> LogEnd:
-        """Where its log ends, as it tells a new leader."""
+        """Its log end, as it reports it to a new leader."""
         return log_end_of(self.follow())
 
     # --- answering it
 
     def grant(self, asked: Received) -> None:
-        """Give it the vote, or the pre-vote, that it asks for."""
+        """Grant the vote, or the pre-vote, that it requests."""
         grant(self.peers, asked)
 
     def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
@@ -255,7 +256,9 @@ class Frozen:
         high_watermark: int = -1,
         diverging: EpochAndOffset | None = None,
     ) -> bool:
-        """Answer a fetch; False if the voter has given it up. A high watermark of -1 is unknown; one that falls would end it."""
+        """Answer a fetch; False if the voter has given it up. A high watermark of -1 is unknown; one that falls would
+        end the process.
+        """
         current = leader or LeaderAndEpoch(fetch.peer, epoch_of(fetch))
         answer: dict[str, Any] = {
             "partition_index": 0,
@@ -273,7 +276,7 @@ class Frozen:
 
 
 def grant(peers: Peers, asked: Received) -> None:
-    """Give the vote, or the pre-vote, that was asked of a peer."""
+    """Grant the vote, or the pre-vote, requested from a peer."""
     _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
 
 
@@ -302,7 +305,7 @@ def address(peer: int) -> dict[str, Any]:
 
 
 def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
-    """The leader endpoints that a request of this version carries for a peer of the kit's; else none."""
+    """The leader endpoints of a peer in a request of this version; empty if the version has none."""
     if version < VOTER_KEYS_FROM or peer not in PEERS:
         return ()
     return (Listener(LISTENER, peer_host(peer), peer_port(peer)),)
@@ -325,7 +328,7 @@ def candidate_epoch(asked: Received) -> int:
 
 
 def no_ops(count: int, offset: int, epoch: int) -> NewBatch:
-    """A batch of records that mean nothing to a controller."""
+    """A batch of records without meaning for a controller."""
     return batch(*[NO_OP] * count, base_offset=offset, leader_epoch=epoch, timestamp=1)
 
 
@@ -343,7 +346,7 @@ def prepare_frozen(bench: Bench) -> FrozenData:
 
 
 def _first_records(frozen: Frozen) -> int:
-    """Let it lead until it has written and committed its first metadata; returns its log end."""
+    """Make it leader until it has written and committed its first metadata. Returns its log end."""
     epoch = frozen.lead()
 
     def committed() -> int | None:
@@ -357,4 +360,4 @@ def _first_records(frozen: Frozen) -> int:
 
 
 FROZEN = Rig(FROZEN_VOTER, prepare_frozen, Frozen, shared=True)
-"""A voter that waits for what it is sent. Each example goes to later epochs than the last."""
+"""A voter that waits for requests. Each example moves it to later epochs than the one before."""

@@ -1,4 +1,4 @@
-"""Three real voters of five. The kit plays the other two, so that after a failover nothing moves but with its help."""
+"""Three real voters of five. The kit plays the other two, so that after a failover every commit and election needs them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fixtures.wire.quorum import METADATA
 OFTEN = 0.1
 
 SNAPSHOT_WITHIN = 8.0
-"""Seconds in which the leader has a snapshot of a later epoch; from 4.4 on the one of the bootstrap is its earliest."""
+"""Seconds within which the leader has a snapshot of a later epoch; from 4.4 its earliest one is the bootstrap's."""
 
 
 class Mixed(Quorum):
-    """The real voters and their observer. `controllers` are those that live."""
+    """The real voters and their observer. `controllers` are those that are up."""
 
     def __init__(self, bench: Bench, data: QuorumData) -> None:
         super().__init__(bench, data)
@@ -27,7 +27,7 @@ class Mixed(Quorum):
         [self.observer] = bench.brokers
 
     def lose_leader(self, voter: int) -> LeaderAndEpoch:
-        """Kill the leader; one of the other two is elected with the vote of a peer. That leader and its epoch."""
+        """Kill the leader; one of the other two is elected with the vote of a peer. Returns that leader and its epoch."""
         killed = self.one("leader")
         self.controllers = self.followers()
         self.bench.kill(killed, role="active controller")
@@ -42,7 +42,7 @@ class Mixed(Quorum):
         return first if first.leader_id in live and others == [first] else None
 
     def start_of(self, led: LeaderAndEpoch) -> LogEnd:
-        """Where the log of the former epochs ends, and that of the leader's begins."""
+        """The end of the former epochs' log, where the leader's own epoch begins."""
 
         def entered() -> LogEnd | None:
             former, own = self.epochs()[-2:]
@@ -54,7 +54,7 @@ class Mixed(Quorum):
         return self.client(self.bench.name_of(led.leader_id)).describe_quorum()
 
     def has_snapshot(self) -> bool:
-        """Does a log that ends in epoch 0 get a snapshot named in time?"""
+        """True if a log that ends in epoch 0 gets a snapshot id in time."""
         led = self.settled()
         return self.bench.settles(
             lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
@@ -63,7 +63,9 @@ class Mixed(Quorum):
         )
 
     def snapshot(self) -> EpochAndOffset | None:
-        """One that the leader names: to a log that ends in epoch 0, or (newer releases) to an empty one. None if not in time."""
+        """A snapshot that the leader names to a log that ends in epoch 0, or (newer releases) to an empty one. None if
+        not in time.
+        """
         led, found = self.settled(), list[EpochAndOffset]()
 
         def named() -> bool:
@@ -81,7 +83,7 @@ class Mixed(Quorum):
         )  # fmt: skip
 
     def fetch_of_observer(self, since: float, within: float) -> Received | None:
-        """The first fetch of the broker that came to a peer after that second; None if none did in time."""
+        """The first fetch of the broker from a peer after that time in seconds; None if there was none in time."""
         id, until = self.bench.id_of(self.observer), since + within
         while (asked := self.peers.receive("Fetch", within=until - self.bench.now().seconds)) is not None:
             if asked.at > since and fetcher(asked) == id:
@@ -90,7 +92,7 @@ class Mixed(Quorum):
 
 
 def fetcher(fetch: Received) -> int:
-    """The replica id of a fetch; from version 15 on it is in ReplicaState (KIP-903)."""
+    """The replica id of a fetch; from version 15 it is in ReplicaState (KIP-903)."""
     state = fetch.body.get("replica_state")
     id: int = state["replica_id"] if state else fetch.body["replica_id"]
     return id

@@ -1,4 +1,4 @@
-"""The metadata quorum of a running cluster, asked without harm."""
+"""The metadata quorum of a running cluster, read without changing it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ EPOCHS = "__cluster_metadata-0/leader-epoch-checkpoint"
 LISTENER = "CONTROLLER"
 
 OLD_EPOCHS = 4
-"""A shared quorum is in a higher epoch than this, so that so many older ones can be named."""
+"""A shared quorum is in a higher epoch than this, so that there are this many older ones to name."""
 
 GHOSTS = range(7000, 8000)
-"""Ids under which probes fetch as an observer that does not exist; a leader lists it for five minutes."""
+"""Ids with which probes fetch as an observer that does not exist; a leader lists it for five minutes."""
 
 FAR = 1 << 40
 """An offset beyond the end of any log of the kit."""
@@ -41,7 +41,7 @@ TRIES = 3
 
 
 class Stored(msgspec.Struct, frozen=True, rename="camel"):
-    """quorum-state, as far as both of its versions have it."""
+    """quorum-state, reduced to the fields of both versions."""
 
     leader_id: int
     leader_epoch: int
@@ -53,7 +53,7 @@ class Stored(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """Whom a controller says it follows, in which epoch, and what it has stored (None if its disk was not read)."""
+    """A controller's leader and epoch in its answer, and its quorum-state (None if its disk was not read)."""
 
     says: LeaderAndEpoch
     stored: Stored | None
@@ -72,7 +72,7 @@ class Tried(NamedTuple, Generic[A]):
 
     @property
     def leader(self) -> LeaderAndEpoch:
-        """What the answer has to name: leader and epoch of before, from disk where that was read."""
+        """The leader and epoch that the answer must have: those of before, from disk if that was read."""
         return self.before.stored.leader if self.before.stored else self.before.says
 
 
@@ -88,7 +88,7 @@ class QuorumData(msgspec.Struct, frozen=True):
 
 
 class Quorum:
-    """The controllers, by name or role. Roles are asked for anew each time, since leaders move."""
+    """The controllers, by name or role. Roles are looked up each time, since leaders move."""
 
     def __init__(self, bench: Bench, data: QuorumData) -> None:
         self.bench = bench
@@ -101,7 +101,7 @@ class Quorum:
     # --- what it says
 
     def says(self, name: str) -> LeaderAndEpoch:
-        """Leader and epoch as the controller has them; -1 for a leader that it does not know."""
+        """Leader and epoch as the controller has them; -1 for an unknown leader."""
         return leader_known_to(self.client(name), self.peer_of(name), self.cluster_id)
 
     def settled(self) -> LeaderAndEpoch:
@@ -119,12 +119,12 @@ class Quorum:
         return msgspec.json.decode(file.text, type=Stored)
 
     def condition(self, name: str, disk: bool = True) -> Condition:
-        """What the controller has stored, and then says."""
+        """The controller's quorum-state, then its answer."""
         stored = self.stored(name) if disk else None
         return Condition(self.says(name), stored)
 
     def epochs(self) -> list[EpochStart]:
-        """Where the epochs of the leader's log start, as its disk has it."""
+        """The epoch start offsets of the leader's log, from its disk."""
         lines = self.bench.read_file(self.one("leader"), EPOCHS).text.split("\n")[2:]
         return [EpochStart(*map(int, line.split())) for line in lines if line]
 
@@ -153,7 +153,7 @@ class Quorum:
         return self.bench.name_of(id), CONTROLLER_PORT
 
     def endpoints(self, id: int, version: int) -> tuple[Listener, ...]:
-        """The leader endpoints that a request of this version carries for a voter."""
+        """The leader endpoints of a voter in a request of this version."""
         return (
             (Listener(LISTENER, *self.address(id)),)
             if version >= since("BeginQuorumEpochRequest", "LeaderEndpoints")
@@ -161,16 +161,16 @@ class Quorum:
         )
 
     def version(self, api: str, older: int = 0, at_least: int = 0) -> int:
-        """The newest version of a raft API that the controllers declare, or some versions `older`."""
+        """The newest version of a raft API that the controllers declare, or `older` versions below it."""
         return max(self.bench.column.ranges[f"controller.{api}"] - older, at_least)
 
     # --- trying
 
     def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
-        """Ask when the quorum is settled; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
+        """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
 
-        An election of its own accord would look like an effect of the request, so a try after which the node says
-        something else is repeated: what happens in each of three tries is the request's doing.
+        A spontaneous election would look like an effect of the request, so a try after which the node answers
+        differently is repeated: a change in each of three tries is the request's effect.
         """
         tried: Tried[A] | None = None
         for _ in range(TRIES):
@@ -195,19 +195,19 @@ def took(began: Moment, ended: Moment) -> float:
 
 
 def cluster_id_of(bench: Bench) -> str:
-    """The id that a controller's disk was formatted with."""
+    """The cluster id that a controller's disk was formatted with."""
     lines = bench.read_file(bench.controllers[0], "meta.properties").text.splitlines()
     return next(line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id="))
 
 
 def skipped_epochs(log: list[EpochStart]) -> list[int]:
-    """Epochs between the first and the last of a log in which nothing was written: those of elections that nobody won."""
+    """Epochs without a record between the first and the last of a log: elections without a winner."""
     known = {line.epoch for line in log}
     return [epoch for epoch in range(log[0].epoch, log[-1].epoch) if epoch not in known]
 
 
 def prepare_quorum(bench: Bench) -> QuorumData:
-    """A settled quorum with a few epochs behind it, some of which left no record in the log."""
+    """A settled quorum with several past epochs, some of which left no record in the log."""
     quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
     before = quorum.settled()
     if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
@@ -217,7 +217,7 @@ def prepare_quorum(bench: Bench) -> QuorumData:
 
 
 def _raise_epoch(quorum: Quorum, before: LeaderAndEpoch) -> None:
-    """A candidate with an empty log, which nobody elects, makes the leader give up its epoch for a later one."""
+    """A candidate with an empty log, which cannot be elected, makes the leader give up its epoch for a later one."""
     leader = quorum.bench.name_of(before.leader_id)
     epoch = before.leader_epoch + OLD_EPOCHS
     quorum.client(leader).vote(
