@@ -40,8 +40,8 @@ def _rank(verdict: Verdict | Literal[""]) -> int:
     return BROKEN.index(verdict) if verdict in BROKEN else len(BROKEN)
 
 
-Turn = Literal["worse", "better", "other"]
-TURNS: tuple[Turn, ...] = ("worse", "better", "other")
+LeaderLog = Literal["worse", "better", "other"]
+TURNS: tuple[LeaderLog, ...] = ("worse", "better", "other")
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
     @property
-    def turn(self) -> Turn:
+    def turn(self) -> LeaderLog:
         return "worse" if self.change.worse else "better" if better(self.change) else "other"
 
 
@@ -63,7 +63,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     moved: list[Moved]
     unchanged: int
 
-    def turned(self, turn: Turn) -> list[Moved]:
+    def turned(self, turn: LeaderLog) -> list[Moved]:
         return [moved for moved in self.moved if moved.turn == turn]
 
 

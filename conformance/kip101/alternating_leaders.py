@@ -11,14 +11,14 @@ from conformance.core.bench import File
 from conformance.core.checks import Claim, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
+from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Boundary, Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.replicas import frozen
 from conformance.rigs.log.rotation import (
     RECORDS,
+    LeaderLog,
+    Rotation,
     Stamped,
-    Turn,
-    Turns,
     in_every_isr,
     out_of_isr,
     prefer,
@@ -35,7 +35,7 @@ OFTEN = 0.1
 # --- alternating tails
 
 
-def turns_taken(turns: Turns, records: list[int]) -> list[Turn]:
+def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
     """Two replicas lead in turn while the third stays frozen."""
     two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
     taken = [turns.take(records[0])]
@@ -96,7 +96,7 @@ def alternating_tails(
     partition: Partition, first: int, second: int, more: list[int], last: int
 ) -> Generator[Claim, None, None]:
     """Two replicas grow uncommitted suffixes in turn; the third, which has none of them, leads in the end: all logs agree."""
-    turns = Turns(partition)
+    turns = Rotation(partition)
     taken = turns_taken(turns, [first, second, *more])
     [third] = set(turns.replicas) - {turn.id for turn in taken}
     leader = turns.hand_over(third)

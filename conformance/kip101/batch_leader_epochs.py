@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.follower_fetches import RECOMPRESSING, TRIO
+from conformance.rigs.log.led_together import FIVE, Several
 from conformance.rigs.log.partition import Partition, PartitionData
-from conformance.rigs.log.replicas import RECOMPRESSING, TRIO
-from conformance.rigs.log.several import FIVE, Several
 from conformance.rigs.producers.transactions import Transaction, coordinator_of
 from fixtures.views.nodes import served
 from fixtures.wire.calls import Topic

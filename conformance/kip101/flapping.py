@@ -13,9 +13,9 @@ from hypothesis.strategies import integers, lists
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
-from conformance.rigs.log.replicas import frozen
 from conformance.rigs.log.rotation import elect_preferred, put_first
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.held import HeldBatch, HeldReplica

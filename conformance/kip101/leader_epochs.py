@@ -7,8 +7,8 @@ from collections.abc import Callable, Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, frozen, whole_again
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.log.replicas import PAIRS, Pairs, frozen, whole_again
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer
 
@@ -63,7 +63,7 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
 
 
 @probe("KIP101-EPOCH-03", rig=PAIRS, examples=1)
-def isr_changes_and_the_epoch(pairs: Pairs, expected: str) -> Generator[Claim, None, None]:
+def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Generator[Claim, None, None]:
     """Without a change of leader, ISR growth keeps the epoch; a shrink raises it by 1 only below metadata.version 12."""
     before = pairs.states()
     with frozen(pairs.bench, pairs.follower):

@@ -12,8 +12,8 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, on_brokers
 from conformance.rigs.log.epoch_requests import TOO_FEW
+from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.lagging_watermark import watermark_and_end
-from conformance.rigs.log.replicas import frozen
 from fixtures.wire import Error
 from fixtures.wire.records import batch
 

@@ -9,7 +9,7 @@ from hypothesis.strategies import integers, permutations
 from conformance.core.checks import Claim, held_if, premise
 from conformance.rigs.log.crashes import Crashing
 from conformance.rigs.log.partition import Boundary
-from conformance.rigs.log.power_loss import POWER, Power, Traffic
+from conformance.rigs.log.power_loss import POWER, Power, PowerLossWrites
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.words import Word
@@ -67,7 +67,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
     """All brokers die during writes with acks=all; one that cannot be elected has lost a suffix; they restart in any order."""
     bench, before = power.bench, power.alone.settled()
     power.alone.acknowledged(b"before")
-    traffic = Traffic(power.trio, ENOUGH)
+    traffic = PowerLossWrites(power.trio, ENOUGH)
     bench.crash(*bench.brokers)
     written = traffic.ended()
     yield premise(len(written) >= ENOUGH, f"{len(written)} writes acknowledged before the crash")

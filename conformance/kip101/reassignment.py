@@ -8,8 +8,8 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.bench import File
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.follower_fetches import TRIO, reassign
 from conformance.rigs.log.partition import Partition
-from conformance.rigs.log.replicas import TRIO, reassign
 from fixtures.wire.records import LENGTHS, Codec, batch
 
 

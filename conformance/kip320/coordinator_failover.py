@@ -15,8 +15,8 @@ from conformance.rigs.groups.group import answering_again
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, holds
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
+from conformance.rigs.log.follower_fetches import whole_again
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
-from conformance.rigs.log.replicas import whole_again
 from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError

@@ -10,9 +10,9 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, FENCED_FROM, FOLLOWERS_SERVE_FROM, diverges
+from conformance.rigs.log.follower_fetches import frozen, reassign
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import replica_log
-from conformance.rigs.log.replicas import frozen, reassign
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Parked

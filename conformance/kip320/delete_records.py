@@ -9,6 +9,7 @@ from hypothesis.strategies import booleans, integers, just
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, probe
 from conformance.core.topologies import CLUSTER
+from conformance.rigs.log.epoch_histories import RaisedStartPartitions, trimmed_to
 from conformance.rigs.log.epoch_requests import (
     DIVERGES_FROM,
     ENDS_FENCED_FROM,
@@ -20,7 +21,6 @@ from conformance.rigs.log.epoch_requests import (
     start_of,
     unmoved,
 )
-from conformance.rigs.log.histories import TrimmedPartitions, trimmed_to
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.versions import BACK, spoken
@@ -42,7 +42,7 @@ LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
     back=BACK,
 )
 def earliest_offset_is_the_new_start(
-    trimmed: TrimmedPartitions, number: int, with_epoch: bool, back: int
+    trimmed: RaisedStartPartitions, number: int, with_epoch: bool, back: int
 ) -> Generator[Claim, None, None]:
     """The earliest offset is the new log start, with the epoch that covers it."""
     one = trimmed.one(number)
@@ -70,7 +70,7 @@ def earliest_offset_is_the_new_start(
     back=BACK,
 )
 def deleted_epoch_ends_at_the_first_entry(
-    trimmed: TrimmedPartitions, number: int, which: int, back: int
+    trimmed: RaisedStartPartitions, number: int, which: int, back: int
 ) -> Generator[Claim, None, None]:
     """A deleted epoch ends where the first entry starts, and the answer keeps its number."""
     one = trimmed.one(number)
@@ -93,7 +93,7 @@ def deleted_epoch_ends_at_the_first_entry(
     back=BACK,
 )
 def log_with_a_raised_start_is_fetched(
-    trimmed: TrimmedPartitions, case: str, number: int, which: int, distance: int, back: int
+    trimmed: RaisedStartPartitions, case: str, number: int, which: int, distance: int, back: int
 ) -> Generator[Claim, None, None]:
     """Below the log start a fetch is out of range with any last epoch; above it a deleted epoch diverges at the log start."""
     one = trimmed.one(number)
@@ -114,7 +114,7 @@ def log_with_a_raised_start_is_fetched(
 
 @probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], which=integers(0, 1), with_epoch=booleans(), back=BACK)
 def full_deletion_keeps_the_current_epoch(
-    trimmed: TrimmedPartitions, which: int, with_epoch: bool, back: int
+    trimmed: RaisedStartPartitions, which: int, with_epoch: bool, back: int
 ) -> Generator[Claim, None, None]:
     """After deletion up to the log end the current epoch still ends there, and so does a deleted one."""
     one = trimmed.one(0)
@@ -171,7 +171,7 @@ def deletion_above_the_high_watermark_is_refused(
     back=BACK,
 )
 def misplaced_deletion_is_refused(
-    trimmed: TrimmedPartitions, case: str, number: int, offset: int, back: int
+    trimmed: RaisedStartPartitions, case: str, number: int, offset: int, back: int
 ) -> Generator[Claim, None, None]:
     """An offset below -1 is out of range, and a follower deletes nothing."""
     partition = trimmed.one(number).partition

@@ -10,8 +10,8 @@ from conformance.core.bench import File
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
+from conformance.rigs.log.follower_fetches import PATIENCE, frozen
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
-from conformance.rigs.log.replicas import PATIENCE, frozen
 from fixtures.wire import Error
 
 ADOPTED_WITHIN = 5.0

@@ -8,8 +8,8 @@ from itertools import product
 from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.epoch_histories import AWAY_AND_BACK, Gap, RaisedStartPartitions
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, TRIMMED, diverges, out_of_range, sender, unmoved
-from conformance.rigs.log.histories import AWAY_AND_BACK, Gap, TrimmedPartitions
 from conformance.rigs.log.lagging_watermark import watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition, partition_at_epoch
 from conformance.rigs.log.replica_log import replica_log
@@ -56,7 +56,7 @@ def ended_epoch_diverges(
     back=BACK,
 )
 def range_errors_are_below_the_log_start(
-    trimmed: TrimmedPartitions, number: int, far: list[int], unknown: int, back: int
+    trimmed: RaisedStartPartitions, number: int, far: list[int], unknown: int, back: int
 ) -> Generator[Claim, None, None]:
     """Which positions in and around a log are out of range, for each epoch of the log and for one that never existed."""
     one = trimmed.one(number)
@@ -110,7 +110,7 @@ def epoch_without_records_diverges_at_the_one_below(
     back=BACK,
 )
 def below_the_start_is_out_of_range(
-    trimmed: TrimmedPartitions, number: int, below: int, last: int, back: int
+    trimmed: RaisedStartPartitions, number: int, below: int, last: int, back: int
 ) -> Generator[Claim, None, None]:
     """Below the log start the answer is always out of range, whatever LastFetchedEpoch is sent, deleted or kept."""
     one = trimmed.one(number)

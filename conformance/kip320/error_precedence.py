@@ -8,6 +8,7 @@ from hypothesis.strategies import booleans, integers, permutations, sampled_from
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.epoch_histories import LED_APART, ON_TWO_BROKERS, OppositeLeaders
 from conformance.rigs.log.epoch_requests import (
     APIS,
     FENCED_APIS_FROM,
@@ -17,7 +18,6 @@ from conformance.rigs.log.epoch_requests import (
     refused,
     unmoved,
 )
-from conformance.rigs.log.histories import LED_APART, ON_TWO_BROKERS, LedApart
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
@@ -151,7 +151,7 @@ def follower_does_not_serve_a_follower(
     back=BACK,
 )
 def each_partition_is_answered_on_its_own(
-    apart: LedApart, case: str, order: list[str], epoch: int, back: int
+    apart: OppositeLeaders, case: str, order: list[str], epoch: int, back: int
 ) -> Generator[Claim, None, None]:
     """Of the partitions in one request only the one that the broker leads is answered; the others are refused."""
     one, other = apart.one.settled(), apart.other.settled()
@@ -168,7 +168,7 @@ def each_partition_is_answered_on_its_own(
     yield held_if(len(found) == len(wanted) and all(as_expected(apart, kind, found, epoch) for kind in wanted), answer)
 
 
-def query(apart: LedApart, kind: str, epoch: int) -> EpochQuery:
+def query(apart: OppositeLeaders, kind: str, epoch: int) -> EpochQuery:
     where = {
         "led": (apart.one.name, 0),
         "followed": (apart.other.name, 0),
@@ -178,7 +178,7 @@ def query(apart: LedApart, kind: str, epoch: int) -> EpochQuery:
     return EpochQuery(*where[kind], leader_epoch=epoch)
 
 
-def as_expected(apart: LedApart, kind: str, found: dict[tuple[str | None, int], EpochEnd], epoch: int) -> bool:
+def as_expected(apart: OppositeLeaders, kind: str, found: dict[tuple[str | None, int], EpochEnd], epoch: int) -> bool:
     asked = query(apart, kind, epoch)
     end = found.get((asked.topic, asked.partition))
     if end is None:

@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, permutations
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_requests import refused
-from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoDisks
+from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoLogDirs
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import EpochQuery
@@ -25,7 +25,7 @@ from history.since import since
     back=BACK,
 )
 def offline_partition_has_a_storage_error(
-    disks: TwoDisks, order: list[str], epoch: int, which: int, back: int
+    disks: TwoLogDirs, order: list[str], epoch: int, which: int, back: int
 ) -> Generator[Claim, None, None]:
     """In one request the partition of the failed directory is answered KAFKA_STORAGE_ERROR, and the other one as usual."""
     named = {"sound": disks.sound, "offline": disks.offline}

@@ -12,7 +12,17 @@ from msgspec.structs import replace
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_requests import TOO_FEW
-from conformance.rigs.log.replicas import DUO, PAIRS, PATIENCE, Cast, Duo, Pairs, Tempted, frozen, leaving
+from conformance.rigs.log.follower_fetches import (
+    DUO,
+    PAIRS,
+    PATIENCE,
+    FollowerFetch,
+    OneFollower,
+    Roles,
+    SharedFollower,
+    frozen,
+    leaving,
+)
 from conformance.rigs.quorum.controller import Controller
 from fixtures.wire import Error
 from fixtures.wire.controller import AlteredPartition, IsrChange
@@ -30,7 +40,7 @@ SERVED = 5
 HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
 
-def failing_fetch(duo: Duo, cast: Cast, case: str, end: int, distance: int) -> FetchedPartition:
+def failing_fetch(duo: OneFollower, cast: Roles, case: str, end: int, distance: int) -> FetchedPartition:
     """A fetch at the log end with the follower's id that must get an error or a diverging epoch."""
     if case == "diverging":
         return duo.fetch_as_follower(cast, end, last=cast.state.leader_epoch - distance)
@@ -50,7 +60,7 @@ class Watermarks(NamedTuple):
     lifted: FetchedPartition
 
 
-def watermarks_after(duo: Duo, cast: Cast, case: str, distance: int, records: int) -> Watermarks:
+def watermarks_after(duo: OneFollower, cast: Roles, case: str, distance: int, records: int) -> Watermarks:
     """Send a fetch that must fail, past records that the frozen follower lacks, and then a matching one."""
     end = duo.grow(cast, records)
     before = duo.look(cast, end)
@@ -61,7 +71,7 @@ def watermarks_after(duo: Duo, cast: Cast, case: str, distance: int, records: in
 
 
 @probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=integers(1, 4))
-def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Generator[Claim, None, None]:
+def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) -> Generator[Claim, None, None]:
     """A follower's fetch that gets an error or a diverging epoch moves neither high watermark nor ISR."""
     cast = duo.cast()
     with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
@@ -79,7 +89,7 @@ def refused_fetch_is_no_progress(duo: Duo, distance: int, records: int) -> Gener
 # --- KIP320-REPL-02, -03 and the fenced member of -04
 
 
-def stayed_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Claim]:
+def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> Iterator[Claim]:
     """No fetch has got the follower into an ISR. At a change of epoch some may be refused, but most are served."""
     served = [all(one.error is Error.NONE for one in try_.fetched.partitions) for try_ in tries]
     yield premise(sum(served) >= SERVED, f"{sum(served)} of {len(tries)} fetches answered 0 throughout")
@@ -90,7 +100,7 @@ def stayed_out(pairs: Pairs, tries: list[Tempted], case: str) -> Iterator[Claim]
         yield held_if(not entered, tries[-1].fetched, *shown, case=case, detail=detail)
 
 
-def does_not_count_or_delay(pairs: Pairs, end: int) -> Iterator[Claim]:
+def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Iterator[Claim]:
     """Writes with acks=all right after the fenced follower fetched at the log end."""
     tempted = pairs.fetch_as_follower(end)
     free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
@@ -104,7 +114,7 @@ def does_not_count_or_delay(pairs: Pairs, end: int) -> Iterator[Claim]:
         yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=repr(written))
 
 
-def ineligible_is_refused(pairs: Pairs, controller: Controller) -> Iterator[Claim]:
+def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Iterator[Claim]:
     """The leader proposes an ISR with the fenced follower (AlterPartition)."""
     epochs = controller.broker_epochs()
     for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
@@ -116,7 +126,7 @@ def ineligible_is_refused(pairs: Pairs, controller: Controller) -> Iterator[Clai
 
 
 @probe("KIP320-REPL-02", "KIP320-REPL-03", "KIP320-REPL-04", rig=PAIRS, examples=1, records=integers(1, 4))
-def fenced_replica_stays_out(pairs: Pairs, records: int) -> Generator[Claim, None, None]:
+def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Generator[Claim, None, None]:
     """A broker in shutdown or fenced stays out of every ISR, does not count for acks=all and does not delay it."""
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
@@ -162,7 +172,7 @@ def unchanged(right: IsrChange, after: AlteredPartition) -> bool:
 
 
 @probe("KIP320-REPL-04", rig=DUO, distance=integers(1, 3), newer=sampled_from(["leader_epoch", "partition_epoch"]))
-def stale_isr_change_is_refused(duo: Duo, distance: int, newer: str) -> Generator[Claim, None, None]:
+def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> Generator[Claim, None, None]:
     """An ISR shrink with stale or unknown epochs, or sent by a follower, is refused and changes nothing."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
@@ -206,7 +216,7 @@ class Incarnations(NamedTuple):
         return self.older.error is Error.NOT_LEADER_OR_FOLLOWER and stayed
 
 
-def incarnations(duo: Duo, cast: Cast, registered: int, distance: int) -> Incarnations:
+def incarnations(duo: OneFollower, cast: Roles, registered: int, distance: int) -> Incarnations:
     end = duo.grow(cast, 1)
     before = duo.look(cast, end)
     older = duo.fetch_as_follower(cast, end, broker_epoch=registered - distance)
@@ -217,7 +227,7 @@ def incarnations(duo: Duo, cast: Cast, registered: int, distance: int) -> Incarn
     return Incarnations(end, before, older, after, sentinel, lifted, newer)
 
 
-def expel(duo: Duo, cast: Cast, controller: Controller, epochs: dict[int, int]) -> Cast:
+def expel(duo: OneFollower, cast: Roles, controller: Controller, epochs: dict[int, int]) -> Roles:
     """Remove the follower from the ISR, as its leader may; it can rejoin at once. A shrink may raise the epoch."""
     right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
     controller.leader().alter_partition(replace(right, isr=(cast.state.leader,)))
@@ -226,7 +236,7 @@ def expel(duo: Duo, cast: Cast, controller: Controller, epochs: dict[int, int]) 
 
 
 @probe("KIP320-REPL-05", rig=DUO, distance=integers(1, 3))
-def other_incarnation_is_refused(duo: Duo, expected: str, distance: int) -> Generator[Claim, None, None]:
+def other_incarnation_is_refused(duo: OneFollower, expected: str, distance: int) -> Generator[Claim, None, None]:
     """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that check."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))

@@ -14,7 +14,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.reader import Position, Reader
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
-from conformance.rigs.log.unclean import Couple, CoupleData, couple_led_by
+from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData, couple_led_by
 from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
@@ -30,19 +30,19 @@ SESSION_MS, REBALANCE_MS = 1_500, 3_000
 """The session time-out: a member that vanishes is removed after this."""
 
 
-def _led_by_coordinator(bench: Bench) -> CoupleData:
+def _led_by_coordinator(bench: Bench) -> UncleanPartitionData:
     """The broker that is killed also coordinates all groups: __consumer_offsets has one partition here."""
     coordinator = coordinator_of(bench, "any group", CoordinatorType.GROUP)
     return couple_led_by(bench, coordinator.node)
 
 
-LED_BY_COORDINATOR = Rig(QUICK_CLUSTER, _led_by_coordinator, Couple)
+LED_BY_COORDINATOR = Rig(QUICK_CLUSTER, _led_by_coordinator, UncleanPartition)
 
 
 class Group:
     """A group with one classic member at a time, which consumes the couple's partition."""
 
-    def __init__(self, couple: Couple, name: str) -> None:
+    def __init__(self, couple: UncleanPartition, name: str) -> None:
         self.couple = couple
         self.bench = couple.bench
         self.name = name
@@ -92,7 +92,7 @@ class Group:
 
 
 def truncation_is_detected(
-    couple: Couple, group: Group, state: PartitionMetadata, reader: Reader, cut: int, version: int
+    couple: UncleanPartition, group: Group, state: PartitionMetadata, reader: Reader, cut: int, version: int
 ) -> Iterator[Claim]:
     """The new member finds the position with its epoch, and OffsetForLeaderEpoch ends that epoch before the position.
 
@@ -111,7 +111,7 @@ def truncation_is_detected(
 
 
 def truncation_goes_undetected(
-    couple: Couple, group: Group, state: PartitionMetadata, position: Position, version: int
+    couple: UncleanPartition, group: Group, state: PartitionMetadata, position: Position, version: int
 ) -> Claim:
     """Premise, the control: without its epoch the truncation goes undetected, and a fetch there skips records."""
     found = group.committed(version)
@@ -133,7 +133,7 @@ def truncation_goes_undetected(
     fetch_back=BACK,
 )
 def group_restarts(
-    couple: Couple, kept: int, lost: int, more: int, leaves: bool, commit_back: int, fetch_back: int
+    couple: UncleanPartition, kept: int, lost: int, more: int, leaves: bool, commit_back: int, fetch_back: int
 ) -> Generator[Claim, None, None]:
     """A new member at a new coordinator detects the truncation of a position committed with its epoch, and only then."""
     bench, first, second = couple.bench, couple.first, couple.second

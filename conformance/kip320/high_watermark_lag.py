@@ -9,9 +9,9 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.follower_fetches import PATIENCE, frozen
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
-from conformance.rigs.log.replicas import PATIENCE, frozen
 from conformance.rigs.log.rotation import elect_preferred, put_first
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient

@@ -12,7 +12,7 @@ from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.reader import Reader, common_prefix, delivered_of
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.truncated_readers import epoch_of_last_shared, silently_skips, take_over, values
-from conformance.rigs.log.unclean import COUPLE, SESSION, Couple
+from conformance.rigs.log.unclean_elections import COUPLE, SESSION, UncleanPartition
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 
@@ -23,7 +23,9 @@ OLDEST_FETCH = 4
 # --- FETCH-08
 
 
-def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader: Reader, old: int) -> Iterator[Claim]:
+def unchecked_fetches(
+    couple: UncleanPartition, state: PartitionMetadata, cut: int, reader: Reader, old: int
+) -> Iterator[Claim]:
     """Fetches at the reader's position, truncated and overwritten since: with LastFetchedEpoch, without, in a version
     before it.
 
@@ -43,7 +45,9 @@ def unchecked_fetches(couple: Couple, state: PartitionMetadata, cut: int, reader
 # --- CONS-01
 
 
-def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool) -> Iterator[Claim]:
+def follows(
+    couple: UncleanPartition, reader: Reader, state: PartitionMetadata, case: str, *, exact: bool
+) -> Iterator[Claim]:
     """The reader meets a leader with another log: it goes back to where the two diverge, and reads on.
 
     After the first time nothing about the reader's position is a premise, so that a reader that went wrong then is not
@@ -78,7 +82,7 @@ def follows(couple: Couple, reader: Reader, state: PartitionMetadata, case: str,
     old=integers(OLDEST_FETCH, DIVERGES_FROM - 1),
 )
 def suffix_is_truncated_and_overwritten(
-    couple: Couple, kept: int, lost: int, more: int, old: int
+    couple: UncleanPartition, kept: int, lost: int, more: int, old: int
 ) -> Generator[Claim, None, None]:
     """Readers past a truncation detect it, go back no further than needed, and miss no record."""
     first, second = couple.first, couple.second
@@ -107,14 +111,16 @@ def suffix_is_truncated_and_overwritten(
     yield from two_more_elections(couple, (looking, fetching), asleep, more)
 
 
-def past_the_end(couple: Couple, state: PartitionMetadata, reader: Reader) -> Claim:
+def past_the_end(couple: UncleanPartition, state: PartitionMetadata, reader: Reader) -> Claim:
     """Premise: before any write the log ends before the position, and a fetch without an epoch is simply out of range."""
     node, offset = couple.bench.node(state.leader), reader.position.offset
     answer = node.fetch(couple.topic, 0, offset, current_leader_epoch=state.leader_epoch)
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 
-def two_more_elections(couple: Couple, awake: tuple[Reader, ...], asleep: Reader, records: int) -> Iterator[Claim]:
+def two_more_elections(
+    couple: UncleanPartition, awake: tuple[Reader, ...], asleep: Reader, records: int
+) -> Iterator[Claim]:
     """Two more such elections, each of a replica that still has the records that the readers gave up before."""
     for heir in (couple.first, couple.second):
         state = take_over(couple, heir)

@@ -9,8 +9,8 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.many_partitions import CROWD, ManyPartitions, RepeatedFetches, not_in
 from conformance.rigs.log.quiescence import at_rest
-from conformance.rigs.log.rejoining import CROWD, Crowd, Hammer, not_in
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 
@@ -20,7 +20,7 @@ SILENT = 0.4
 """
 
 
-def suffix_never_returned(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[Claim]:
+def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: str) -> Iterator[Claim]:
     """Every record returned to the concurrent fetches is in the final logs."""
     logs = crowd.logs()
     gone = not_in(hammer.served(), logs)
@@ -36,7 +36,7 @@ def suffix_never_returned(crowd: Crowd, hammer: Hammer, case: str) -> Iterator[C
 @log_scenario(
     "KIP320-SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["restarted"], doomed=integers(3, 10), more=integers(1, 3)
 )
-def former_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Claim, None, None]:
+def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Generator[Claim, None, None]:
     """A former leader restarts with records that were never committed, under a leader from an unclean election."""
     bench, heir = crowd.bench, crowd.bench.id_of(crowd.second)
     crowd.write(crowd.first, b"on both")
@@ -53,7 +53,7 @@ def former_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Cl
     yield premise(all(heir not in isr for isr in isrs), f"no replica of the ISR is up: {isrs}")
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))
 
-    hammer = Hammer(crowd, crowd.first, 1, 1 + doomed + more)
+    hammer = RepeatedFetches(crowd, crowd.first, 1, 1 + doomed + more)
     # Without its leader the former leader cannot truncate before it listens. The new one may be fenced, and leads
     # again.
     bench.pause(crowd.second, role="leader")
@@ -68,7 +68,7 @@ def former_leader_restarts(crowd: Crowd, doomed: int, more: int) -> Generator[Cl
 @log_scenario(
     "KIP320-SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["healed"], doomed=integers(3, 10), more=integers(1, 3)
 )
-def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Claim, None, None]:
+def stale_leader_is_healed(crowd: ManyPartitions, doomed: int, more: int) -> Generator[Claim, None, None]:
     """A stale leader learns of its successor and must truncate what it took alone."""
     faults = crowd.bench.faults(crowd.topics[0])
     crowd.write(crowd.first, b"on both")
@@ -80,7 +80,7 @@ def stale_leader_is_healed(crowd: Crowd, doomed: int, more: int) -> Generator[Cl
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))
     yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the stale leader end at {ends}")
 
-    hammer = Hammer(crowd, crowd.first, 1, 1 + doomed + more, epochs)
+    hammer = RepeatedFetches(crowd, crowd.first, 1, 1 + doomed + more, epochs)
     with ThreadPoolExecutor(1) as pool:
         healed = pool.submit(faults.heal, cut)
         hammer.until_caught_up(CONVERGES_WITHIN)

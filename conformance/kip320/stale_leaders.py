@@ -11,11 +11,11 @@ from conformance.core.checks import Claim, held_if, premise
 from conformance.core.topologies import LAG, SHRINKING
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.lagging_watermark import watermark_and_end
+from conformance.rigs.log.led_together import Several, led_by_one
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from conformance.rigs.log.several import Several, led_by_one
-from conformance.rigs.log.unclean import Couple, couple_on
+from conformance.rigs.log.unclean_elections import UncleanPartition, couple_on
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer
@@ -40,7 +40,7 @@ def all_answer(answers: dict[str, PartitionAnswer], error: Error) -> bool:
     return all(answer.error is error for answer in answers.values())
 
 
-def of_two_epochs(couple: Couple, old: int, new: int) -> Iterator[Claim]:
+def of_two_epochs(couple: UncleanPartition, old: int, new: int) -> Iterator[Claim]:
     """REPL-07: both leaders get requests with both epochs."""
     stale, true = couple.node(couple.first), couple.node(couple.second)
     served = answers_by_case(couple, stale, old, old), answers_by_case(couple, true, old, new)
@@ -90,7 +90,7 @@ def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_
     alone=integers(1, 3),
     meanwhile=integers(1, 4),
 )
-def two_leaders(couple: Couple, settled: int, alone: int, meanwhile: int) -> Generator[Claim, None, None]:
+def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: int) -> Generator[Claim, None, None]:
     """A leader cut off from the controllers knows no newer epoch and commits nothing; its successor fences its clients."""
     couple.write(*[b"on both"] * settled)
     before = couple.whole()

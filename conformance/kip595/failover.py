@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.log.replicas import frozen
+from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error

@@ -10,7 +10,7 @@ from typing import Literal
 
 from conformance.catalogue import shipped
 from conformance.judging.verdicts import Verdict
-from reports.differences import TURNS, Difference, Moved, Turn, between_columns, between_matrices
+from reports.differences import TURNS, Difference, LeaderLog, Moved, between_columns, between_matrices
 from reports.matrix_file import read_seen
 from reports.texts.wording import GLYPHS, clean
 
@@ -56,7 +56,7 @@ def told(differences: Sequence[Difference]) -> Iterator[str]:
             yield from _told(turn, each.turned(turn))
 
 
-def _told(turn: Turn, moved: Sequence[Moved]) -> Iterator[str]:
+def _told(turn: LeaderLog, moved: Sequence[Moved]) -> Iterator[str]:
     if moved:
         yield from ("", turn)
     groups: dict[tuple[str, str], list[Moved]] = {}

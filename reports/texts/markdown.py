@@ -8,7 +8,7 @@ from itertools import groupby
 
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
-from reports.differences import TURNS, Difference, Moved, Turn, between_matrices, pairs
+from reports.differences import TURNS, Difference, LeaderLog, Moved, between_matrices, pairs
 from reports.matrix import Matrix, ReportedCell
 from reports.matrix_file import Seen, seen
 from reports.texts.findings import Finding, findings
@@ -86,7 +86,7 @@ def _changes(matrix: Matrix, baseline: Seen, shown: int) -> Iterator[str]:
         yield f"\nand {len(told) - shown} more: `./kit report diff BASELINE MATRIX` tells them all."
 
 
-def _moved(matrix: Matrix, turn: Turn, found: Sequence[tuple[Difference, Moved]]) -> Iterator[str]:
+def _moved(matrix: Matrix, turn: LeaderLog, found: Sequence[tuple[Difference, Moved]]) -> Iterator[str]:
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each, moved in found:
         change = moved.change

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise
-from conformance.rigs.log.histories import (
+from conformance.rigs.log.epoch_histories import (
     trimmed_to,
 )
 from conformance.rigs.log.partition import Partition

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise
+from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Partition
-from conformance.rigs.log.replicas import frozen
 from fixtures.wire import NodeClient
 from fixtures.wire.log import DEBUGGER, LATEST
 

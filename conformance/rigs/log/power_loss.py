@@ -22,7 +22,7 @@ RUN_OUT = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5
 """Seconds after which every broker session has expired."""
 
 
-class Traffic:
+class PowerLossWrites:
     """Writes with acks=all one after the other, until one is not acknowledged."""
 
     def __init__(self, partition: Crashing, enough: int) -> None:

@@ -31,7 +31,7 @@ class Position(msgspec.Struct, frozen=True):
     epoch: int = -1
 
 
-class Delivered(msgspec.Struct, frozen=True):
+class ReadRecord(msgspec.Struct, frozen=True):
     """A record as it was returned to the application."""
 
     offset: int
@@ -67,7 +67,7 @@ class Reader:
         self.name = name
         self.by = by
         self.position = Position(0)
-        self.delivered: list[Delivered] = []
+        self.delivered: list[ReadRecord] = []
         self.rewinds: list[Rewind] = []
         self._find = find or partition.newest
         self._starts: dict[int, int] = {}
@@ -125,7 +125,7 @@ class Reader:
             if batch.leader_epoch > max(self._starts, default=-1):
                 self._starts[batch.leader_epoch] = max(batch.base_offset, self.position.offset)
         new = [
-            Delivered(record.offset, batch.leader_epoch, record.key, record.value)
+            ReadRecord(record.offset, batch.leader_epoch, record.key, record.value)
             for batch in batches
             for record in batch.records
             if not batch.control and record.offset >= self.position.offset
@@ -192,24 +192,24 @@ class Reader:
         return self.position
 
 
-def common_prefix(delivered: list[Delivered], log: FetchedPartition) -> int:
+def common_prefix(delivered: list[ReadRecord], log: FetchedPartition) -> int:
     """The offset up to which the delivered records and a full-log read agree, including leader epochs."""
     theirs = {record.offset: record for record in delivered_of(log)}
     return next((mine.offset for mine in delivered if theirs.get(mine.offset) != mine), _end(delivered))
 
 
-def delivered_of(log: FetchedPartition) -> list[Delivered]:
+def delivered_of(log: FetchedPartition) -> list[ReadRecord]:
     """The records of a full-log read, as a reader that read them all would have delivered them."""
     return [
-        Delivered(record.offset, batch.leader_epoch, record.key, record.value)
+        ReadRecord(record.offset, batch.leader_epoch, record.key, record.value)
         for batch in log.batches
         if not batch.control
         for record in batch.records
     ]
 
 
-def _end(delivered: list[Delivered]) -> int:
+def _end(delivered: list[ReadRecord]) -> int:
     return delivered[-1].offset + 1 if delivered else 0
 
 
-__all__ = ["By", "Delivered", "Position", "Reader", "Rewind", "common_prefix", "delivered_of"]
+__all__ = ["By", "Position", "ReadRecord", "Reader", "Rewind", "common_prefix", "delivered_of"]

@@ -90,7 +90,7 @@ def prefer(partition: Partition, to: int) -> PartitionMetadata:
     return elect_preferred(partition, to, before.leader_epoch)
 
 
-class Turn(NamedTuple):
+class LeaderLog(NamedTuple):
     """The log of the replica that led, at the end of its turn, and its leader-epoch-checkpoint."""
 
     id: int
@@ -103,7 +103,7 @@ class Turn(NamedTuple):
         return self.read.batches[-1].last_offset + 1 if self.read.batches else self.read.high_watermark
 
 
-class Turns:
+class Rotation:
     """The frozen brokers, and the leader. None is frozen in the beginning."""
 
     def __init__(self, partition: Partition) -> None:
@@ -159,7 +159,7 @@ class Turns:
         if result.error is Error.NONE:
             record(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
-    def take(self, values: int) -> Turn:
+    def take(self, values: int) -> LeaderLog:
         """The leader's turn: it takes these records, which no other replica gets."""
         node = self.alone()
         if values:
@@ -167,4 +167,4 @@ class Turns:
             self.partition.write(*records, acks=1, to=node)
         epoch = self.epoch
         file = read_epochs(self.partition, self.leader, lambda file: entry_of(file, epoch) is not None)
-        return Turn(self.leader, epoch, read_whole(self.partition, node, epoch), file)
+        return LeaderLog(self.leader, epoch, read_whole(self.partition, node, epoch), file)

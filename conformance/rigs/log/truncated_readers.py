@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.rigs.log.reader import Reader
-from conformance.rigs.log.unclean import Couple
+from conformance.rigs.log.unclean_elections import UncleanPartition
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import FetchedPartition
@@ -14,7 +14,7 @@ def values(count: int, what: str) -> list[bytes]:
     return [f"{what} {n}".encode() for n in range(count)]
 
 
-def take_over(couple: Couple, heir: str) -> PartitionMetadata:
+def take_over(couple: UncleanPartition, heir: str) -> PartitionMetadata:
     """Kill the only leader; then start and elect the other replica, which lacks the latest records."""
     [leader] = {couple.first, couple.second} - {heir}
     couple.lose_leader(leader)

@@ -20,15 +20,15 @@ HEARD_WITHIN = 5.0
 """Seconds within which the controller answers a directory failure, in releases that report it."""
 
 
-class TwoDisksData(msgspec.Struct, frozen=True):
+class TwoLogDirsData(msgspec.Struct, frozen=True):
     """Partitions of the remaining directory, and of the failed one."""
 
     sound: tuple[PartitionData, ...]
     offline: tuple[PartitionData, ...]
 
 
-class TwoDisks:
-    def __init__(self, bench: Bench, data: TwoDisksData) -> None:
+class TwoLogDirs:
+    def __init__(self, bench: Bench, data: TwoLogDirsData) -> None:
         self.bench = bench
         [self.broker] = bench.brokers
         self.node = bench.node(self.broker)
@@ -45,7 +45,7 @@ class TwoDisks:
         return all(partition.state().leader == -1 for partition in self.offline)
 
 
-def two_disks(bench: Bench) -> TwoDisksData:
+def two_disks(bench: Bench) -> TwoLogDirsData:
     """Partitions with a few records, half of them in the failed directory."""
     [broker] = bench.brokers
     topics = new_topics(bench, [(bench.id_of(broker),)] * TOPICS)
@@ -60,9 +60,9 @@ def two_disks(bench: Bench) -> TwoDisksData:
     ]
     if not all(placed):
         raise KitError(f"all of {TOPICS} topics are in one of two log directories: {told}")
-    data = TwoDisksData(*map(tuple, placed))
+    data = TwoLogDirsData(*map(tuple, placed))
     bench.disk(broker, LOST).fail()
-    disks = TwoDisks(bench, data)
+    disks = TwoLogDirs(bench, data)
     bench.eventually(disks.lost, f"{broker} without its log directory {LOST}")
     # From 3.7 (KIP-858) the broker reports to the controller, which elects another leader; the broker then has to apply
     # that.
@@ -70,4 +70,4 @@ def two_disks(bench: Bench) -> TwoDisksData:
     return data
 
 
-HALF_LOST = Rig(TWO_DISKS, two_disks, TwoDisks, shared=True)
+HALF_LOST = Rig(TWO_DISKS, two_disks, TwoLogDirs, shared=True)

@@ -33,30 +33,30 @@ ON_TWO_BROKERS = Rig(CLUSTER, _on_two_brokers, Partition, shared=True)
 # --- two partitions under different leaders
 
 
-class LedApartData(msgspec.Struct, frozen=True):
+class OppositeLeadersData(msgspec.Struct, frozen=True):
     one: PartitionData
     other: PartitionData
 
 
-class LedApart:
+class OppositeLeaders:
     """Two partitions on all brokers, each followed by the leader of the other as long as no leader moves."""
 
-    def __init__(self, bench: Bench, data: LedApartData) -> None:
+    def __init__(self, bench: Bench, data: OppositeLeadersData) -> None:
         self.bench = bench
         self.one = Partition(bench, data.one)
         self.other = Partition(bench, data.other)
 
 
-def _led_apart(bench: Bench) -> LedApartData:
+def _led_apart(bench: Bench) -> OppositeLeadersData:
     one = new_partition(bench)
     ids = one.settled().replicas
     other = new_partition(bench, (*ids[1:], ids[0]))
     for partition in (one, other):
         partition.write(*RECORDS)
-    return LedApartData(PartitionData(one.topic, 0), PartitionData(other.topic, 0))
+    return OppositeLeadersData(PartitionData(one.topic, 0), PartitionData(other.topic, 0))
 
 
-LED_APART = Rig(CLUSTER, _led_apart, LedApart, shared=True)
+LED_APART = Rig(CLUSTER, _led_apart, OppositeLeaders, shared=True)
 
 
 # --- an epoch that left no entry
@@ -108,7 +108,7 @@ UNWRITTEN_EPOCH = Rig(CLUSTER, _unwritten, Partition, shared=True)
 # --- trimmed
 
 
-class TrimmedData(msgspec.Struct, frozen=True):
+class RaisedStartData(msgspec.Struct, frozen=True):
     """Partitions with the offset to which DeleteRecords raised each log start."""
 
     partitions: tuple[PartitionData, ...]
@@ -116,7 +116,7 @@ class TrimmedData(msgspec.Struct, frozen=True):
     end: int
 
 
-class Trimmed:
+class RaisedStart:
     """One partition of the rig: epochs with their original boundaries, and the log start since."""
 
     def __init__(self, partition: Partition, start: int, end: int) -> None:
@@ -140,28 +140,28 @@ class Trimmed:
         return [epoch for epoch in self.epochs if epoch < self.first_kept]
 
 
-class TrimmedPartitions:
-    def __init__(self, bench: Bench, data: TrimmedData) -> None:
+class RaisedStartPartitions:
+    def __init__(self, bench: Bench, data: RaisedStartData) -> None:
         self._all = [
-            Trimmed(Partition(bench, partition), start, data.end)
+            RaisedStart(Partition(bench, partition), start, data.end)
             for partition, start in zip(data.partitions, data.starts, strict=True)
         ]
 
-    def one(self, number: int) -> Trimmed:
+    def one(self, number: int) -> RaisedStart:
         return self._all[number % len(self._all)]
 
 
-def trimmed_to(*starts: int) -> Rig[TrimmedData, TrimmedPartitions]:
+def trimmed_to(*starts: int) -> Rig[RaisedStartData, RaisedStartPartitions]:
     """A partition for each start, with epochs that began at 0, 3 and 6 and ended at 9."""
 
-    def prepare(bench: Bench) -> TrimmedData:
+    def prepare(bench: Bench) -> RaisedStartData:
         partitions = tuple(with_epochs(bench, 2) for _ in starts)
         for data, start in zip(partitions, starts, strict=True):
             _trim(Partition(bench, data), start)
-        return TrimmedData(partitions, starts, 9)
+        return RaisedStartData(partitions, starts, 9)
 
     prepare.__qualname__ = "trimmed_to_" + "_".join(str(start) for start in starts)
-    return Rig(CLUSTER, prepare, TrimmedPartitions, shared=True)
+    return Rig(CLUSTER, prepare, RaisedStartPartitions, shared=True)
 
 
 def _trim(partition: Partition, start: int) -> None:

@@ -108,7 +108,7 @@ def reassign(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetada
 # --- one partition whose follower is impersonated
 
 
-class Cast(NamedTuple):
+class Roles(NamedTuple):
     """The roles of the brokers: the leader, its only follower, and a broker that does not host the partition."""
 
     leader: NodeClient
@@ -117,29 +117,29 @@ class Cast(NamedTuple):
     state: PartitionMetadata
 
 
-class LetIn(NamedTuple):
+class IsrAttempt(NamedTuple):
     """Whether the follower joined the ISR, and its last fetch."""
 
     inside: bool
     last: FetchedPartition
 
 
-class Duo(Partition):
+class OneFollower(Partition):
     """A partition with one follower, so that only that follower's fetches advance the high watermark."""
 
-    def cast(self) -> Cast:
+    def cast(self) -> Roles:
         state = self.whole()
         [follower] = [id for id in state.replicas if id != state.leader]
         [outsider] = [name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas]
-        return Cast(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
+        return Roles(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
 
-    def grow(self, cast: Cast, records: int) -> int:
+    def grow(self, cast: Roles, records: int) -> int:
         """Append at the leader without waiting for its follower. Returns the new log end."""
         return self.write(*[b"ahead"] * records, acks=1, to=cast.leader).base_offset + records
 
     def fetch_as_follower(
         self,
-        cast: Cast,
+        cast: Roles,
         offset: int,
         *,
         epoch_ahead: int = 0,
@@ -159,23 +159,23 @@ class Duo(Partition):
             replica_epoch=broker_epoch,
         )
 
-    def look(self, cast: Cast, offset: int) -> FetchedPartition:
+    def look(self, cast: Roles, offset: int) -> FetchedPartition:
         """The leader's answer to a consumer that fetches at `offset`."""
         return cast.leader.fetch(self.topic, self.index, offset)
 
-    def isr(self, cast: Cast) -> set[int]:
+    def isr(self, cast: Roles) -> set[int]:
         """The ISR in the leader's Metadata."""
         return set(self.state(cast.state.leader).isr)
 
-    def let_in(self, cast: Cast, offset: int, broker_epoch: int, within: float) -> LetIn:
+    def let_in(self, cast: Roles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
         """Fetch with the id of a follower outside the ISR, until it is in or `within` seconds have passed."""
         began = self.bench.now().seconds
 
-        def tried() -> LetIn | None:
+        def tried() -> IsrAttempt | None:
             answer = self.fetch_as_follower(cast, offset, broker_epoch=broker_epoch)
             inside = cast.follower in self.isr(cast)
             over = inside or self.bench.now().seconds - began > within
-            return LetIn(inside, answer) if over else None
+            return IsrAttempt(inside, answer) if over else None
 
         return self.bench.eventually(tried, "the end of the tries", every=OFTEN)
 
@@ -190,7 +190,7 @@ def duo(bench: Bench) -> PartitionData:
     return PartitionData(partition.topic, 0)
 
 
-DUO = Rig(CLUSTER, duo, Duo, shared=True)
+DUO = Rig(CLUSTER, duo, OneFollower, shared=True)
 """Its high watermark is raised over records that its follower lacks: not for any other use."""
 
 
@@ -214,7 +214,7 @@ RECOMPRESSING = moving_partition("recompressing", 1, compression_type="gzip")
 # --- many partitions, for one costly fault
 
 
-class PairsData(msgspec.Struct, frozen=True):
+class SharedFollowerData(msgspec.Struct, frozen=True):
     """Topics of one partition, led by `leader`: `free` ones need one in-sync replica, `strict` ones two."""
 
     leader: str
@@ -224,17 +224,17 @@ class PairsData(msgspec.Struct, frozen=True):
     strict: tuple[Topic, ...]
 
 
-class Tempted(NamedTuple):
+class FollowerFetch(NamedTuple):
     """A fetch with the follower's id, and the leader's Metadata before it."""
 
     seen: MetadataAnswer
     fetched: FetchAnswer
 
 
-class Pairs:
+class SharedFollower:
     """Several partitions with one leader and one follower in common, so that a fault shows on all of them at once."""
 
-    def __init__(self, bench: Bench, data: PairsData) -> None:
+    def __init__(self, bench: Bench, data: SharedFollowerData) -> None:
         self.bench = bench
         self.data = data
         self.leader = bench.node(data.leader)
@@ -268,19 +268,19 @@ class Pairs:
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in topics]
         return self.leader.produce_many(wanted, timeout_ms=timeout_ms)
 
-    def fetch_as_follower(self, offset: int) -> Tempted:
+    def fetch_as_follower(self, offset: int) -> FollowerFetch:
         """A fetch at `offset` of all partitions, with the follower's id and the epochs that the leader names."""
         seen = self.look()
         wanted = [
             FetchPartition(topic=topic, partition=0, fetch_offset=offset, current_leader_epoch=state.leader_epoch)
             for topic, state in zip(self.topics, self.states(seen), strict=True)
         ]
-        return Tempted(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
+        return FollowerFetch(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
 
-    def tempted(self, offset: int) -> list[Tempted]:
+    def tempted(self, offset: int) -> list[FollowerFetch]:
         """Repeat such fetches for a while."""
         began = self.bench.now().seconds
-        tries: list[Tempted] = []
+        tries: list[FollowerFetch] = []
 
         def enough() -> bool:
             tries.append(self.fetch_as_follower(offset))
@@ -294,7 +294,7 @@ class Pairs:
         return self.follower_id in {broker.node_id for broker in seen.brokers}
 
 
-def pairs(bench: Bench) -> PairsData:
+def pairs(bench: Bench) -> SharedFollowerData:
     """Five topics of either kind, and one that the follower leads, so that its shutdown takes more than one step."""
     leader, follower, bystander = bench.brokers
     replicas = (bench.id_of(leader), bench.id_of(follower))
@@ -303,7 +303,7 @@ def pairs(bench: Bench) -> PairsData:
     led = new_topics(bench, [replicas[::-1]])
     for topic in (*free, *strict, *led):
         Partition(bench, PartitionData(topic, 0)).whole()
-    return PairsData(leader, follower, bystander, tuple(free), tuple(strict))
+    return SharedFollowerData(leader, follower, bystander, tuple(free), tuple(strict))
 
 
-PAIRS = Rig(CLUSTER, pairs, Pairs)
+PAIRS = Rig(CLUSTER, pairs, SharedFollower)

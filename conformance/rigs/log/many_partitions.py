@@ -12,8 +12,8 @@ from conformance.core.faulting import record
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
-from conformance.rigs.log.reader import Delivered, delivered_of
-from conformance.rigs.log.unclean import Couple, CoupleData
+from conformance.rigs.log.reader import ReadRecord, delivered_of
+from conformance.rigs.log.unclean_elections import UncleanPartition, UncleanPartitionData
 from fixtures.errors import KitError
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import Error, NodeClient, WireError
@@ -39,7 +39,7 @@ UNCLEAN = UncleanElection(own_topic=False)
 """Of the very partition that the rig looks at."""
 
 
-class CrowdData(msgspec.Struct, frozen=True):
+class ManyPartitionsData(msgspec.Struct, frozen=True):
     """Topics of one partition each, and the brokers: the leader of all, the follower of all, and one without replicas."""
 
     topics: tuple[Topic, ...]
@@ -48,15 +48,17 @@ class CrowdData(msgspec.Struct, frozen=True):
     bystander: str
 
 
-class Crowd:
+class ManyPartitions:
     """Partitions with the same leader and the same follower. They are identified by the names of their topics."""
 
-    def __init__(self, bench: Bench, data: CrowdData) -> None:
+    def __init__(self, bench: Bench, data: ManyPartitionsData) -> None:
         self.bench = bench
         self.first, self.second, self.bystander = data.first, data.second, data.bystander
         self.topics = data.topics
         self.couples = {
-            topic.name: Couple(bench, CoupleData(PartitionData(topic, 0), data.first, data.second, data.bystander))
+            topic.name: UncleanPartition(
+                bench, UncleanPartitionData(PartitionData(topic, 0), data.first, data.second, data.bystander)
+            )
             for topic in data.topics
         }
         self._names = {topic.id: topic.name for topic in data.topics}
@@ -125,10 +127,12 @@ class Crowd:
         }
 
 
-class Hammer:
+class RepeatedFetches:
     """Fetches from one broker without pause, as a consumer that reads from a follower would: all partitions at once."""
 
-    def __init__(self, crowd: Crowd, broker: str, offset: int, end: int, epochs: dict[str, int] | None = None) -> None:
+    def __init__(
+        self, crowd: ManyPartitions, broker: str, offset: int, end: int, epochs: dict[str, int] | None = None
+    ) -> None:
         """Every other fetch has no epoch; the others have `epochs`, which the broker serves once it knows them. Only
         these show its progress; those without epochs are served from the moment it listens.
         """
@@ -179,15 +183,15 @@ class Hammer:
             if one.error is Error.NONE:
                 (self._done if one.high_watermark >= self.end else self.caught_in_time).add(self.crowd.name_of(one))
 
-    def served(self) -> dict[str, set[Delivered]]:
+    def served(self) -> dict[str, set[ReadRecord]]:
         """All records that it ever returned, by partition."""
-        found: dict[str, set[Delivered]] = {name: set() for name in self.crowd.couples}
+        found: dict[str, set[ReadRecord]] = {name: set() for name in self.crowd.couples}
         for answer in self.answers:
             for one in answer.partitions:
                 found[self.crowd.name_of(one)] |= set(delivered_of(one))
         return found
 
-    def showing(self, doomed: dict[str, set[Delivered]]) -> list[FetchAnswer]:
+    def showing(self, doomed: dict[str, set[ReadRecord]]) -> list[FetchAnswer]:
         """The answers with any of these records."""
 
         def shows(one: FetchedPartition) -> bool:
@@ -196,20 +200,20 @@ class Hammer:
         return [answer for answer in self.answers if any(shows(one) for one in answer.partitions)]
 
 
-def not_in(served: dict[str, set[Delivered]], logs: dict[str, FetchedPartition]) -> dict[str, set[Delivered]]:
+def not_in(served: dict[str, set[ReadRecord]], logs: dict[str, FetchedPartition]) -> dict[str, set[ReadRecord]]:
     """The records returned, by partition, that the final logs do not have."""
     return {name: records - set(delivered_of(logs[name])) for name, records in served.items()}
 
 
-def crowd(bench: Bench) -> CrowdData:
+def crowd(bench: Bench) -> ManyPartitionsData:
     bystander, second, first = bench.brokers
     replicas = (bench.id_of(first), bench.id_of(second))
-    data = CrowdData(
+    data = ManyPartitionsData(
         tuple(new_topics(bench, [replicas] * PARTITIONS, min_insync_replicas="1")), first, second, bystander
     )
-    for couple in Crowd(bench, data).couples.values():
+    for couple in ManyPartitions(bench, data).couples.values():
         couple.whole()
     return data
 
 
-CROWD = Rig(QUICK_CLUSTER, crowd, Crowd)
+CROWD = Rig(QUICK_CLUSTER, crowd, ManyPartitions)

@@ -31,7 +31,7 @@ UNCLEAN = UncleanElection(own_topic=False)
 """Of the very partition that the rig looks at."""
 
 
-class Vacancy(NamedTuple):
+class LeaderlessTime(NamedTuple):
     """The leaders seen while no replica may lead, for `seconds` after the heir's restart, and the replicas eligible
     without data loss.
     """
@@ -41,7 +41,7 @@ class Vacancy(NamedTuple):
     eligible: tuple[int, ...]
 
 
-class CoupleData(msgspec.Struct, frozen=True):
+class UncleanPartitionData(msgspec.Struct, frozen=True):
     """A partition, and the names of the brokers: its first leader, the other replica, and the one without a replica."""
 
     partition: PartitionData
@@ -50,10 +50,10 @@ class CoupleData(msgspec.Struct, frozen=True):
     bystander: str
 
 
-class Couple(Partition):
+class UncleanPartition(Partition):
     """A partition on two brokers, at first led by `first`."""
 
-    def __init__(self, bench: Bench, data: CoupleData) -> None:
+    def __init__(self, bench: Bench, data: UncleanPartitionData) -> None:
         super().__init__(bench, data.partition)
         self.first, self.second, self.bystander = data.first, data.second, data.bystander
 
@@ -91,7 +91,7 @@ class Couple(Partition):
     def _is_listed(self, name: str) -> bool:
         return self.bench.id_of(name) in {b.node_id for b in self.node(self.bystander).metadata([]).brokers}
 
-    def vacancy(self, within: float) -> Vacancy:
+    def vacancy(self, within: float) -> LeaderlessTime:
         """Watch the leader for `within` seconds."""
         began, leaders = self.bench.now().seconds, set[int]()
 
@@ -100,7 +100,7 @@ class Couple(Partition):
             return self.bench.now().seconds - began >= within
 
         self.bench.eventually(over, "the end of the vacancy", within=within + 10.0, every=0.1)
-        return Vacancy(leaders, self.bench.now().seconds - began, self._eligible())
+        return LeaderlessTime(leaders, self.bench.now().seconds - began, self._eligible())
 
     def _eligible(self) -> tuple[int, ...]:
         """Eligible leader replicas (KIP-966), which may be elected without data loss. None before 3.8."""
@@ -144,18 +144,18 @@ class Couple(Partition):
         return None if ask_again(answer, NOT_SERVED_YET) or answer.high_watermark != end else state
 
 
-def couple_led_by(bench: Bench, first: str) -> CoupleData:
+def couple_led_by(bench: Bench, first: str) -> UncleanPartitionData:
     """One replica is enough for acks=all."""
     bystander, second = (name for name in bench.brokers if name != first)
     made = new_partition(bench, (bench.id_of(first), bench.id_of(second)), min_insync_replicas="1")
-    return CoupleData(made.data, first, second, bystander)
+    return UncleanPartitionData(made.data, first, second, bystander)
 
 
-def couple_on(topology: Topology) -> Rig[CoupleData, Couple]:
-    def couple(bench: Bench) -> CoupleData:
+def couple_on(topology: Topology) -> Rig[UncleanPartitionData, UncleanPartition]:
+    def couple(bench: Bench) -> UncleanPartitionData:
         return couple_led_by(bench, bench.brokers[-1])
 
-    return Rig(topology, couple, Couple)
+    return Rig(topology, couple, UncleanPartition)
 
 
 COUPLE = couple_on(QUICK_CLUSTER)
