@@ -1,4 +1,20 @@
-"""The bench: what a check works with. Its clients, its waits and its faults all pass through one tape."""
+"""The bench: what a check works with. Its clients, its waits and its faults all pass through one tape.
+
+>>> from fixtures.wire.calls import Topic
+>>> from fixtures.wire.topics import NewTopic
+>>> [created] = bench.node("broker-1").create_topics([NewTopic(bench.fresh("orders"), ((1, 2, 3),))]).topics
+>>> def leader():
+...     "The leader as broker 2 knows it."
+...     [topic] = bench.node("broker-2").metadata([created.name]).topics
+...     return topic.partitions[0].leader if topic.partitions else None
+>>> bench.eventually(leader, "a leader of orders")
+1
+>>> with bench.faults(Topic(created.name, created.topic_id)).under(Kill(role="leader")) as injected:
+...     bench.eventually(lambda: leader() != 1, "another leader")
+True
+>>> injected.nodes, sorted({call.op for call, _ in bench.tape.history.answered()})
+(['broker-1'], ['create_topics', 'heal', 'inject', 'metadata'])
+"""
 
 from __future__ import annotations
 

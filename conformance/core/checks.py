@@ -1,7 +1,22 @@
 """Checks: code that exercises rows. A probe is a generator over a rig's handle; it yields premises and observations.
 
 A check is a pure function of its tape and its drawn inputs, so that a stored history is judged again by running it on the
-stored tape.
+stored tape. On a `bench` (here any cluster's) one example of a probe is run like this:
+
+>>> from hypothesis.strategies import integers
+>>> from conformance.core.evaluate import evaluate
+>>> from conformance.rigs.log.partition import fresh_partition
+>>> from fixtures.wire import Error
+>>> @probe("KIP320-FETCH-02", rig=fresh_partition(epochs=3), cases=["consumer"], epochs_back=integers(1, 3))
+... def older_epoch_is_fenced(partition, epochs_back):
+...     "A fetch with an older leader epoch is fenced."
+...     leader, epoch = partition.leader(), partition.epoch()
+...     answer = leader.fetch(partition.topic, 0, 0, current_leader_epoch=epoch - epochs_back)
+...     yield premise(partition.epoch() == epoch, "the leader epoch is still the same")
+...     yield held_if(answer.error is Error.FENCED_LEADER_EPOCH, answer, case="consumer")
+>>> outcome = evaluate(older_epoch_is_fenced, bench, {"epochs_back": 2}, {})
+>>> outcome.end, [(one.requirement, one.case, one.result) for one in outcome.observations]
+('judged', [('KIP320-FETCH-02', 'consumer', 'held')])
 """
 
 from __future__ import annotations

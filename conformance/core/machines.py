@@ -2,7 +2,40 @@
 
 A machine draws steps by a model (`conformance.core.model`), with the rules that all machines share
 (`conformance.core.rules`) and its own; an executor (`conformance.core.executor`) runs a schedule of steps, drawn or replayed;
-judges look at the history.
+judges look at the history. A machine of one rule, on a `bench` (here any cluster's):
+
+>>> from hypothesis.stateful import rule
+>>> from hypothesis.strategies import integers
+>>> from conformance.core.topologies import QUICK_CLUSTER
+>>> from conformance.judging.log.judges import LOG_JUDGES
+>>> from conformance.rigs.log.partition import new_partition
+>>> from conformance.rigs.log.quiescence import at_rest
+>>> class Write(Step, frozen=True, kw_only=True, tag="write"):
+...     records: int = 1
+>>> class WriteMachine(KafkaMachine[FaultModel]):
+...     model_type = FaultModel
+...
+...     @rule(records=integers(1, 3))
+...     def write(self, records):
+...         self.do(Write(records=records))
+>>> class WriteExecutor:
+...     def __init__(self, bench):
+...         self.partition = new_partition(bench)
+...
+...     def step(self, step):
+...         self.partition.write(*[b"value"] * step.records)
+...
+...     def rest(self):
+...         at_rest(self.partition)
+>>> check = MachineCheck("machines.write", QUICK_CLUSTER, WriteMachine, WriteExecutor, Write, LOG_JUDGES, [Write()])
+>>> [step] = check.steps([{"do": "write", "records": 2}])
+>>> step, check.simpler(step)
+(Write(records=2), [Write(records=1)])
+>>> executor = check.executor(bench)
+>>> executor.step(step)
+>>> executor.rest()
+>>> {observation.result for observation in check.judge(bench.tape.history)}
+{'held'}
 """
 
 from __future__ import annotations

@@ -1,4 +1,24 @@
-"""Declaring a judge: a pure function from what a history tells to what it saw."""
+"""Declaring a judge: a pure function from a history to what it observes.
+
+>>> from history.events import Answer, Call, Example
+>>> @judge("KIP320-FETCH-02")
+... def no_older_epoch_is_served(history):
+...     "A fetch that names an older leader epoch than the newest in Metadata is not answered with records."
+...     newest = -1
+...     for call, answer in history.answered():
+...         if call.op == "metadata":
+...             newest = max(newest, answer.value["leader_epoch"])
+...         elif call.op == "fetch" and call.request["current_leader_epoch"] < newest:
+...             yield Finding(not answer.value["batches"], "consumer", (answer.n,), f"epoch {newest} was known")
+>>> history = History(example=Example(example="e-1", check="docs", column="4.3.1"), events=[
+...     Call(n=0, t=0.0, op="metadata", node="broker-1", request={}),
+...     Answer(n=1, t=0.1, call=0, outcome="ok", value={"leader_epoch": 5}),
+...     Call(n=2, t=0.2, op="fetch", node="broker-1", request={"current_leader_epoch": 4}),
+...     Answer(n=3, t=0.3, call=2, outcome="ok", value={"batches": ["records"]}),
+... ])
+>>> [(one.requirement, one.result, one.events, one.detail) for one in no_older_epoch_is_served(history)]
+[('KIP320-FETCH-02', 'violated', [3], 'epoch 5 was known')]
+"""
 
 from __future__ import annotations
 
