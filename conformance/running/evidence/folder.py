@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.running.evidence.on_disk import read_out
+from conformance.running.evidence.collectors import Collector, wanted, without_files
 from conformance.running.evidence.report import report, said_again
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
-from history.subjects import named, subjects
+from history.subjects import Subject, subjects
 from history.taken import taken
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def write_evidence(
     _write_json(folder / "schedule.json", schedule_of(column, history, observation.requirement))
     (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
     collected = _Collected(folder, cluster, time.time() - seconds - BEFORE)
-    collected.all(named(subjects(history, observation.events), "partition"))
+    collected.all(subjects(history, observation.events))
     text = report(column, history, observation, replay, collected.lacking, collected.on_disk)
     (folder / "report.md").write_text(text)
     return str(relative)
@@ -107,14 +107,13 @@ class _Collected:
         self._cluster = cluster
         self._since = since
 
-    def all(self, partitions: Collection[str]) -> None:
+    def all(self, about: Collection[Subject]) -> None:
         self._tried("the transcript", self._transcript)
         for name in self._cluster.nodes:
             self._tried(f"the log of {name}", partial(self._log, name))
-        if partitions:
-            self._tried("the disks", partial(self._disks, partitions))
-        else:
-            self.lacking.append("the disks: the events name no partition")
+        for collector, names in wanted(about).items():
+            self._tried("the disks", partial(self._disks, collector, names))
+        self.lacking += filter(None, [without_files(about)])
 
     def _tried(self, what: str, do: Callable[[], object]) -> None:
         """Evidence of a cluster that is in trouble may be incomplete; a violation is filed all the same, and says so."""
@@ -138,10 +137,10 @@ class _Collected:
         folder.mkdir(exist_ok=True)
         (folder / f"{name}.log").write_text(self._cluster.nodes[name].logs(since=self._since))
 
-    def _disks(self, partitions: Collection[str]) -> None:
-        told, lacking = read_out(self._cluster, self._folder / "disk", sorted(partitions))
-        self.on_disk = "\n".join(told)
-        self.lacking += lacking
+    def _disks(self, collector: Collector, names: Sequence[str]) -> None:
+        found = collector(self._cluster, self._folder / "disk", names)
+        self.on_disk = "\n".join(filter(None, [self.on_disk, *found.told]))
+        self.lacking += found.lacking
 
 
 def _lines(history: History) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""What brokers hold of a partition on disk, for a reader of the evidence: the files themselves, and their batches in words."""
+"""What nodes hold on disk, for a reader of the evidence: the files themselves, and their batches in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fixtures.cluster.config import INDEXES
 from fixtures.disk.checkpoint import LOG_STARTS, MalformedFile, parse_offsets
+from fixtures.disk.metadata_log import metadata_log_of
 from fixtures.disk.replicas import Replica, replica_of
 from fixtures.disk.segments import Segment, StoredBatch
 from fixtures.disk.volume import copies
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 
-def read_out(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Copies to `disk/<broker>/`; returns what they hold, in words, and what is missing."""
+def replicas(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Copies each broker's replicas to `folder`/<broker>/; returns what they hold, in words, and what is missing."""
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
     told: list[str] = []
     lacking: list[str] = []
@@ -25,8 +26,21 @@ def read_out(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> 
         _write(folder / name, files)
         for partition in partitions:
             inside = _inside(files, partition)
-            told += _told(name, partition, inside, files) if inside else []
+            told += _replica(name, partition, inside, files) if inside else []
             lacking += [] if inside else [f"the replica of {partition} on {name}: it has no such directory"]
+    return told, lacking
+
+
+def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
+    """Copies each controller's quorum-state and metadata log; returns what they hold, in words, and what is missing."""
+    nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
+    told: list[str] = []
+    lacking: list[str] = []
+    for name, files in copies(nodes, directory).items():
+        _write(folder / name, files)
+        inside = _inside(files, directory)
+        told += _controller(name, inside) if inside else []
+        lacking += [] if inside else [f"the metadata log of {name}: it has no such directory"]
     return told, lacking
 
 
@@ -41,7 +55,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             (folder / path).write_bytes(data)
 
 
-def _told(node: str, partition: str, inside: Mapping[str, bytes], files: Mapping[str, bytes]) -> Iterator[str]:
+def _replica(node: str, partition: str, inside: Mapping[str, bytes], files: Mapping[str, bytes]) -> Iterator[str]:
     try:
         starts = parse_offsets(files.get(LOG_STARTS, b""), LOG_STARTS)
         replica = replica_of(node, partition, dict(inside), starts.get(partition, 0))
@@ -50,6 +64,14 @@ def _told(node: str, partition: str, inside: Mapping[str, bytes], files: Mapping
         yield f"{node} {partition}: {error}"
         return
     for segment in replica.segments:
+        yield from _segment(segment)
+
+
+def _controller(node: str, inside: Mapping[str, bytes]) -> Iterator[str]:
+    yield f"{node} quorum-state: {inside.get('quorum-state', b'not there').decode(errors='replace').strip()}"
+    log = metadata_log_of(node, inside)
+    yield from (f"{node} snapshot at offset {id.end_offset}, epoch {id.epoch}" for id in log.snapshots)
+    for segment in log.segments:
         yield from _segment(segment)
 
 

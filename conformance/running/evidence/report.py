@@ -135,7 +135,8 @@ def _files(replay: str, lacking: Sequence[str]) -> list[str]:
         "- `history.jsonl`: every request, answer and fault, in order",
         "- `transcript.jsonl`: the frames of that time, in bytes and decoded",
         "- `logs/`: what each node logged from the beginning of the example on",
-        "- `disk/`: each broker's segments and leader-epoch-checkpoint of the partition, and its checkpoint files",
+        "- `disk/`: what nodes hold of it: replicas with their leader-epoch-checkpoint, checkpoint files; of a group "
+        "`__consumer_offsets`, of a transactional id `__transaction_state`, of the quorum quorum-state and the metadata log",
         "",
         *lost,
     ]

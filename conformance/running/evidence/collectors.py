@@ -1,0 +1,80 @@
+"""What nodes hold on disk of the subjects of a violation: a collector for each kind of subject.
+
+A partition is its replicas' segments; a group and its members are what the coordinator wrote to `__consumer_offsets`, a
+transactional id what is in `__transaction_state`; the quorum is quorum-state and the metadata log of every controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from conformance.running.evidence.on_disk import controllers, replicas
+from fixtures.disk.metadata_log import DIRECTORY
+from history.subjects import Kind, Subject
+
+if TYPE_CHECKING:
+    from fixtures.cluster import KRaftCluster
+
+OFFSETS, TRANSACTIONS = "__consumer_offsets-0", "__transaction_state-0"
+"""The kit's clusters keep both topics in a single partition (`fixtures/cluster/config.py`)."""
+
+
+class OnDisk(msgspec.Struct, kw_only=True):
+    """Lines in words, of the files that were copied; and what is missing."""
+
+    told: list[str] = []
+    lacking: list[str] = []
+
+
+class Collector(Protocol):
+    """Copies the files of these subjects to `folder`/<node>/. Raises what the engine does."""
+
+    def __call__(self, cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk: ...
+
+
+def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+    told, lacking = replicas(cluster, folder, names)
+    return OnDisk(told=told, lacking=lacking)
+
+
+def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+    return partitions(cluster, folder, [OFFSETS])
+
+
+def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+    return partitions(cluster, folder, [TRANSACTIONS])
+
+
+def quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+    told, lacking = controllers(cluster, folder, DIRECTORY)
+    return OnDisk(told=told, lacking=lacking)
+
+
+COLLECTORS: dict[Kind, Collector] = {
+    "partition": partitions,
+    "group": groups,
+    "member": groups,
+    "transactional-id": transactional_ids,
+    "quorum": quorum,
+}
+"""Topics and producers have no files of their own: theirs are those of their partitions."""
+
+
+def wanted(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
+    """The collectors of these subjects with the names that each is asked for, in the order of `COLLECTORS`."""
+    subjects = sorted(subjects)
+    found: dict[Collector, list[str]] = {}
+    for kind, collector in COLLECTORS.items():
+        names = [subject.name for subject in subjects if subject.kind == kind]
+        if names:
+            found.setdefault(collector, []).extend(names)
+    return found
+
+
+def without_files(subjects: Collection[Subject]) -> str:
+    """Why nothing is collected for these; empty where something is."""
+    return "" if wanted(subjects) else "the disks: the events name nothing that has files"

@@ -1,0 +1,55 @@
+"""The time that is left goes to the rarest cases, by what the shards hold so far."""
+
+from __future__ import annotations
+
+from conformance.core.registry import every_check
+from conformance.running.rarest import ranked, so_far
+from conformance.running.violations import Breach
+from history.shards import Shard
+from tests.support.declared import facts_of
+from tests.support.sample_shards import ShardBuilder
+
+OLDER, NEWER = "kip320.fencing.older_epoch_is_fenced", "kip320.fencing.newer_epoch_is_unknown"
+CHECKS = [every_check()[id] for id in (OLDER, NEWER)]
+FENCED, UNKNOWN = CHECKS[0].rows[0], CHECKS[1].rows[0]
+
+
+def shard(*observed: tuple[str, str, str, int], label: str = "4.3.1") -> Shard:
+    """Of check, row, case and how often it was observed."""
+    built = ShardBuilder(f"s-{label}", label=label, ranges=facts_of("4.3.1").ranges)
+    for check, row, case, count in observed:
+        built.observe(row, case, count=count, check=check)
+    return Shard(path="s", header=built.header, lines=built.lines, torn=0)
+
+
+def test_the_case_furthest_below_its_floor_comes_first() -> None:
+    found = so_far(
+        [shard((OLDER, FENCED, "consumer", 9), (OLDER, FENCED, "replica", 2), (NEWER, UNKNOWN, "consumer", 9))], "4.3.1"
+    )
+    assert found is not None
+    first = ranked(found, CHECKS, {})
+    assert {one.check for one in first} == {OLDER, NEWER}
+    assert first[0].share == min(one.share for one in first)
+
+
+def test_what_was_tried_comes_after_what_was_not() -> None:
+    found = so_far([shard((NEWER, UNKNOWN, "consumer", 90), (NEWER, UNKNOWN, "replica", 90))], "4.3.1")
+    assert found is not None
+    assert ranked(found, CHECKS, {})[0].check == OLDER
+    assert ranked(found, CHECKS, {OLDER: 1})[0].check == NEWER
+
+
+def test_each_column_is_counted_by_itself() -> None:
+    shards = [shard((OLDER, FENCED, "consumer", 4)), shard((OLDER, FENCED, "consumer", 40), label="3.9.2")]
+    found = so_far(shards, "4.3.1")
+    assert found is not None
+    assert found.count(FENCED, "consumer") == 4
+    assert so_far(shards, "4.4.0") is None
+
+
+def test_what_is_known_to_be_broken_comes_with_it() -> None:
+    built = ShardBuilder("s-1")
+    built.observe(FENCED, "consumer", "violated", count=1, check=OLDER, evidence="evidence/x")
+    found = so_far([Shard(path="s", header=built.header, lines=built.lines, torn=0)], "4.3.1")
+    assert found is not None
+    assert found.breaches == {Breach(FENCED, "", "consumer"): "evidence/x"}
