@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.judge import Judge, judge_all
-from conformance.running.machine.shrink import Shown, Shrinker
+from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape
@@ -88,15 +88,17 @@ def shortened(check: AnyMachine, example: MiniExample, row: str, bugs: Iterable[
     judges = [one for one in check.judges if one.row == row]
     shortest = example
 
-    def shows(steps: list[Any]) -> Shown | None:
+    def shows(steps: list[Any]) -> Reproduction | None:
         nonlocal shortest
         tried = play(check, steps, bugs, judges)
         if not tried.violations:
             return None
         shortest = min(shortest, tried, key=lambda one: len(one.steps))
-        return Shown(len(steps), at_rest=True)
+        return Reproduction(len(steps), at_rest=True)
 
-    Shrinker(example.steps, Shown(len(example.steps), at_rest=True), shows, lambda: 1.0).shrink(simpler=check.simpler)
+    Shrinker(example.steps, Reproduction(len(example.steps), at_rest=True), shows, lambda: 1.0).shrink(
+        simpler=check.simpler
+    )
     return play(check, shortest.steps, bugs)
 
 

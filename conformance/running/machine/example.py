@@ -20,6 +20,7 @@ from fixtures.waiting import OutOfTime, deadline
 from history.events import End, History
 from history.observations import Observation
 from history.taken import REST_NOTE, STEP_NOTE, note_of
+from strategies.steps import Step
 
 SUSPICION_NOTE = "suspicion"
 """The note after the step at which a judge saw a violation; no further step was taken then."""
@@ -29,7 +30,7 @@ JUDGING_SHARE, JUDGING_SECONDS = 0.2, 1.0
 RESTS_WITHIN = 120.0
 """Seconds that an example has to come to rest."""
 
-Schedule = Sequence[Any]
+Schedule = Sequence[Step]
 """Steps of a machine (`MachineCheck.step`), in their order."""
 Stops = Callable[[Observation], bool]
 """Whether an example has shown enough, once this violation is suspected."""
@@ -46,7 +47,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced."""
 
     standing: Standing
-    steps: list[Any]
+    steps: list[Step]
     history: History
     observations: list[Observation]
     suspicion: Suspicion | None
@@ -101,14 +102,14 @@ class LiveExample:
         self._cut_short = False
         self._began = time.monotonic()
         self._judging = 0.0
-        self._steps: list[Any] = []
+        self._steps: list[Step] = []
         self._suspicion: Suspicion | None = None
         self._trouble = ""
         self._tape = lab.tape(check.id, standing)
         self._bench = lab.bench(self._tape, standing)
         self._executor: Executor[Any] | None = None
 
-    def step(self, step: Any) -> None:
+    def step(self, step: Step) -> None:
         """Take one step; after trouble of the kit, with a suspicion or when time is up the rest of the example is skipped."""
         if self._suspicion is not None or self._is_over:
             return

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -19,10 +18,11 @@ from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import Replays, conclude
 from conformance.running.machine.example import Played, Schedule
 from conformance.running.machine.finding import Finding, Play, Reproduced
-from conformance.running.machine.shrink import Shown, Shrinker
+from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
 from history.taken import about, showing, taken
+from strategies.steps import Step
 
 REPLAYS = 5
 KEPT_FOR_REPLAYS = 0.3
@@ -32,7 +32,7 @@ KEPT_FOR_REPLAYS = 0.3
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule after shrinking, and what that took."""
 
-    schedule: list[Any]
+    schedule: list[Step]
     before: int
     runs: int
     seconds: float
@@ -94,7 +94,7 @@ class Investigator:
         schedule = shrinker.shrink(keeping=_hints(played, observation), simpler=self._check.simpler)
         return Shrunk(schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began)
 
-    def _candidate(self, schedule: Schedule, breach: Breach, *, at_rest: bool) -> Shown | None:
+    def _candidate(self, schedule: Schedule, breach: Breach, *, at_rest: bool) -> Reproduction | None:
         """Stops as soon as the breach is suspected again, and is read out at rest only where that is needed."""
 
         def is_it(observation: Observation) -> bool:
@@ -104,8 +104,8 @@ class Investigator:
         if not any(map(is_it, played.violations)):
             return None
         if played.suspicion is not None:
-            return Shown(played.suspicion.after)
-        return Shown(len(schedule), at_rest=at_rest)
+            return Reproduction(played.suspicion.after)
+        return Reproduction(len(schedule), at_rest=at_rest)
 
     # --- replaying
 
@@ -147,11 +147,11 @@ class Investigator:
         return Reproduced(breach=breach, evidence=evidence or first, seen=seen, tries=tries)
 
 
-def _shown(played: Played, observation: Observation) -> Shown:
+def _shown(played: Played, observation: Observation) -> Reproduction:
     suspicion = played.suspicion
     if suspicion is not None and breach_of(suspicion.observation) == breach_of(observation):
-        return Shown(suspicion.after)
-    return Shown(len(played.steps), at_rest=True)
+        return Reproduction(suspicion.after)
+    return Reproduction(len(played.steps), at_rest=True)
 
 
 def _hints(played: Played, observation: Observation) -> list[set[int]]:

@@ -1,14 +1,14 @@
 """Shrinking a schedule by delta debugging on the cluster: few runs, since each may take as long as its faults do.
 
 A run that shows the violation is a proof, so one is enough to go on with a shorter schedule; one that does not show it is
-repeated. Whatever is handed back has shown it in most of its runs (two of two, or two of three).
+repeated. The schedule that is returned has shown it in most of its runs (two of two, or two of three).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,50 +20,59 @@ GOOD_ENOUGH = 6
 """Steps. A schedule of no more is short enough to be read: no second round is spent on it."""
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """A run that showed the violation: after so many steps, or only at rest."""
+class Reproduction(msgspec.Struct, frozen=True):
+    """A run that showed the violation: after `after` steps, or only at rest."""
 
     after: int
     at_rest: bool = False
 
 
-Play = Callable[[list[Any]], Shown | None]
+class Dropped(Protocol):
+    """What a shrinker knows of a step: faults are dropped first."""
+
+    @property
+    def disturbs(self) -> bool: ...
+
+
+S = TypeVar("S", bound=Dropped)
+
+Play: TypeAlias = Callable[[list[S]], Reproduction | None]
 """Runs a schedule once; None when the violation was not seen."""
-Simpler = Callable[[Any], Sequence[Any]]
+Simpler: TypeAlias = Callable[[S], Sequence[S]]
 """Other parameters for a step, the simplest first."""
 
 
-class Shrinker:
+class Shrinker(Generic[S]):
     """Works on places in the first schedule, which was seen to show the violation once: `first`.
 
-    `left` is how much of its time is left, 1 to 0.
+    `left` is the share of its time that is left, 1 to 0. `report` gets each shorter schedule, and the number of runs so far.
     """
 
     def __init__(
         self,
-        schedule: Sequence[Any],
-        first: Shown,
-        play: Play,
+        schedule: Sequence[S],
+        first: Reproduction,
+        play: Play[S],
         left: Callable[[], float],
-        told: Callable[[list[Any], int], None] = lambda schedule, runs: None,
+        report: Callable[[list[S], int], None] = lambda schedule, runs: None,
     ) -> None:
         self.runs = 0
         self._steps = list(schedule)
         self._play = play
         self._left = left
-        self._told = told
+        self._report = report
         self._seen: dict[bytes, list[bool]] = defaultdict(list)
         self._at_rest = first.at_rest
         self._best = list(range(first.after))
         self._seen[_key(self._schedule(self._best))].append(True)
-        self._ladder: list[list[Any]] = [self._schedule(self._best)]
+        self._ladder: list[list[S]] = [self._schedule(self._best)]
 
     def shrink(
         self,
         keeping: Sequence[Collection[int]] = (),
-        simpler: Simpler = lambda step: (),
+        simpler: Simpler[S] = lambda step: (),
         good_enough: int = GOOD_ENOUGH,
-    ) -> list[Any]:
+    ) -> list[S]:
         """A schedule that still shows it. `keeping` are sets of places worth a try by themselves, before anything else."""
         for places in keeping:
             self._without([place for place in self._best if place not in places])
@@ -74,7 +83,7 @@ class Shrinker:
     # --- dropping steps
 
     def _rounds(self, good_enough: int) -> None:
-        """Faults first, since they take the time. One may be needed only by an operation that goes: another round."""
+        """Faults first: they take the most time. One may be needed only by an operation that is dropped later: another round."""
         before = -1
         while len(self._best) != before and self._in_time():
             before = len(self._best)
@@ -84,14 +93,14 @@ class Shrinker:
                 break
 
     def _drop(self, disturbing: bool) -> None:
-        """Leave only those steps of one kind without which the violation is not seen any more, from the front on."""
+        """Drop each step of one kind that the violation does not need, from the front on."""
         needed: set[int] = set()
         while (open_ := self._droppable(disturbing, needed)) and self._in_time():
             if not self._without(open_):
                 needed.add(self._first_needed(open_))
 
     def _first_needed(self, places: Sequence[int]) -> int:
-        """Not all of them can go. By bisection the one up to which they can, and those before it are dropped."""
+        """Not all of these can be dropped: the first that is needed, found by bisection; those before it are dropped."""
         can, cannot = 0, len(places)
         while cannot - can > 1 and self._in_time():
             middle = (can + cannot) // 2
@@ -121,17 +130,17 @@ class Shrinker:
 
     # --- simpler steps
 
-    def _simplify(self, simpler: Simpler) -> None:
+    def _simplify(self, simpler: Simpler[S]) -> None:
         """All steps at once, else one by one, each to the first of its alternatives that still shows it."""
         simplest = [(place, others[0]) for place in self._best if (others := simpler(self._steps[place]))]
         if simplest and not self._with(simplest):
             for place, _ in simplest:
                 self._simplify_one(place, simpler(self._steps[place]))
 
-    def _simplify_one(self, place: int, others: Sequence[Any]) -> bool:
+    def _simplify_one(self, place: int, others: Sequence[S]) -> bool:
         return place in self._best and any(self._with([(place, other)]) for other in others)
 
-    def _with(self, changes: Sequence[tuple[int, Any]]) -> bool:
+    def _with(self, changes: Sequence[tuple[int, S]]) -> bool:
         before = list(self._steps)
         for place, step in changes:
             self._steps[place] = step
@@ -145,18 +154,18 @@ class Shrinker:
 
     # --- runs
 
-    def _try(self, schedule: list[Any]) -> Shown | None:
+    def _try(self, schedule: list[S]) -> Reproduction | None:
         """How it was shown, in the first run or in two of three; None when it was not, or when time is up."""
         seen = self._seen[_key(schedule)]
         if any(seen) and not _refuted(seen):
-            return Shown(len(schedule), self._at_rest)
+            return Reproduction(len(schedule), self._at_rest)
         while not _refuted(seen) and self._in_time():
             shown = self._run(schedule)
             if shown is not None and (seen.count(True) == MOST or seen.count(False) == 0):
                 return shown
         return None
 
-    def _run(self, schedule: list[Any]) -> Shown | None:
+    def _run(self, schedule: list[S]) -> Reproduction | None:
         self.runs += 1
         shown = self._play(schedule)
         self._seen[_key(schedule)].append(shown is not None)
@@ -167,23 +176,23 @@ class Shrinker:
     def _in_time(self) -> bool:
         return self._left() > TO_CONFIRM
 
-    def _step_down(self, schedule: list[Any]) -> None:
+    def _step_down(self, schedule: list[S]) -> None:
         self._ladder.append(schedule)
-        self._told(schedule, self.runs)
+        self._report(schedule, self.runs)
 
-    def _confirmed(self) -> list[Any]:
+    def _confirmed(self) -> list[S]:
         """The shortest that most of its runs have shown; the first schedule when there is none."""
         confirmed = (schedule for schedule in reversed(self._ladder[1:]) if self._is_confirmed(schedule))
         return next(confirmed, self._ladder[0])
 
-    def _is_confirmed(self, schedule: list[Any]) -> bool:
+    def _is_confirmed(self, schedule: list[S]) -> bool:
         seen = self._seen[_key(schedule)]
-        # The last word on the shortest is worth its time in any case; what stands behind it only while there is some.
+        # Always confirm the shortest schedule; confirm longer ones only while time is left.
         while seen.count(True) < MOST and not _refuted(seen) and (schedule is self._ladder[-1] or self._left() > 0):
             self._run(schedule)
         return seen.count(True) >= MOST and not _refuted(seen)
 
-    def _schedule(self, places: Sequence[int]) -> list[Any]:
+    def _schedule(self, places: Sequence[int]) -> list[S]:
         return [self._steps[place] for place in places]
 
 
@@ -191,6 +200,6 @@ def _refuted(seen: Sequence[bool]) -> bool:
     return seen.count(False) >= MOST
 
 
-def _key(schedule: Sequence[Any]) -> bytes:
+def _key(schedule: Sequence[S]) -> bytes:
     """Equal schedules are one candidate, whichever places they come from."""
     return msgspec.json.encode(schedule, order="sorted")

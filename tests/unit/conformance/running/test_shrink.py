@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.running.machine.shrink import Shown, Shrinker
+from conformance.running.machine.shrink import Reproduction, Shrinker
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class Cluster:
         self._random = random.Random(seed)
         self._at_rest = at_rest
 
-    def play(self, schedule: list[Step]) -> Shown | None:
+    def play(self, schedule: list[Step]) -> Reproduction | None:
         self.tried.append(schedule)
         after = self._show(schedule)
         seen = after is not None and self._random.random() < self._shows_up
@@ -62,15 +62,15 @@ class Cluster:
         self.seconds += 2.0 + sum(4.0 if step.disturbs else 0.2 for step in ran)
         if not seen or after is None:
             return None
-        return Shown(len(schedule), at_rest=True) if self._at_rest else Shown(after)
+        return Reproduction(len(schedule), at_rest=True) if self._at_rest else Reproduction(after)
 
     def left(self) -> float:
         return 1 - self.seconds / self.BUDGET
 
-    def shrinker(self, schedule: list[Step]) -> Shrinker:
+    def shrinker(self, schedule: list[Step]) -> Shrinker[Step]:
         after = self._show(schedule)
         assert after is not None
-        first = Shown(len(schedule), at_rest=True) if self._at_rest else Shown(after)
+        first = Reproduction(len(schedule), at_rest=True) if self._at_rest else Reproduction(after)
         return Shrinker(schedule, first, self.play, self.left)
 
 
