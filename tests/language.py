@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".java", ".c", ".pl", ".j2", ".html", ".js", ".css"}
 EXEMPT = ("tests/language.py", "tests/unit/test_language.py", "reports/site/vendor/")
 PENDING: tuple[str, ...] = (
-    *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TRACK_RECORD.md"),
+    "ARCHITECTURE.md",
     *("benchmarks/", "conformance/", "fixtures/", "history/", "mutants/", "reports/", "strategies/", "tests/"),
 )
 """Paths that still hold such phrases. Entries are only ever taken out."""
@@ -38,7 +38,7 @@ def _phrase(pattern: str, instead: str) -> Phrase:
 PHRASES = (
     _phrase(r"\bWho\b(?![^.!\n]*\?)", "name the subject: the broker, the voter, the candidate"),
     _phrase(r"(?i)\bwhoever\b", "name the subject, or: any broker that"),
-    _phrase(r"(?:\"\"\"|# |[.;] )What(?:ever)?\b(?![^.!\n]*\?)", "begin with the thing itself"),
+    _phrase(r"(?:\"\"\"|(?<!#)# |[.;] )What\b(?![^.!\n]*\?)", "begin with the thing itself"),
     _phrase(r"(?i)\b(?:nobody|somebody|anybody)\b", "no broker, a user, any client"),
     _phrase(r"(?i)\b(?:he|him|his)\b", "a broker or a client is an it"),
     _phrase(r"(?i)\bso many\b(?! (?:that|as)\b)", "the number itself: n, this many"),
