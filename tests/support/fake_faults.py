@@ -42,7 +42,7 @@ class FakeWatch:
         self.doubted: set[str] = set()
         self._cluster = cluster
 
-    def running(self, names: Sequence[str]) -> list[str]:
+    def reachable(self, names: Sequence[str]) -> list[str]:
         return [name for name in names if self._cluster.node(name).status == "running"]
 
 
