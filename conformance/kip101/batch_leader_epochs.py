@@ -21,11 +21,10 @@ from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import FetchedPartition
 from fixtures.wire.records import Batch, Codec, NewBatch, batch, batches
 from fixtures.wire.retriable import accepted
+from strategies.batches import CODECS, RECORDS
 
 WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 """Leader epochs that a producer may write; the partitions here are in a later epoch than 1, and far from 999."""
-
-CODECS = sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD])
 
 
 def appended(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
@@ -42,7 +41,7 @@ def values(count: int) -> tuple[bytes, ...]:
 # --- KIP101-STAMP-01
 
 
-@probe("KIP101-STAMP-01", rig=TRIO, written=WRONG_STAMPS, codec=CODECS, records=integers(1, 4))
+@probe("KIP101-STAMP-01", rig=TRIO, written=WRONG_STAMPS, codec=CODECS, records=RECORDS)
 def leader_sets_its_epoch(
     partition: Partition, written: int, codec: Codec, records: int
 ) -> Generator[Claim, None, None]:

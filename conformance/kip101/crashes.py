@@ -14,6 +14,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import Error
 from fixtures.wire.log import EARLIEST, EpochEnd
+from strategies.batches import FEW_RECORDS
 
 
 def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
@@ -41,7 +42,7 @@ def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Iterator[C
     yield held_if(held, answer, row="KIP101-CACHE-05", case="follower", detail=detail)
 
 
-@log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
+@log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=FEW_RECORDS)
 def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Claim, None, None]:
     """A follower loses all its records of the newest epoch, restarts without a leader, then copies that epoch again."""
     follower, leader = partition.replicas
@@ -64,7 +65,7 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     yield held_if(lost in again and written.kept_in(partition.read(follower)), case="follower", detail=detail)
 
 
-@log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=integers(1, 3))
+@log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=FEW_RECORDS)
 def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) -> Generator[Claim, None, None]:
     """The only survivor loses all its records of the newest epoch, and leads on in an epoch that begins at its log end."""
     follower, leader = partition.replicas

@@ -15,6 +15,7 @@ from conformance.rigs.log.partition import Boundary, Partition, partition_at_epo
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.log import DEBUGGER, EARLIEST
+from strategies.batches import RECORDS
 
 
 def documented(file: File) -> bool:
@@ -35,7 +36,7 @@ def checkpoint_has_the_documented_form(partition: Partition) -> Generator[Claim,
         yield held_if(documented(file), file, case="leader" if broker == state.leader else "follower")
 
 
-@probe("KIP101-CACHE-02", rig=FIVE, examples=1, records=integers(1, 4))
+@probe("KIP101-CACHE-02", rig=FIVE, examples=1, records=RECORDS)
 def epoch_is_entered_at_election_and_first_batch(several: Several, records: int) -> Generator[Claim, None, None]:
     """A new leader enters its epoch at its log end before any write, a follower only with the epoch's first batch."""
     ends = [base + records for base in several.write(*[b"before"] * records)]

@@ -14,6 +14,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.words import Word
 from fixtures.wire.cluster import PartitionMetadata
+from strategies.batches import FEW_RECORDS
 
 ENOUGH = 10
 
@@ -86,7 +87,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
 # --- and their controller
 
 
-@log_scenario("KIP101-SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["all-nodes"], records=integers(1, 3))
+@log_scenario("KIP101-SC-15", "KIP101-EPOCH-04", rig=POWER, cases=["all-nodes"], records=FEW_RECORDS)
 def all_nodes_without_power(power: Power, records: int) -> Generator[Claim, None, None]:
     """Brokers and controller die, and a leader is back before it was fenced; one record is lost.
 

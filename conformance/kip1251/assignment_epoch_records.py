@@ -10,8 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
 from fixtures.wire.groups import LEAVE_TO_RETURN
-
-BUMPS = integers(0, 3)
+from strategies.epochs import EPOCH_BUMPS
 
 
 def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> bool:
@@ -20,7 +19,7 @@ def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> boo
     return named == sorted(since) and all(topic.pairs(since) for topic in listed)
 
 
-@probe("KIP1251-AE-04", rig=fresh_group(), bumps=BUMPS, later=BUMPS)
+@probe("KIP1251-AE-04", rig=fresh_group(), bumps=EPOCH_BUMPS, later=EPOCH_BUMPS)
 def record_form(group: Group, bumps: int, later: int) -> Generator[Claim, None, None]:
     """Each partition in a member's record has its own epoch, whether it is assigned or being revoked."""
     log = GroupLog(group)

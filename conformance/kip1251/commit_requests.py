@@ -13,14 +13,14 @@ from fixtures.errors import KitError
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import NewOffset
+from strategies.epochs import EPOCH_BUMPS
+from strategies.offsets import OFFSETS
 
-BUMPS = integers(0, 3)
-OFFSETS = integers(1, 2**40)
 LONGEST_METADATA = 4096
 """Kafka's default of offset.metadata.max.bytes, which the kit does not change."""
 
 
-@probe("KIP1251-COMMIT-09", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, offset=OFFSETS)
+@probe("KIP1251-COMMIT-09", rig=fresh_group(), cases=["mixed"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A request with one partition that the member may not commit is refused as a whole and stores nothing."""
     hand = group.hand_over(bumps)
@@ -34,7 +34,7 @@ def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) 
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and nothing, answer, kept, lost, case="mixed")
 
 
-@probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=BUMPS, excess=integers(1, 2000))
+@probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=EPOCH_BUMPS, excess=integers(1, 2000))
 def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Claim, None, None]:
     """For a lost partition too much metadata is the error, and the kept partition is still committed."""
     hand = group.hand_over(bumps)
@@ -63,7 +63,7 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Claim
     yield held_if(told and after.shows(offset), answer, after, case="unknown-id")
 
 
-@probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=BUMPS, offset=OFFSETS)
+@probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """The id of a deleted topic commits nothing for the new topic of the same name."""
     member = group.alone(bumps)

@@ -9,13 +9,13 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
+from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
+from strategies.offsets import OFFSETS
 
-BUMPS = integers(0, 3)
-OFFSETS = integers(1, 2**40)
 VERSIONS = {"v9": 9, "v10": 10}
 
 
-@probe("KIP1251-COMMIT-01", rig=fresh_group(), bumps=BUMPS, partition=integers(0, 3), offset=OFFSETS)
+@probe("KIP1251-COMMIT-01", rig=fresh_group(), bumps=EPOCH_BUMPS, partition=integers(0, 3), offset=OFFSETS)
 def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Generator[Claim, None, None]:
     """A commit at the member epoch for an owned partition is accepted and can be read."""
     member = group.alone(bumps)
@@ -25,7 +25,9 @@ def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Gene
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after, case="owned")
 
 
-@probe("KIP1251-COMMIT-02", "KIP1251-GATE-01", rig=fresh_group(), earlier=BUMPS, later=BUMPS, offset=OFFSETS)
+@probe(
+    "KIP1251-COMMIT-02", "KIP1251-GATE-01", rig=fresh_group(), earlier=EPOCH_BUMPS, later=EPOCH_BUMPS, offset=OFFSETS
+)
 def kept_partition_at_an_older_epoch(
     group: Group, case: str, earlier: int, later: int, offset: int
 ) -> Generator[Claim, None, None]:
@@ -61,7 +63,7 @@ def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int
     yield held_if(refused and accepted, just_below, between, at, after, case="boundary")
 
 
-@probe("KIP1251-COMMIT-04", rig=fresh_group(), ahead=integers(1, 1000), offset=OFFSETS)
+@probe("KIP1251-COMMIT-04", rig=fresh_group(), ahead=EPOCHS_AHEAD, offset=OFFSETS)
 def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> Generator[Claim, None, None]:
     """A commit at an epoch that the member has not reached is refused and changes nothing."""
     member, other = group.alone(), group.member()
@@ -76,7 +78,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> G
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
-@probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=BUMPS, offset=OFFSETS)
+@probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["reassigned"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A late commit for a partition that has a new owner is refused, and the owner's offset stays."""
     hand = group.hand_over(bumps)
@@ -88,7 +90,7 @@ def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
-@probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["not-yet-reassigned"], bumps=BUMPS, offset=OFFSETS)
+@probe("KIP1251-COMMIT-05", rig=fresh_group(), cases=["not-yet-reassigned"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
     """A late commit for a partition that was revoked and has no owner yet is refused and not stored."""
     hand = group.hand_over(bumps)
@@ -99,7 +101,7 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1), answer, after)
 
 
-@probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=BUMPS, offset=OFFSETS)
+@probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
 def unowned_partition_at_the_current_epoch(
     group: Group, case: str, bumps: int, offset: int
 ) -> Generator[Claim, None, None]:

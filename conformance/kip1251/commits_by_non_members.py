@@ -9,8 +9,8 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
+from strategies.offsets import OFFSETS
 
-OFFSETS = integers(1, 2**40)
 OLD_VERSIONS = integers(2, 8)
 """Versions of OffsetCommit from before KIP-848 that every release offers."""
 

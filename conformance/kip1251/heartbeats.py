@@ -11,11 +11,10 @@ from conformance.rigs.groups.group import Group, HandOver, fresh_group
 from fixtures.views.member import listed
 from fixtures.wire import Error
 from fixtures.wire.groups import JOIN, HeartbeatAnswer
+from strategies.epochs import EPOCH_BUMPS
 
-BUMPS = integers(0, 3)
 
-
-@probe("KIP1251-BASE-04", rig=fresh_group(), cases=["previous-epoch"], bumps=BUMPS, unnamed=integers(0, 2))
+@probe("KIP1251-BASE-04", rig=fresh_group(), cases=["previous-epoch"], bumps=EPOCH_BUMPS, unnamed=integers(0, 2))
 def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int) -> Generator[Claim, None, None]:
     """A member that missed the answer with its new epoch gets the same epoch again."""
     hand = group.hand_over(bumps)
@@ -31,7 +30,7 @@ def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int
     "KIP1251-BASE-04",
     rig=fresh_group(),
     cases=["owned-unknown", "owned-larger", "older-epoch", "greater-epoch"],
-    bumps=BUMPS,
+    bumps=EPOCH_BUMPS,
     distance=integers(1, 3),
 )
 def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) -> Generator[Claim, None, None]:
@@ -84,7 +83,7 @@ def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition
     yield held_if(answer.error is Error.NONE and accepted, answer, late, after)
 
 
-@probe("KIP1251-BASE-06", rig=fresh_group(), cases=["pending-revocation"], bumps=BUMPS)
+@probe("KIP1251-BASE-06", rig=fresh_group(), cases=["pending-revocation"], bumps=EPOCH_BUMPS)
 def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
     """A rejoin with no owned partitions ends a pending revocation: the next owner gets the partition."""
     old, new = group.alone(bumps), group.member()

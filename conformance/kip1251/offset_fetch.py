@@ -10,8 +10,7 @@ from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.groups.group import Group, classic_member, fresh_group, joined
 from fixtures.wire import Error
 from fixtures.wire.groups import OffsetFetchAnswer
-
-OFFSETS = integers(1, 2**40)
+from strategies.offsets import OFFSETS
 
 
 def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> OffsetFetchAnswer:

@@ -11,9 +11,9 @@ from conformance.rigs.groups.group import Group, Member, fresh_group
 from fixtures.views.member import listed
 from fixtures.wire import Error
 from fixtures.wire.groups import JOIN, LEAVE_TO_RETURN
+from strategies.epochs import EPOCH_BUMPS
+from strategies.offsets import OFFSETS
 
-BUMPS = integers(0, 3)
-OFFSETS = integers(1, 2**40)
 PARTITION = integers(0, 3)
 
 
@@ -28,7 +28,9 @@ def has_left_temporarily(group: Group, member: Member) -> PremiseClaim:
     return premise(found is not None and found.member_epoch == LEAVE_TO_RETURN, f"{member.id} is away: {found}")
 
 
-@probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["old-id"], bumps=BUMPS, epoch=integers(0, 8), offset=OFFSETS)
+@probe(
+    "KIP1251-STATIC-01", rig=fresh_group(), cases=["old-id"], bumps=EPOCH_BUMPS, epoch=integers(0, 8), offset=OFFSETS
+)
 def commit_with_the_id_of_a_departed_member(
     group: Group, case: str, bumps: int, epoch: int, offset: int
 ) -> Generator[Claim, None, None]:
@@ -56,7 +58,9 @@ def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) ->
     yield held_if(Error.NONE not in answer.errors and after.shows(offset), answer, after)
 
 
-@probe("KIP1251-STATIC-02", rig=fresh_group(), bumps=BUMPS, epoch=integers(0, 4), partition=PARTITION, offset=OFFSETS)
+@probe(
+    "KIP1251-STATIC-02", rig=fresh_group(), bumps=EPOCH_BUMPS, epoch=integers(0, 4), partition=PARTITION, offset=OFFSETS
+)
 def returning_instance(
     group: Group, bumps: int, epoch: int, partition: int, offset: int
 ) -> Generator[Claim, None, None]:
@@ -80,7 +84,7 @@ def returning_instance(
     yield held_if(refused, none, future, after, case="refused")
 
 
-@probe("KIP1251-STATIC-03", rig=fresh_group(), bumps=BUMPS, epoch=integers(-2, 8), with_instance=booleans())
+@probe("KIP1251-STATIC-03", rig=fresh_group(), bumps=EPOCH_BUMPS, epoch=integers(-2, 8), with_instance=booleans())
 def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance: bool) -> Generator[Claim, None, None]:
     """After its instance returned under a new id, the old member id is unknown."""
     old = static_member(group, bumps)
@@ -97,7 +101,7 @@ def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance:
     yield held_if(unknown, answer, after, case="old-id")
 
 
-@probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["second-member"], bumps=BUMPS)
+@probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["second-member"], bumps=EPOCH_BUMPS)
 def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
     """A member cannot join with the instance id of a member that has not left."""
     first = static_member(group, bumps)
@@ -108,7 +112,7 @@ def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Generato
     yield held_if(answer.error is Error.UNRELEASED_INSTANCE_ID, answer)
 
 
-@probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["replaced-id"], bumps=BUMPS)
+@probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["replaced-id"], bumps=EPOCH_BUMPS)
 def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
     """After a return, the replaced member id is fenced if it sends the instance id."""
     old = static_member(group, bumps)

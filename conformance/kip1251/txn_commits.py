@@ -15,9 +15,9 @@ from fixtures.wire import Error
 from fixtures.wire.calls import Topic
 from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import TxnOffsetCommitAnswer
+from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
+from strategies.offsets import OFFSETS
 
-BUMPS = integers(0, 3)
-OFFSETS = integers(1, 2**40)
 PICK = integers(0, 1)
 """Which of the dialects that the cluster offers."""
 RISE = integers(1, 1000)
@@ -44,7 +44,9 @@ def refused(
     yield held_if(all_answered(answer, refusal(answer)) and after.shows(offset), answer, after, case=case)
 
 
-@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["legacy", "tv2"], bumps=BUMPS, v3=booleans(), offset=OFFSETS)
+@probe(
+    "KIP1251-TXN-01", rig=fresh_txn_group(), cases=["legacy", "tv2"], bumps=EPOCH_BUMPS, v3=booleans(), offset=OFFSETS
+)
 def kept_partition_at_an_older_epoch(
     group: TxnGroup, case: str, bumps: int, v3: bool, offset: int
 ) -> Generator[Claim, None, None]:
@@ -68,7 +70,7 @@ def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int
     yield from refused(group, producer, answer, partition, 10, case)
 
 
-@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future"], ahead=integers(1, 1000), pick=PICK)
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future"], ahead=EPOCHS_AHEAD, pick=PICK)
 def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Claim, None, None]:
     """An epoch that the member has not reached is refused."""
     member = group.alone()
@@ -79,7 +81,7 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
     yield from refused(group, producer, answer, 0, 10, case)
 
 
-@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=BUMPS, pick=PICK)
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=EPOCH_BUMPS, pick=PICK)
 def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
     hand = group.hand_over(bumps)

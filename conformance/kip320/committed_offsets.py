@@ -22,6 +22,7 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.groups import NewOffset
 from history.since import since
+from strategies.epochs import EPOCHS_AHEAD
 
 GROUPED_FROM = since("OffsetFetchRequest", "Groups")
 BY_ID_FROM = since("OffsetFetchRequest", "TopicId")
@@ -37,7 +38,7 @@ TXN_DIALECT = since("TxnOffsetCommit", "transaction V2") - 1
     rig=partition_at_epoch(3),
     cases=["stored", "unvalidated", "grouped", "topic-ids"],
     which=integers(0, 3),
-    ahead=integers(1, 1000),
+    ahead=EPOCHS_AHEAD,
     offset=integers(0, 10**6),
     commit_back=BACK,
     fetch_back=BACK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple
 
-from hypothesis.strategies import booleans, integers
+from hypothesis.strategies import booleans
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
@@ -18,6 +18,7 @@ from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Parked
 from fixtures.wire.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
 from fixtures.wire.topics import ElectionType, Reassignment
+from strategies.batches import RECORDS
 
 MAX_WAIT = 12.0
 """Seconds that the broker may wait for data, which never comes."""
@@ -105,7 +106,7 @@ def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> Dela
 # --- truncated
 
 
-@probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=integers(1, 4), back=BACK)
+@probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=RECORDS, back=BACK)
 def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
     """A delayed fetch past records that a new leader lacks is answered with the end of its epoch."""
     bench, version = partition.bench, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)

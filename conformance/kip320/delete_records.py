@@ -28,6 +28,7 @@ from fixtures.wire import Error
 from fixtures.wire.log import EARLIEST, DeletedRecords, ListedOffset
 from fixtures.wire.records import NewBatch, NewRecord
 from history.since import since
+from strategies.batches import RECORDS
 
 LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 
@@ -143,7 +144,7 @@ def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset
     "KIP320-DR-03",
     rig=fresh_partition(),
     cases=["above-watermark"],
-    records=integers(1, 4),
+    records=RECORDS,
     above=integers(0, 9),
     back=BACK,
 )

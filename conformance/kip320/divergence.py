@@ -15,6 +15,8 @@ from conformance.rigs.log.partition import Partition, fresh_partition, partition
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
+from strategies.batches import RECORDS
+from strategies.epochs import EPOCHS_AHEAD
 
 
 @probe(
@@ -133,7 +135,7 @@ def below_the_start_is_out_of_range(
     cases=["unknown-epoch", "past-end", "unset"],
     offset=integers(0, 12),
     past=integers(1, 1000),
-    ahead=integers(1, 1000),
+    ahead=EPOCHS_AHEAD,
     which=integers(0, 3),
     with_epoch=booleans(),
     back=BACK,
@@ -164,7 +166,7 @@ def out_of_range_or_diverging(
     "KIP320-FETCH-07",
     rig=fresh_partition(),
     cases=["uncommitted"],
-    records=integers(1, 4),
+    records=RECORDS,
     position=integers(0, 3),
     with_last=booleans(),
     back=BACK,

@@ -23,6 +23,7 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.log import FETCH_BY_ID_FROM, EpochEnd, EpochQuery
+from strategies.epochs import EPOCHS_BACK
 
 
 def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, version: int) -> AnyAnswer:
@@ -38,7 +39,7 @@ def ask(node: NodeClient, api: str, topic: Topic, current_leader_epoch: int, ver
     "KIP320-FETCH-05",
     rig=partition_at_epoch(3),
     cases=list(APIS),
-    epochs_back=integers(1, 3),
+    epochs_back=EPOCHS_BACK,
     epochs_ahead=integers(1, 1000),
     back=BACK,
 )

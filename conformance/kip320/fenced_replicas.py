@@ -27,6 +27,7 @@ from conformance.rigs.quorum.controller import Controller
 from fixtures.wire import Error
 from fixtures.wire.controller import AlteredPartition, IsrChange
 from fixtures.wire.log import FetchedPartition
+from strategies.batches import RECORDS
 
 AT_ONCE_MS = 1_500
 """Far below replica.lag.time.max.ms, and far above what one broker takes to append."""
@@ -70,7 +71,7 @@ def watermarks_after(duo: OneFollower, cast: Roles, case: str, distance: int, re
     return Watermarks(end, before, answer, after, isr, duo.look(cast, end))
 
 
-@probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=integers(1, 4))
+@probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=RECORDS)
 def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) -> Generator[Claim, None, None]:
     """A follower's fetch that gets an error or a diverging epoch moves neither high watermark nor ISR."""
     cast = duo.cast()
@@ -125,7 +126,7 @@ def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Iter
         yield held_if(held, answer, after, row="KIP320-REPL-04", case="ineligible")
 
 
-@probe("KIP320-REPL-02", "KIP320-REPL-03", "KIP320-REPL-04", rig=PAIRS, examples=1, records=integers(1, 4))
+@probe("KIP320-REPL-02", "KIP320-REPL-03", "KIP320-REPL-04", rig=PAIRS, examples=1, records=RECORDS)
 def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Generator[Claim, None, None]:
     """A broker in shutdown or fenced stays out of every ISR, does not count for acks=all and does not delay it."""
     bench = pairs.bench

@@ -15,6 +15,7 @@ from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import FetchedPartition, LeaderAndEpoch
 from history.since import since
+from strategies.epochs import EPOCHS_BACK
 
 HINTS_FROM = since("FetchResponse", "NodeEndpoints")
 
@@ -38,7 +39,7 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
     yield held_if(whole and answer.high_watermark == log.end and answer.log_start_offset == log.start, answer)
 
 
-@probe("KIP320-FETCH-02", rig=partition_at_epoch(3), epochs_back=integers(1, 3), back=BACK)
+@probe("KIP320-FETCH-02", rig=partition_at_epoch(3), epochs_back=EPOCHS_BACK, back=BACK)
 def older_epoch_is_fenced(
     partition: Partition, case: str, expected: str, epochs_back: int, back: int
 ) -> Generator[Claim, None, None]:

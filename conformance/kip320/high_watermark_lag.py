@@ -6,8 +6,6 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from hypothesis.strategies import integers
-
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import PATIENCE, frozen
 from conformance.rigs.log.lagging_watermark import watermark_and_end
@@ -17,6 +15,7 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import DEBUGGER, LATEST, ListedOffset
 from fixtures.wire.records import batch
+from strategies.batches import RECORDS
 
 AHEAD_MS = 60_000
 """The timestamp of the uncommitted records, so that a lookup by it can match no other."""
@@ -73,7 +72,7 @@ CASES = {
 }
 
 
-@probe("KIP320-LO-06", rig=fresh_partition(0), examples=3, smoke=False, records=integers(1, 4), back=BACK)
+@probe("KIP320-LO-06", rig=fresh_partition(0), examples=3, smoke=False, records=RECORDS, back=BACK)
 def no_latest_offset_below_the_epoch_start(
     partition: Partition, records: int, back: int
 ) -> Generator[Claim, None, None]:

@@ -27,6 +27,8 @@ from fixtures.wire.log import (
 )
 from fixtures.wire.records import NewBatch, NewRecord
 from history.since import since
+from strategies.batches import RECORDS
+from strategies.epochs import EPOCHS_AHEAD, EPOCHS_BACK
 
 API = "ListOffsets"
 EPOCH_FROM = FENCED_APIS_FROM["list-offsets"]
@@ -48,7 +50,7 @@ def timed_batch(first: int, *steps: int) -> NewBatch:
 # --- latest
 
 
-@probe("KIP320-LO-01", rig=fresh_partition(), cases=["high-watermark"], records=integers(1, 4), back=BACK)
+@probe("KIP320-LO-01", rig=fresh_partition(), cases=["high-watermark"], records=RECORDS, back=BACK)
 def latest_offset_carries_the_current_epoch(
     partition: Partition, records: int, back: int
 ) -> Generator[Claim, None, None]:
@@ -167,8 +169,8 @@ def largest_timestamp_carries_the_records_epoch(
     rig=partition_at_epoch(3),
     cases=["older", "newer", "served"],
     timestamp=sampled_from([LATEST, EARLIEST, 0]),
-    epochs_back=integers(1, 3),
-    ahead=integers(1, 1000),
+    epochs_back=EPOCHS_BACK,
+    ahead=EPOCHS_AHEAD,
     back=BACK,
 )
 def current_epoch_fences_list_offsets(

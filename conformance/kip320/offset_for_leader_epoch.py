@@ -15,12 +15,14 @@ from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import DEBUGGER, LATEST, EpochEnd
 from history.since import since
+from strategies.batches import RECORDS
+from strategies.epochs import EPOCHS_AHEAD, EPOCHS_BACK
 
 API = "OffsetForLeaderEpoch"
 ANSWERS_EPOCH_FROM = since("OffsetForLeaderEpochResponse", "LeaderEpoch")
 
 
-@probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=integers(1, 4), back=BACK)
+@probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["empty"], records=RECORDS, back=BACK)
 def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
     """The current epoch ends at the log end: before its first write where the previous one ended, then further on."""
     version = spoken(partition.bench, API, back, low=ENDS_FENCED_FROM)
@@ -39,7 +41,7 @@ def current_epoch_ends_at_log_end(partition: Partition, records: int, back: int)
     yield held_if(ends(after, state.leader_epoch, moved_at + records), after, case="written")
 
 
-@probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=integers(1, 4), back=BACK)
+@probe("KIP320-OFLE-01", rig=fresh_partition(), cases=["above-watermark"], records=RECORDS, back=BACK)
 def high_watermark_does_not_bound_the_end(
     partition: Partition, records: int, back: int
 ) -> Generator[Claim, None, None]:
@@ -97,8 +99,8 @@ def unknown_epoch_has_no_end(
     "KIP320-OFLE-06",
     rig=partition_at_epoch(3),
     which=integers(0, 2),
-    epochs_back=integers(1, 3),
-    ahead=integers(1, 1000),
+    epochs_back=EPOCHS_BACK,
+    ahead=EPOCHS_AHEAD,
     back=BACK,
 )
 def current_epoch_fences_the_lookup(

@@ -22,6 +22,7 @@ from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, LATEST
+from strategies.batches import FEW_RECORDS
 
 A_WHILE = 0.5
 """Seconds in which a follower fetches about five times, and its leader reconsiders the ISR each time."""
@@ -139,7 +140,7 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
     "KIP320-REPL-02",
     rig=TRIO,
     pick=integers(0, 1),
-    records=integers(1, 3),
+    records=FEW_RECORDS,
     tells_last=booleans(),
 )
 def stale_follower(partition: Partition, pick: int, records: int, tells_last: bool) -> Generator[Claim, None, None]:

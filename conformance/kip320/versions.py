@@ -17,6 +17,7 @@ from fixtures.wire import Error
 from fixtures.wire.groups import CommittedOffset, NewOffset
 from fixtures.wire.log import LATEST
 from fixtures.wire.schemas import Versions
+from strategies.epochs import EPOCHS_AHEAD
 
 RANGE = re.compile(r"(\w+) (\d+)-(\d+)")
 
@@ -53,7 +54,7 @@ def api_versions_match_the_release(partition: Partition, expected: str) -> Gener
         yield held_if(held, answer, detail="; ".join(f"{api} {found}" for api, found in offered.items()))
 
 
-@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=integers(1, 1000), which=integers(0, 2))
+@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=EPOCHS_AHEAD, which=integers(0, 2))
 def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Generator[Claim, None, None]:
     """A newer current epoch is detected from version 9, and an ended last epoch from version 12."""
     node, _, state = sender(partition, "consumer")
@@ -74,7 +75,7 @@ def fetch_checks_its_epochs(partition: Partition, ahead: int, which: int) -> Gen
     "KIP320-VER-01",
     rig=partition_at_epoch(3),
     cases=["offset-for-leader-epoch"],
-    ahead=integers(1, 1000),
+    ahead=EPOCHS_AHEAD,
     which=integers(0, 2),
 )
 def offset_for_leader_epoch_checks_its_epochs(
@@ -95,7 +96,7 @@ def offset_for_leader_epoch_checks_its_epochs(
     yield held_if(told == expected and noticed, *plain, named, *fenced)
 
 
-@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=integers(1, 1000))
+@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=EPOCHS_AHEAD)
 def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generator[Claim, None, None]:
     """Version 4 adds the epoch to the answer, and detects a newer current one."""
     node, _, state = sender(partition, "consumer")

@@ -14,6 +14,7 @@ from conformance.rigs.producers.sequences import BUMPS, REFUSED, Sent, appended,
 from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 from fixtures.wire.retriable import accepted
+from strategies.epochs import EPOCH_BUMPS
 
 Part = Generator[Claim | None, None, None]
 """A part of the check, as a generator; it yields None once, where the broker restarts."""
@@ -126,7 +127,7 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     examples=2,
     run_first=True,
     epoch=EPOCHS,
-    bumps=integers(0, 3),
+    bumps=EPOCH_BUMPS,
     sizes=SIZES,
 )
 def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Generator[Claim, None, None]:
@@ -223,7 +224,7 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     examples=3,
     run_first=True,
     epoch=EPOCHS,
-    bumps=integers(0, 3),
+    bumps=EPOCH_BUMPS,
     sizes=SIZES,
     committed=booleans(),
 )

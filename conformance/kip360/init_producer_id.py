@@ -12,6 +12,7 @@ from conformance.rigs.producers.sequences import gives
 from fixtures.views.producer import COMPLETE, LEGACY
 from fixtures.wire import Error
 from fixtures.wire.transactions import DescribedTransaction
+from strategies.epochs import EPOCH_BUMPS
 
 
 def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
@@ -35,7 +36,7 @@ def new_id_starts_at_epoch_zero(
     yield held_if(is_new and answer.producer_epoch == 0 and shown.state == "Empty", answer, shown, case="first-call")
 
 
-@probe("KIP360-INIT-02", rig=STAGE, bumps=integers(0, 3), calls=integers(1, 4), committed=booleans())
+@probe("KIP360-INIT-02", rig=STAGE, bumps=EPOCH_BUMPS, calls=integers(1, 4), committed=booleans())
 def new_instances_bump_one_by_one(
     stage: Stage, case: str, bumps: int, calls: int, committed: bool
 ) -> Generator[Claim, None, None]:
@@ -62,7 +63,7 @@ def matching_id_and_epoch_bump_by_one(
     yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
 
 
-@probe("KIP360-INIT-04", rig=STAGE, bumps=integers(0, 3), repeats=integers(1, 5), version=integers(3, 5))
+@probe("KIP360-INIT-04", rig=STAGE, bumps=EPOCH_BUMPS, repeats=integers(1, 5), version=integers(3, 5))
 def repeated_bump_gets_the_same_answer(
     stage: Stage, case: str, bumps: int, repeats: int, version: int
 ) -> Generator[Claim, None, None]:

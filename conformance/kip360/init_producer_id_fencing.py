@@ -11,6 +11,8 @@ from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, u
 from conformance.rigs.producers.sequences import fenced, gives
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType
+from strategies.batches import FEW_RECORDS
+from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 
 
 @probe(
@@ -18,7 +20,7 @@ from fixtures.wire.records import ControlType
     rig=STAGE,
     bumps=integers(2, 5),
     back=integers(2, 5),
-    ahead=integers(1, 1000),
+    ahead=EPOCHS_AHEAD,
     version=integers(4, 5),
     wrong=sampled_from(["older-epoch", "newer-epoch", "foreign-id"]),
 )
@@ -67,8 +69,8 @@ def new_instance_ends_retries(stage: Stage, case: str, bumps: int, version: int)
     rig=STAGE,
     bumps=integers(2, 5),
     back=integers(2, 5),
-    ahead=integers(1, 1000),
-    records=integers(1, 3),
+    ahead=EPOCHS_AHEAD,
+    records=FEW_RECORDS,
     version=integers(3, 5),
 )
 def stale_epoch_leaves_an_open_transaction_alone(
@@ -88,7 +90,7 @@ def stale_epoch_leaves_an_open_transaction_alone(
     yield held_if(fenced(zombie) and kept, before, zombie, after, commit, label="owner aborted by a stale epoch")
 
 
-@probe("KIP360-INIT-11", rig=STAGE, bumps=integers(0, 3), records=integers(1, 3), version=integers(3, 5))
+@probe("KIP360-INIT-11", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
 def owners_epoch_aborts_its_open_transaction(
     stage: Stage, case: str, expected: str, bumps: int, records: int, version: int
 ) -> Generator[Claim, None, None]:
@@ -106,7 +108,7 @@ def owners_epoch_aborts_its_open_transaction(
     yield held_if(first.error is Error.CONCURRENT_TRANSACTIONS and aborted and answered, before, first, retry)
 
 
-@probe("KIP360-INIT-21", rig=STAGE, bumps=integers(0, 3), records=integers(1, 3), version=integers(3, 5))
+@probe("KIP360-INIT-21", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
 def fence_of_a_new_instance_is_final(
     stage: Stage, case: str, bumps: int, records: int, version: int
 ) -> Generator[Claim, None, None]:

@@ -14,6 +14,7 @@ from fixtures.wire.calls import Answer
 from fixtures.wire.groups import OffsetFetchAnswer
 from fixtures.wire.retriable import accepted, error_of
 from history.since import since
+from strategies.batches import RECORDS
 
 OFFSETS = "__consumer_offsets"
 REQUESTS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
@@ -103,7 +104,7 @@ def foreign_ids_are_refused_by_the_coordinator(
     known=booleans(),
     is_open=booleans(),
     version=integers(3, 13),
-    records=integers(1, 4),
+    records=RECORDS,
 )
 def zombie_cannot_write_to_a_partition_without_the_epoch(
     stage: Stage, case: str, known: bool, is_open: bool, version: int, records: int

@@ -12,6 +12,7 @@ from conformance.rigs.producers.sequences import REFUSED, appended, fill
 from fixtures.views.producer import SEQUENCES
 from fixtures.wire import Error
 from fixtures.wire.retriable import accepted
+from strategies.batches import RECORDS
 
 REMEMBERED = 5
 """The number of a producer's latest batches that a partition recognises as duplicates."""
@@ -37,7 +38,7 @@ def unknown_producer_is_admitted(
         yield held_if(appended(answer, 0) and end == records, answer, detail=f"end {end}")
 
 
-@probe("KIP360-SEQ-02", rig=STAGE, epoch=EPOCHS, sizes=SIZES, records=integers(1, 4), sequence=integers(1, 20))
+@probe("KIP360-SEQ-02", rig=STAGE, epoch=EPOCHS, sizes=SIZES, records=RECORDS, sequence=integers(1, 20))
 def new_epoch_starts_at_zero(
     stage: Stage, case: str, epoch: int, sizes: list[int], records: int, sequence: int
 ) -> Generator[Claim, None, None]:
@@ -56,7 +57,7 @@ def new_epoch_starts_at_zero(
         yield held_if(answer.error is REFUSED and log.end() == before, answer)
 
 
-@probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=integers(1, 4))
+@probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=RECORDS)
 def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records: int) -> Generator[Claim, None, None]:
     """A batch that leaves a gap after the last sequence is refused, and the log does not grow."""
     producer, log = stage.idempotent(epoch), stage.log()
@@ -115,7 +116,7 @@ def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> StageP
     return producer
 
 
-@probe("KIP360-SEQ-06", rig=STAGE, is_open=booleans(), sequence=integers(0, 3), records=integers(1, 4))
+@probe("KIP360-SEQ-06", rig=STAGE, is_open=booleans(), sequence=integers(0, 3), records=RECORDS)
 def older_epoch_is_refused(
     stage: Stage, case: str, is_open: bool, sequence: int, records: int
 ) -> Generator[Claim, None, None]:

@@ -12,6 +12,7 @@ from fixtures.wire import Error
 from fixtures.wire.retriable import accepted, error_of
 from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
 from history.since import since
+from strategies.batches import FEW_RECORDS
 
 TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
 """The first version of WriteTxnMarkers with a transaction version."""
@@ -90,7 +91,7 @@ def older_marker_is_refused(
     cases=["equal-epoch-open", "repeated"],
     finished=integers(1, 3),
     committed=booleans(),
-    records=integers(1, 3),
+    records=FEW_RECORDS,
 )
 def marker_of_the_same_epoch(
     stage: Stage, case: str, finished: int, committed: bool, records: int

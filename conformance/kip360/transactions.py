@@ -13,6 +13,8 @@ from fixtures.wire import Error
 from fixtures.wire.records import batch
 from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import DescribedTransaction
+from strategies.batches import FEW_RECORDS, RECORDS
+from strategies.epochs import EPOCH_BUMPS
 
 TIMEOUTS_MS = integers(300, 500)
 
@@ -21,9 +23,9 @@ TIMEOUTS_MS = integers(300, 500)
     "KIP360-FENCE-07",
     rig=STAGE,
     cases=["commit", "abort"],
-    bumps=integers(0, 3),
+    bumps=EPOCH_BUMPS,
     partitions=integers(1, 3),
-    records=integers(1, 3),
+    records=FEW_RECORDS,
     sequence=integers(1, 20),
 )
 def finished_transaction_bumps_the_epoch(
@@ -89,7 +91,7 @@ def repeated_end_of_a_transaction(
         yield held_if(same, lost, *answers)
 
 
-@probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=integers(1, 4))
+@probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=RECORDS)
 def write_outside_the_transaction(
     stage: Stage, case: str, version: int, is_open: bool, records: int
 ) -> Generator[Claim, None, None]:
@@ -111,7 +113,7 @@ def write_outside_the_transaction(
         yield held_if(answer.error is told and end == stable_end == 0, answer, after, detail=detail)
 
 
-@probe("KIP360-TXN-11", rig=STAGE, records=integers(1, 4), bystanders=integers(1, 3), more=integers(0, 2))
+@probe("KIP360-TXN-11", rig=STAGE, records=RECORDS, bystanders=integers(1, 3), more=integers(0, 2))
 def deleted_records_of_an_open_transaction(
     stage: Stage, case: str, records: int, bystanders: int, more: int
 ) -> Generator[Claim, None, None]:
@@ -144,8 +146,8 @@ def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
     cases=["legacy", "tv2"],
     examples=2,
     timeout_ms=TIMEOUTS_MS,
-    bumps=integers(0, 3),
-    records=integers(1, 3),
+    bumps=EPOCH_BUMPS,
+    records=FEW_RECORDS,
 )
 def timed_out_transaction_is_aborted(
     stage: Stage, case: str, expected: str, timeout_ms: int, bumps: int, records: int
@@ -163,7 +165,7 @@ def timed_out_transaction_is_aborted(
     rig=STAGE,
     cases=["legacy", "tv2"],
     timeout_ms=TIMEOUTS_MS,
-    records=integers(1, 3),
+    records=FEW_RECORDS,
     version=integers(3, 5),
 )
 def commit_after_the_time_out(
@@ -182,7 +184,7 @@ def commit_after_the_time_out(
     yield held_if(came_back, aborted, back)
 
 
-@probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=integers(1, 3))
+@probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=FEW_RECORDS)
 def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Generator[Claim, None, None]:
     """An abort by EndTxn v5 after the time-out succeeds, since it has already happened."""
     producer = stage.transactional("tv2", timeout_ms)

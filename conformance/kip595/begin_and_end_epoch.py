@@ -11,9 +11,10 @@ from conformance.rigs.quorum.quorum import QUORUM, Quorum, Tried, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import RaftAnswer
+from strategies.quorum import CONTROLLERS
+from strategies.requests import versions_back
 
-MEMBERS = integers(0, 2)
-OLDER = integers(0, 1)
+OLDER = versions_back(1)
 AHEAD = integers(0, 1000)
 BACK = integers(1, 4)
 
@@ -25,7 +26,7 @@ def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
     return as_said and of(answer) == tried.leader and tried.unchanged
 
 
-@probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
+@probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER)
 def older_leader_is_fenced(
     quorum: Quorum, member: int, leader: int, back: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -63,7 +64,7 @@ def repeated_begin_is_harmless(quorum: Quorum, follower: int, times: int, older:
     yield held_if(all(each), *tried.answer)
 
 
-@probe("KIP595-BEGIN-04", rig=QUORUM, cases=["negative-id"], member=MEMBERS, ahead=AHEAD, older=OLDER,
+@probe("KIP595-BEGIN-04", rig=QUORUM, cases=["negative-id"], member=CONTROLLERS, ahead=AHEAD, older=OLDER,
        id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
 def negative_leader_cannot_begin(
     quorum: Quorum, member: int, ahead: int, older: int, id: int
@@ -79,7 +80,9 @@ def negative_leader_cannot_begin(
     yield held_if(answered(tried, Error.INVALID_REQUEST), tried.answer)
 
 
-@probe("KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=MEMBERS, leader=MEMBERS, back=BACK, older=OLDER)
+@probe(
+    "KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER
+)
 def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Generator[Claim, None, None]:
     """EndQuorumEpoch of an earlier leader is fenced and starts no election, even if it names a successor."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
@@ -95,7 +98,7 @@ def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, olde
     yield held_if(answered(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
 
 
-@probe("KIP595-END-01", rig=QUORUM, cases=["negative-id"], member=MEMBERS, ahead=AHEAD, older=OLDER,
+@probe("KIP595-END-01", rig=QUORUM, cases=["negative-id"], member=CONTROLLERS, ahead=AHEAD, older=OLDER,
        id=sampled_from([-1, -2, -(1 << 31)]))  # fmt: skip
 def negative_leader_cannot_resign(
     quorum: Quorum, member: int, ahead: int, older: int, id: int

@@ -11,8 +11,9 @@ from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.quorum import GHOSTS, LISTENER, QUORUM, Quorum
 from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
+from strategies.quorum import CONTROLLERS
+from strategies.requests import versions_back
 
-MEMBERS = integers(0, 2)
 READS = 8
 """DescribeQuorum requests in one example."""
 
@@ -50,7 +51,7 @@ def _majority_reached_high_watermark(answer: QuorumAnswer) -> bool:
     return len(reached) > len(answer.current_voters) // 2
 
 
-@probe("KIP595-DQ-02", rig=QUORUM, cases=["non-leader"], follower=integers(0, 1), older=integers(0, 2))
+@probe("KIP595-DQ-02", rig=QUORUM, cases=["non-leader"], follower=integers(0, 1), older=versions_back(2))
 def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older: int) -> Generator[Claim, None, None]:
     """A controller that is not the leader returns an error and no replicas."""
     before = quorum.settled()
@@ -62,7 +63,7 @@ def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older
     yield held_if(refused and not answer.current_voters and not answer.observers, answer)
 
 
-@probe("KIP595-DQ-03", rig=QUORUM, cases=["broker"], broker=MEMBERS)
+@probe("KIP595-DQ-03", rig=QUORUM, cases=["broker"], broker=CONTROLLERS)
 def broker_forwards_describe_quorum(quorum: Quorum, broker: int) -> Generator[Claim, None, None]:
     """A broker returns the leader's answer: its leader and epoch, and offsets between those read before and after."""
     earlier = quorum.described()
@@ -81,7 +82,7 @@ def _ends_lie_between(earlier: QuorumAnswer, answer: QuorumAnswer, later: Quorum
     return low.keys() == seen.keys() == high.keys() and all(low[id] <= seen[id] <= high[id] for id in seen)
 
 
-@probe("KIP595-DQ-04", rig=QUORUM, member=MEMBERS, number=integers(1, 1 << 30), older=integers(0, 2))
+@probe("KIP595-DQ-04", rig=QUORUM, member=CONTROLLERS, number=integers(1, 1 << 30), older=versions_back(2))
 def unknown_partition_is_not_described(
     quorum: Quorum, case: str, member: int, number: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -93,7 +94,7 @@ def unknown_partition_is_not_described(
     yield held_if(unknown and not answer.current_voters and not answer.observers, answer)
 
 
-@probe("KIP595-DQ-06", rig=QUORUM, older=integers(0, 1))
+@probe("KIP595-DQ-06", rig=QUORUM, older=versions_back(1))
 def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Generator[Claim, None, None]:
     """A replica's last caught-up time is at most its last fetch time, and that is in the past; the leader's are both now."""
     leader = quorum.client(quorum.one("leader"))

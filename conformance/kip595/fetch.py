@@ -12,9 +12,10 @@ from conformance.rigs.quorum.fetching import fetched, log_end, own_end
 from conformance.rigs.quorum.quorum import FAR, QUORUM, EpochStart, Quorum, Tried, skipped_epochs
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, FetchedPartition
+from strategies.quorum import CONTROLLERS
+from strategies.requests import versions_back
 
-MEMBERS = integers(0, 2)
-OLDER = integers(0, 3)
+OLDER = versions_back(3)
 
 READS = 6
 """Fetches in one example."""
@@ -30,7 +31,7 @@ def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
     return as_said and nothing and answer.current_leader == tried.leader and tried.unchanged
 
 
-@probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=MEMBERS, by=integers(1, 4),
+@probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=CONTROLLERS, by=integers(1, 4),
        offset=integers(0, 40), older=OLDER)  # fmt: skip
 def another_epoch_is_fenced(
     quorum: Quorum, case: str, member: int, by: int, offset: int, older: int

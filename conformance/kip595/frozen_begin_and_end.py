@@ -15,9 +15,10 @@ from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.cluster import Received
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
+from strategies.epochs import NEAR_EPOCHS_AHEAD
+from strategies.requests import versions_back
 
 LEADERS = sampled_from(PEERS)
-AHEAD = integers(1, 5)
 BACKOFF_MAX = 1000
 """controller.quorum.election.backoff.max.ms, at its default."""
 OVER = 200
@@ -26,7 +27,14 @@ LATE = 1000
 """Milliseconds of delay that a busy machine may add."""
 
 
-@probe("KIP595-BEGIN-01", "KIP595-QS-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, ahead=AHEAD)
+@probe(
+    "KIP595-BEGIN-01",
+    "KIP595-QS-02",
+    rig=FROZEN,
+    cases=["version-0", "version-1"],
+    leader=LEADERS,
+    ahead=NEAR_EPOCHS_AHEAD,
+)
 def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
     """A voter that learns of a newer epoch's leader has it on disk before it answers, and fetches from it."""
     epoch = frozen.next_epoch(ahead)
@@ -41,7 +49,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
         yield held_if(on_disk, answer, row="KIP595-QS-02", case="begin", detail=f"{stored}")
 
 
-@probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=AHEAD, older=integers(0, 1))
+@probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, older=versions_back(1))
 def leader_of_the_present_epoch_is_followed(
     frozen: Frozen, case: str, leader: int, ahead: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -63,7 +71,7 @@ def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -
     return epoch
 
 
-@probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=AHEAD)
+@probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def following_on_disk(
     frozen: Frozen, expected: str, leader: int, voted_for: int, ahead: int
 ) -> Generator[Claim, None, None]:
@@ -76,7 +84,7 @@ def following_on_disk(
     yield held_if(stored == Stored(leader, epoch, vote) and _settled_state(frozen), answer, detail=f"{stored}")
 
 
-@probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=AHEAD)
+@probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
     """On disk a candidate has voted for itself, and a leader has itself as leader."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
@@ -90,7 +98,7 @@ def _settled_state(frozen: Frozen) -> bool:
     return frozen.bench.read_file(frozen.name, "__cluster_metadata-0/quorum-state.tmp").content is None
 
 
-@probe("KIP595-BEGIN-08", rig=FROZEN, leader=LEADERS, ahead=AHEAD, voter=integers(200, 1 << 30),
+@probe("KIP595-BEGIN-08", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, voter=integers(200, 1 << 30),
        directory=integers(2, 1 << 100))  # fmt: skip
 def misaddressed_begin_is_refused(
     frozen: Frozen, case: str, leader: int, ahead: int, voter: int, directory: int

@@ -26,13 +26,13 @@ from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
+from strategies.epochs import NEAR_EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)
-AHEAD = integers(1, 5)
 COUNT = integers(1, 20)
 
 
-@probe("KIP595-FETCH-10", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
+@probe("KIP595-FETCH-10", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
 def follower_identifies_itself_in_fetches(
     frozen: Frozen, expected: str, leader: int, ahead: int, count: int
 ) -> Generator[Claim, None, None]:
@@ -95,7 +95,7 @@ def follower_truncates(
     yield held_if(right, detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}")
 
 
-@probe("KIP595-FETCH-13", rig=FROZEN, cases=["leader-named", "leader-unknown"], leader=LEADERS, ahead=AHEAD,
+@probe("KIP595-FETCH-13", rig=FROZEN, cases=["leader-named", "leader-unknown"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
        error=sampled_from(["FENCED_LEADER_EPOCH", "NOT_LEADER_OR_FOLLOWER"]))  # fmt: skip
 def refused_follower_moves_on(
     frozen: Frozen, case: str, leader: int, ahead: int, error: str
@@ -110,7 +110,7 @@ def refused_follower_moves_on(
     yield held_if(says == stored.leader == newer and reached, detail=f"{newer}: {says}, {stored}, fetched: {reached}")
 
 
-@probe("KIP595-FETCH-13", rig=FROZEN, cases=["unknown-epoch", "not-available"], leader=LEADERS, ahead=AHEAD,
+@probe("KIP595-FETCH-13", rig=FROZEN, cases=["unknown-epoch", "not-available"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
        times=integers(1, 3))  # fmt: skip
 def refused_follower_tries_again(
     frozen: Frozen, case: str, leader: int, ahead: int, times: int
@@ -135,7 +135,7 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
     yield held_if(asked is not None and frozen.says().leader_epoch == epoch_of(fetch), detail=f"{asked}")
 
 
-@probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=AHEAD, count=COUNT)
+@probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
 def candidate_names_its_own_log_end(
     frozen: Frozen, leader: int, ahead: int, count: int
 ) -> Generator[Claim, None, None]:
@@ -159,7 +159,7 @@ def candidate_names_its_own_log_end(
         yield held_if(asked.body["voter_id"] == asked.peer, detail=f"{asked}", case="receiver")
 
 
-@probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=AHEAD)
+@probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
     """A candidate that learns of a later epoch stops being one: it adopts that epoch, and its leader if there is one."""
     asked = frozen.candidate(leader)

@@ -12,6 +12,7 @@ from conformance.rigs.quorum.quorum import GHOSTS
 from fixtures.wire import Error
 from fixtures.wire.cluster import QuorumAnswer
 from fixtures.wire.log import CONSUMER, LeaderAndEpoch
+from strategies.requests import versions_back
 
 VOTERS = sampled_from(PEERS)
 
@@ -87,7 +88,11 @@ def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Generato
 
 
 @probe(
-    "KIP595-END-07", rig=FROZEN, cases=["leader"], successors=sampled_from([(), PEERS, PEERS[:1]]), older=integers(0, 1)
+    "KIP595-END-07",
+    rig=FROZEN,
+    cases=["leader"],
+    successors=sampled_from([(), PEERS, PEERS[:1]]),
+    older=versions_back(1),
 )
 def leader_ignores_its_own_end_quorum_epoch(
     frozen: Frozen, successors: tuple[int, ...], older: int

@@ -13,9 +13,9 @@ from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error, WireError
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import METADATA
+from strategies.epochs import NEAR_EPOCHS_AHEAD
 
 CANDIDATES = sampled_from(PEERS)
-AHEAD = integers(1, 5)
 
 
 def killed(frozen: Frozen) -> None:
@@ -33,7 +33,7 @@ def _answers(frozen: Frozen) -> bool:
     return True
 
 
-@probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=AHEAD)
+@probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
 def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generator[Claim, None, None]:
     """A voter that is killed right after it granted its vote still has it on disk, and grants no other."""
     end = frozen.log_end()

@@ -14,9 +14,10 @@ from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import VoteAnswer
+from strategies.epochs import NEAR_EPOCHS_AHEAD
+from strategies.requests import versions_back
 
 CANDIDATES = sampled_from(PEERS)
-AHEAD = integers(1, 5)
 LONGER = integers(0, 3)
 
 
@@ -27,7 +28,7 @@ def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
 
 
 @probe("KIP595-VOTE-03", "KIP595-VOTE-02", "KIP595-QS-02", "KIP595-QS-03", rig=FROZEN, candidate=CANDIDATES,
-       ahead=AHEAD, longer=LONGER, newer=LONGER, cases=["version-0", "version-1"])  # fmt: skip
+       ahead=NEAR_EPOCHS_AHEAD, longer=LONGER, newer=LONGER, cases=["version-0", "version-1"])  # fmt: skip
 def first_candidate_is_granted(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int, newer: int
 ) -> Generator[Claim, None, None]:
@@ -48,7 +49,7 @@ def first_candidate_is_granted(
         yield held_if(on_disk and tidy, answer, row="KIP595-QS-03", case="voted", detail=f"{stored}")
 
 
-@probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=AHEAD)
+@probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
 def newer_epoch_of_a_stale_candidate_is_adopted(
     frozen: Frozen, candidate: int, ahead: int
 ) -> Generator[Claim, None, None]:
@@ -66,7 +67,7 @@ def epoch_before_vote(frozen: Frozen) -> int:
     return epoch_of(frozen.follow())
 
 
-@probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=AHEAD, longer=LONGER)
+@probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=LONGER)
 def leader_leaves_for_a_newer_epoch(
     frozen: Frozen, candidate: int, ahead: int, longer: int
 ) -> Generator[Claim, None, None]:
@@ -79,7 +80,7 @@ def leader_leaves_for_a_newer_epoch(
     yield held_if(left and refuses and answer.error is Error.NONE, answer, described, detail=f"{answer}; {stored}")
 
 
-@probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=AHEAD, longer=integers(1, 1000))
+@probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=integers(1, 1000))
 def one_vote_per_epoch(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
 ) -> Generator[Claim, None, None]:
@@ -95,7 +96,7 @@ def one_vote_per_epoch(
     yield held_if(voted(answer, epoch, granted=again) and frozen.stored() == before, first, answer)
 
 
-@probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=AHEAD, by=integers(1, 4), older=integers(0, 1),
+@probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, by=integers(1, 4), older=versions_back(1),
        offset=integers(0, 1000))  # fmt: skip
 def logs_are_compared_by_epoch_then_offset(
     frozen: Frozen, case: str, candidate: int, ahead: int, by: int, older: int, offset: int
@@ -116,7 +117,12 @@ def logs_are_compared_by_epoch_then_offset(
 
 
 @probe(
-    "KIP595-VOTE-06", rig=FROZEN, cases=["second-candidate"], candidate=CANDIDATES, ahead=AHEAD, short=integers(1, 5)
+    "KIP595-VOTE-06",
+    rig=FROZEN,
+    cases=["second-candidate"],
+    candidate=CANDIDATES,
+    ahead=NEAR_EPOCHS_AHEAD,
+    short=integers(1, 5),
 )
 def refusal_leaves_the_vote_free(
     frozen: Frozen, candidate: int, ahead: int, short: int
@@ -131,7 +137,7 @@ def refusal_leaves_the_vote_free(
     yield held_if(free and voted(granted, epoch, granted=True), refused, granted)
 
 
-@probe("KIP595-VOTE-09", rig=FROZEN, cases=["outsider"], ahead=AHEAD, longer=LONGER,
+@probe("KIP595-VOTE-09", rig=FROZEN, cases=["outsider"], ahead=NEAR_EPOCHS_AHEAD, longer=LONGER,
        candidate=integers(OUTSIDER, OUTSIDER + 50))  # fmt: skip
 def candidate_outside_the_voters(
     frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int
@@ -149,7 +155,7 @@ def candidate_outside_the_voters(
         yield held_if(voted(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate), answer)
 
 
-@probe("KIP595-VOTE-10", rig=FROZEN, cases=["newer-epoch"], candidate=CANDIDATES, ahead=AHEAD,
+@probe("KIP595-VOTE-10", rig=FROZEN, cases=["newer-epoch"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD,
        voter=integers(200, 1 << 30), directory=integers(2, 1 << 100))  # fmt: skip
 def misaddressed_vote_is_refused(
     frozen: Frozen, candidate: int, ahead: int, voter: int, directory: int
@@ -187,7 +193,7 @@ def bring_into(frozen: Frozen, role: str) -> int:
     return candidate_epoch(frozen.candidate()) if role == "candidate" else epoch_before_vote(frozen)
 
 
-@probe("KIP595-VOTE-17", rig=FROZEN, candidate=CANDIDATES, ahead=AHEAD, longer=LONGER)
+@probe("KIP595-VOTE-17", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=LONGER)
 def pre_vote_leaves_no_trace_in_its_epoch(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int
 ) -> Generator[Claim, None, None]:

@@ -16,9 +16,10 @@ from fixtures.wire.calls import PartitionAnswer, Topic
 from fixtures.wire.cluster import METADATA_TOPIC
 from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA, RaftAnswer, SnapshotPiece
+from strategies.epochs import EPOCHS_AHEAD
+from strategies.quorum import CONTROLLERS
+from strategies.requests import versions_back
 
-MEMBERS = integers(0, 2)
-AHEAD = integers(1, 1000)
 IDS = text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=22)
 FETCH_BY_ID, FETCH_WITH_ENDPOINTS = 13, 17
 
@@ -62,7 +63,7 @@ API = {
 }
 
 
-@probe("KIP595-API-03", rig=QUORUM, member=MEMBERS, ahead=AHEAD, cluster_id=IDS)
+@probe("KIP595-API-03", rig=QUORUM, member=CONTROLLERS, ahead=EPOCHS_AHEAD, cluster_id=IDS)
 def foreign_cluster_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, cluster_id: str
 ) -> Generator[Claim, None, None]:
@@ -78,7 +79,7 @@ def foreign_cluster_is_refused(
     yield held_if(tried.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and tried.unchanged, tried.answer)
 
 
-@probe("KIP595-API-04", rig=QUORUM, member=MEMBERS, by=integers(1, 4), older=integers(0, 1))
+@probe("KIP595-API-04", rig=QUORUM, member=CONTROLLERS, by=integers(1, 4), older=versions_back(1))
 def absent_cluster_id_is_not_checked(
     quorum: Quorum, case: str, member: int, by: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -104,7 +105,7 @@ WRONG_PLACES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@probe("KIP595-API-05", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, ahead=AHEAD,
+@probe("KIP595-API-05", rig=QUORUM, cases=["vote", "begin", "end"], member=CONTROLLERS, ahead=EPOCHS_AHEAD,
        where=sampled_from(sorted(WRONG_PLACES)))  # fmt: skip
 def wrong_partition_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, where: str
@@ -122,7 +123,7 @@ def wrong_partition_is_refused(
     yield refused_as_a_whole(quorum.tried(name, ask))
 
 
-@probe("KIP595-API-05", rig=QUORUM, cases=["fetch-topic-id", "fetch-by-name"], member=MEMBERS, older=integers(0, 4),
+@probe("KIP595-API-05", rig=QUORUM, cases=["fetch-topic-id", "fetch-by-name"], member=CONTROLLERS, older=versions_back(4),
        topic_id=integers(2, (1 << 128) - 1))  # fmt: skip
 def fetch_of_another_topic_is_refused(
     quorum: Quorum, case: str, member: int, older: int, topic_id: int
@@ -147,8 +148,8 @@ def refused_as_a_whole(tried: Tried[Any]) -> Claim:
     return held_if(tried.answer.top_level_error is Error.INVALID_REQUEST and tried.unchanged, tried.answer)
 
 
-@probe("KIP595-API-06", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, back=integers(1, 4),
-       older=integers(0, 2))  # fmt: skip
+@probe("KIP595-API-06", rig=QUORUM, cases=["vote", "begin", "end"], member=CONTROLLERS, back=integers(1, 4),
+       older=versions_back(2))  # fmt: skip
 def answers_carry_leader_and_epoch(
     quorum: Quorum, case: str, member: int, back: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -169,7 +170,7 @@ ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
 """Epochs ahead, and the fetch offset."""
 
 
-@probe("KIP595-API-06", rig=QUORUM, cases=["fetch-error"], member=MEMBERS, older=integers(0, 2),
+@probe("KIP595-API-06", rig=QUORUM, cases=["fetch-error"], member=CONTROLLERS, older=versions_back(2),
        wrong=sampled_from(sorted(ERRORS)))  # fmt: skip
 def refused_fetch_carries_leader_and_epoch(
     quorum: Quorum, member: int, older: int, wrong: str
@@ -189,7 +190,7 @@ def refused_fetch_carries_leader_and_epoch(
     yield held_if(tried.answer.current_leader == tried.leader, tried.answer)
 
 
-@probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=integers(0, 4))
+@probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=versions_back(4))
 def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Generator[Claim, None, None]:
     """A fetch that returns records or a diverging epoch has leader and epoch in CurrentLeader."""
     name = quorum.one("leader")
@@ -206,8 +207,8 @@ def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> G
     yield held_if(tried.answer.current_leader == tried.leader, tried.answer)
 
 
-@probe("KIP595-API-07", rig=QUORUM, cases=["vote", "begin", "end"], member=MEMBERS, back=integers(1, 4),
-       older=integers(0, 1))  # fmt: skip
+@probe("KIP595-API-07", rig=QUORUM, cases=["vote", "begin", "end"], member=CONTROLLERS, back=integers(1, 4),
+       older=versions_back(1))  # fmt: skip
 def answers_carry_the_leaders_endpoint(
     quorum: Quorum, case: str, member: int, back: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -218,7 +219,7 @@ def answers_carry_the_leaders_endpoint(
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
-@probe("KIP595-API-07", rig=QUORUM, cases=["fetch"], member=MEMBERS, back=integers(0, 4), older=integers(0, 1))
+@probe("KIP595-API-07", rig=QUORUM, cases=["fetch"], member=CONTROLLERS, back=integers(0, 4), older=versions_back(1))
 def fetch_carries_the_leaders_endpoint(
     quorum: Quorum, member: int, back: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -228,7 +229,7 @@ def fetch_carries_the_leaders_endpoint(
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
-@probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=MEMBERS, back=integers(1, 4),
+@probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=CONTROLLERS, back=integers(1, 4),
        api=sampled_from(["vote", "begin", "end", "fetch"]))  # fmt: skip
 def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Generator[Claim, None, None]:
     """The last version of a request without the field is answered without endpoints, even if the leader is known."""

@@ -14,9 +14,10 @@ from fixtures.wire import Error
 from fixtures.wire.cluster import METADATA_TOPIC
 from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
 from fixtures.wire.quorum import SnapshotPiece
+from strategies.requests import versions_back
 
 BACK = integers(0, 20)
-OLDER = integers(0, 3)
+OLDER = versions_back(3)
 
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["consumer"], back=BACK, older=OLDER)
@@ -73,7 +74,7 @@ SNAPSHOTS = {
 }
 
 
-@probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), offset=integers(1, FAR), older=integers(0, 1))
+@probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), offset=integers(1, FAR), older=versions_back(1))
 def snapshot_is_refused_by_name(quorum: Quorum, case: str, offset: int, older: int) -> Generator[Claim, None, None]:
     """An unavailable snapshot is refused with the partition error that says why."""
     wrong = SNAPSHOTS[case]

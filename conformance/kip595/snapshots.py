@@ -12,9 +12,10 @@ from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import SnapshotPiece
+from strategies.requests import versions_back
 
 
-@probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=integers(0, 1))
+@probe("KIP595-API-07", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))
 def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older: int) -> Generator[Claim, None, None]:
     """A FetchSnapshot answer has the host and port of the leader's controller listener."""
     found = mixed.snapshot()

@@ -14,10 +14,11 @@ from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import VoteAnswer
 from history.since import since
+from strategies.epochs import EPOCHS_AHEAD
+from strategies.quorum import CONTROLLERS
+from strategies.requests import versions_back
 
-MEMBERS = integers(0, 2)
-OLDER = integers(0, 1)
-AHEAD = integers(1, 1000)
+OLDER = versions_back(1)
 ROLES: list[Role] = ["leader", "follower"]
 PRE_VOTE_FROM = since("VoteRequest", "PreVote")
 
@@ -56,7 +57,7 @@ def refused(tried: Tried[VoteAnswer], error: Error) -> bool:
     return as_said and of(answer) == tried.leader and tried.unchanged
 
 
-@probe("KIP595-VOTE-01", rig=QUORUM, member=MEMBERS, back=integers(1, 4), older=OLDER)
+@probe("KIP595-VOTE-01", rig=QUORUM, member=CONTROLLERS, back=integers(1, 4), older=OLDER)
 def older_candidate_epoch_is_fenced(
     quorum: Quorum, case: str, member: int, back: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -77,7 +78,7 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
 
 
 @probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),
-       member=MEMBERS, ahead=AHEAD, by=integers(1, 1000), older=OLDER)  # fmt: skip
+       member=CONTROLLERS, ahead=EPOCHS_AHEAD, by=integers(1, 1000), older=OLDER)  # fmt: skip
 def impossible_log_position_is_refused(
     quorum: Quorum, case: str, member: int, ahead: int, by: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -112,7 +113,14 @@ def healthy_quorum_refuses_a_pre_vote(
     yield held_if(refused(tried, Error.NONE), tried.answer)
 
 
-@probe("KIP595-VOTE-08", rig=QUORUM, member=MEMBERS, ahead=AHEAD, id=integers(-(1 << 31), -1), older=integers(0, 2))
+@probe(
+    "KIP595-VOTE-08",
+    rig=QUORUM,
+    member=CONTROLLERS,
+    ahead=EPOCHS_AHEAD,
+    id=integers(-(1 << 31), -1),
+    older=versions_back(2),
+)
 def negative_candidate_is_refused(
     quorum: Quorum, member: int, ahead: int, id: int, older: int
 ) -> Generator[Claim, None, None]:
@@ -122,14 +130,14 @@ def negative_candidate_is_refused(
     yield held_if(refused(tried, Error.INVALID_REQUEST), tried.answer, case="vote")
 
 
-@probe("KIP595-VOTE-10", rig=QUORUM, cases=["voter-id"], member=MEMBERS, id=integers(200, 1 << 30), older=OLDER)
+@probe("KIP595-VOTE-10", rig=QUORUM, cases=["voter-id"], member=CONTROLLERS, id=integers(200, 1 << 30), older=OLDER)
 def vote_for_another_voter_is_refused(quorum: Quorum, member: int, id: int, older: int) -> Generator[Claim, None, None]:
     """A vote for another voter id is answered INVALID_VOTER_KEY."""
     tried = voted(quorum, quorum.any(member), voter_id=id, version=quorum.version("Vote", older, 1))
     yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)
 
 
-@probe("KIP595-VOTE-10", rig=QUORUM, cases=["directory-id"], member=MEMBERS, directory=integers(2, 1 << 120),
+@probe("KIP595-VOTE-10", rig=QUORUM, cases=["directory-id"], member=CONTROLLERS, directory=integers(2, 1 << 120),
        older=OLDER)  # fmt: skip
 def vote_for_another_directory_is_refused(
     quorum: Quorum, member: int, directory: int, older: int
@@ -143,7 +151,7 @@ def vote_for_another_directory_is_refused(
     yield held_if(refused(tried, Error.INVALID_VOTER_KEY), tried.answer)
 
 
-@probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), offset=integers(0, FAR), older=integers(0, 2))
+@probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), offset=integers(0, FAR), older=versions_back(2))
 def leader_and_follower_refuse(
     quorum: Quorum, case: Role, back: int, offset: int, older: int
 ) -> Generator[Claim, None, None]:

@@ -1,0 +1,13 @@
+"""Batches to write: how many records they have, and how they are compressed."""
+
+from __future__ import annotations
+
+from hypothesis.strategies import integers, sampled_from
+
+from fixtures.wire.records import Codec
+
+RECORDS = integers(1, 4)
+"""The number of records of a batch, or of records written one after the other."""
+FEW_RECORDS = integers(1, 3)
+"""As `RECORDS`, for what is written several times in an example."""
+CODECS = sampled_from([Codec.NONE, Codec.GZIP, Codec.ZSTD])

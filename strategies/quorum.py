@@ -1,0 +1,8 @@
+"""Members of a quorum, by their place among the nodes of the topology."""
+
+from __future__ import annotations
+
+from hypothesis.strategies import integers
+
+CONTROLLERS = integers(0, 2)
+"""One of three controllers."""

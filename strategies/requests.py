@@ -1,0 +1,10 @@
+"""Requests: the versions they are sent in, relative to the newest that both sides have."""
+
+from __future__ import annotations
+
+from hypothesis.strategies import SearchStrategy, integers
+
+
+def versions_back(most: int) -> SearchStrategy[int]:
+    """How many versions a request is behind the newest: 0 to `most`."""
+    return integers(0, most)
