@@ -156,7 +156,7 @@ class Bench:
         return list(names)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
-        """What `ask` returns for each name, in turn; names for which it raises WireError are left out."""
+        """The results of `ask` for each name, in turn; names for which it raises WireError are left out."""
         return answers_in_turn(names, ask)
 
     def at_most(self, client: NodeClient, api: str, version: int) -> int:

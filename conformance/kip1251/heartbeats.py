@@ -69,7 +69,7 @@ def rejoin(group: Group, case: str, expected: str, bumps: int) -> Generator[Clai
         return
     [only] = described.members
     kept = answer.error is Error.NONE and answer.member_epoch == only.member_epoch >= member.epoch
-    yield held_if(kept and group.told(answer) == group.of(only) == member.assigned, answer, described)
+    yield held_if(kept and group.assigned_in(answer) == group.of(only) == member.assigned, answer, described)
 
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["kept-epochs"], bumps=integers(1, 4), partition=integers(0, 3))
@@ -90,10 +90,10 @@ def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Clai
     new.join()
     lost = group.told_to_revoke(old)
     waiting = new.keep_up()
-    yield premise(not group.told(waiting) & lost, f"{sorted(lost)} is still held back: {waiting}")
+    yield premise(not group.assigned_in(waiting) & lost, f"{sorted(lost)} is still held back: {waiting}")
     back = old.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
     given = new.keep_up()
-    done = back.error is Error.NONE and not group.told(back) & lost and lost <= group.told(given)
+    done = back.error is Error.NONE and not group.assigned_in(back) & lost and lost <= group.assigned_in(given)
     yield held_if(done, back, given)
 
 

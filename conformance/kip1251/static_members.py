@@ -70,7 +70,7 @@ def returning_instance(
     yield has_left_temporarily(group, old)
     new = group.member(old.instance_id)
     back = new.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name])
-    same = back.error is Error.NONE and group.told(back) == old.assigned
+    same = back.error is Error.NONE and group.assigned_in(back) == old.assigned
     yield held_if(same, back, case="assignment")
     yield group.holding(new, back.member_epoch, partition)
     taken = group.commit(new, {partition: offset}, min(epoch, back.member_epoch))

@@ -34,7 +34,7 @@ RESTARTED_WITHIN = 90.0
 
 
 class GroupData(msgspec.Struct, frozen=True):
-    """A group that nobody has joined yet, and the topic that it will read."""
+    """A group without members, and the topic that it will read."""
 
     name: str
     topic: Topic
@@ -187,12 +187,12 @@ class Group:
     def told_to_revoke(self, member: Member) -> frozenset[int]:
         """Heartbeat until the member is told to give partitions up, without acknowledging it; which ones."""
 
-        def told() -> frozenset[int] | None:
+        def revoked() -> frozenset[int] | None:
             had = member.assigned
             accepted(member.heartbeat())
             return (had - member.assigned) or None
 
-        return self.bench.eventually(told, f"{member.id} being told to give partitions up")
+        return self.bench.eventually(revoked, f"{member.id} being told to give partitions up")
 
     def hand_over(self, bumps: int = 0, *, aged: int = 0) -> HandOver:
         """See HandOver; `new` has joined and has not been given anything yet."""
@@ -237,7 +237,7 @@ class Group:
     def commit(
         self, member: Member | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
-        """Commit an offset for each partition at this epoch, as the member or, for None, as nobody."""
+        """Commit an offset for each partition at this epoch, in the name of the member or, for None, of no member."""
         wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
         return self.commit_all(member, wanted, epoch, version=version)
 
@@ -261,7 +261,7 @@ class Group:
             raise KitError(f"a commit to {self.name} was refused: {answer}")
 
     def stored(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
-        """The committed offset as anybody may read it."""
+        """The committed offset as any client may read it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
     def restart_coordinator(self) -> None:
@@ -290,13 +290,13 @@ class Group:
     def free(self, partition: int) -> PremiseClaim:
         """Premise: no member has the partition."""
         holders = [found for found in self.describe().members if partition in self.of(found)]
-        return premise(not holders, f"nobody has partition {partition}: {holders}")
+        return premise(not holders, f"no member has partition {partition}: {holders}")
 
     def of(self, member: DescribedMember) -> frozenset[int]:
         """The partitions that a description gives a member."""
         return self._listed(member.assignment.topic_partitions)
 
-    def told(self, answer: HeartbeatAnswer) -> frozenset[int]:
+    def assigned_in(self, answer: HeartbeatAnswer) -> frozenset[int]:
         """The partitions in an answer's assignment."""
         return self._listed(answer.assignment.topic_partitions if answer.assignment else ())
 

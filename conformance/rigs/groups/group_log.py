@@ -1,4 +1,4 @@
-"""What the group coordinator wrote: records of __consumer_offsets, read by Fetch and the release's own schemas."""
+"""Records that the group coordinator wrote: those of __consumer_offsets, read by Fetch and the release's own schemas."""
 
 from __future__ import annotations
 

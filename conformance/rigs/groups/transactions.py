@@ -61,7 +61,7 @@ class TxnGroup(Group):
         topic: Topic | None = None,
         version: int | None = None,
     ) -> TxnOffsetCommitAnswer:
-        """TxnOffsetCommit at this epoch as the member, or as nobody; by default in the newest version that the
+        """TxnOffsetCommit at this epoch in the name of the member, or of none; by default in the newest version that the
         producer's dialect and the broker have.
         """
         most = self.newest if producer.dialect.bumps else LEGACY.txn_offset_commit

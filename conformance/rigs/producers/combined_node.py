@@ -47,7 +47,7 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 class LogState(msgspec.Struct, frozen=True):
-    """What a partition shows of itself and of one producer; with one replica its end is the high watermark."""
+    """A partition's offsets and its state of one producer; with one replica its end is the high watermark."""
 
     start: int
     stable_end: int
@@ -157,7 +157,7 @@ class Stage:
         self.bench = bench
         self.began = bench.now().unix_ms
         self.while_down: list[Callable[[], object]] = []
-        """What the next restart does to the disk of the broker."""
+        """Actions on the disk of the broker during the next restart."""
         self._broker = data.broker
 
     @property
