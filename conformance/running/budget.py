@@ -30,6 +30,8 @@ PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
 
 SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
 """Seconds in which a part of a machine makes the schedules of what it found shorter and replays them."""
+SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
+"""Seconds in which a probe makes the inputs smaller of each breach that it found, and replays them."""
 EXPLORING = 0.75
 """Of a machine's time under a clock: what it finds has to be made shorter and replayed in the rest."""
 

@@ -15,11 +15,14 @@ from hypothesis import strategies as st
 from conformance.catalogue import Facts, shipped
 from conformance.catalogue.applicability import applies
 from conformance.core.checks import Check
-from conformance.core.evaluate import Outcome, canonical, evaluate
+from conformance.core.evaluate import canonical, evaluate
 from conformance.judging.verdicts import FLOORS
+from conformance.running.budget import SMALLER
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, Standing, with_reason
+from conformance.running.smaller_inputs import Broken, Inputs, Tried, investigate
+from conformance.running.violations import Breach, breach_of, first_of_each
 from history.events import End, History
 from history.observations import Observation
 from history.shards import Column
@@ -36,9 +39,15 @@ class ProbeRun(CheckRun):
         self._rounds = range(further, further + 1) if further else range(ROUNDS)
         self._rarest = rarest
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
-        self._shown: set[tuple[str, str]] = set()
+        self._broken: dict[Breach, Broken] = {}
+        self._investigating = False
 
     def run_examples(self) -> None:
+        self._reach_floors()
+        if self.check.strategies and not self.check.schedule:
+            self._investigate()
+
+    def _reach_floors(self) -> None:
         cases = self.cases(self.standing().column)
         for case in [self._rarest] if self._rarest in cases else cases:
             for round in self._rounds:
@@ -81,8 +90,8 @@ class ProbeRun(CheckRun):
         seen = {key: found for key, found in own.items() if not case or key[1] == case}
         return bool(seen) and all(_enough(row, found) for (row, _), found in seen.items())
 
-    def example(self, case: str, drawn: dict[str, Any]) -> Outcome:
-        """One example on the cluster, filed when this returns."""
+    def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
+        """One example on the cluster, filed when this returns: what it broke, with evidence of what is new or what it `shows`."""
         began = time.monotonic()
         standing = self.standing()
         context = self.lab.shared_context(self.check.rig, standing) if self.check.rig.shared else {}
@@ -99,23 +108,40 @@ class ProbeRun(CheckRun):
         for observation in outcome.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         seconds = time.monotonic() - began
-        evidence = {id(o): self._evidence(standing, history, o, seconds) for o in outcome.observations}
+        first = first_of_each(o for o in outcome.observations if o.result == "violated")
+        shown = [o for o in first if breach_of(o) not in self._broken or breach_of(o) == shows]
+        evidence = {id(o): self._evidence(standing, history, o, seconds) for o in shown}
         self.file(standing, history, outcome.observations, evidence, seconds)
+        broken = {breach_of(o): evidence.get(id(o), "") for o in first}
+        for breach, folder in broken.items():
+            self._broken.setdefault(breach, Broken(case=case, inputs=drawn, evidence=folder))
         if replaced:
             self.replace_cluster(replaced)
-        if end == "error":
+        if end == "error" and not self._investigating:
             self.failed(detail, seconds)
-        return outcome
+        return broken
 
     def _evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
-        """One folder for each broken case is enough to look at."""
-        key = (observation.requirement, observation.case)
-        if observation.result != "violated" or key in self._shown:
-            return ""
-        self._shown.add(key)
         return write_evidence(
             self.lab.settings.out_dir, standing.cluster, standing.column, history, observation, seconds
         )
+
+    def _investigate(self) -> None:
+        """Of each breach, once the floors are reached: a try that ran into trouble shows nothing, and is no reason to give up."""
+        self._investigating = True
+        for breach, broken in list(self._broken.items()):
+            ends = min(self.ends, time.monotonic() + SMALLER[self.lab.settings.profile])
+            if time.monotonic() < ends:
+                self._reproduce(breach, broken, ends)
+        self._investigating = False
+
+    def _reproduce(self, breach: Breach, broken: Broken, ends: float) -> None:
+        def attempt(inputs: Inputs, *, wanted: bool) -> Tried:
+            found = self.example(broken.case, inputs, breach if wanted else None)
+            return Tried(shown=breach in found, evidence=found.get(breach, ""))
+
+        found = investigate(broken, self.check.strategies, attempt, self.lab.settings.out_dir, ends)
+        self.replayed(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)
 
 
 def _enough(row: str, found: list[Observation]) -> bool:

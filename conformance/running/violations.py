@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import msgspec
@@ -23,6 +23,14 @@ class Breach(msgspec.Struct, frozen=True, order=True):
 
 def breach_of(observation: Observation) -> Breach:
     return Breach(observation.requirement, observation.label, observation.case)
+
+
+def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
+    """The first observation of each breach."""
+    first: dict[Breach, Observation] = {}
+    for observation in violations:
+        first.setdefault(breach_of(observation), observation)
+    return list(first.values())
 
 
 class RequirementViolated(AssertionError):

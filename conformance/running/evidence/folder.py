@@ -75,7 +75,7 @@ def conclude(folder: Path, replays: Replays) -> None:
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
     path = folder / "report.md"
     path.write_text(said_again(path.read_text(), counted + replays.note))
-    if replays.tries and not replays.seen:
+    if replays.schedule and not replays.seen:
         whole = msgspec.json.decode((folder / "schedule.json").read_bytes(), type=Schedule)
         _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
 from conformance.running.machine.example import Played, Schedule, Stops
-from conformance.running.violations import Breach, breach_of
+from conformance.running.violations import Breach
 from history.observations import Observation
 
 
@@ -39,11 +39,3 @@ class Play(Protocol):
     def __call__(
         self, steps: Schedule, stops: Stops, *, rests: bool = True, hurries: bool = False, shows: Stops | None = None
     ) -> Finding: ...
-
-
-def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
-    """The first observation of each breach."""
-    first: dict[Breach, Observation] = {}
-    for observation in violations:
-        first.setdefault(breach_of(observation), observation)
-    return list(first.values())

@@ -15,9 +15,9 @@ from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, slug
 from conformance.running.machine.example import LiveExample, Played, Schedule, Stops
 from conformance.running.machine.explorer import BATCH, Drawing, Explorer
-from conformance.running.machine.finding import Finding, Reproduced, first_of_each
+from conformance.running.machine.finding import Finding, Reproduced
 from conformance.running.machine.investigator import Investigator
-from conformance.running.violations import Breach, breach_of
+from conformance.running.violations import Breach, breach_of, first_of_each
 from fixtures.errors import KitError
 from history.observations import Observation
 

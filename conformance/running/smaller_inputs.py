@@ -1,0 +1,123 @@
+"""Making the drawn inputs of a violated probe smaller: numbers towards the least, sampled values towards the first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from hypothesis import HealthCheck, find, settings
+from hypothesis import strategies as st
+
+from conformance.core.evaluate import canonical
+from conformance.running.evidence.folder import Replays, conclude
+
+Inputs = dict[str, Any]
+REPLAYS = 5
+
+
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
+    """The first example that showed a breach: the case it was run for, its inputs, and where its evidence is."""
+
+    case: str
+    inputs: Inputs
+    evidence: str
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an example showed the breach, and its evidence where that was wanted."""
+
+    shown: bool
+    evidence: str = ""
+
+
+class Try(Protocol):
+    """Runs an example with these inputs, with evidence of the breach where it is `wanted`."""
+
+    def __call__(self, inputs: Inputs, *, wanted: bool) -> Tried: ...
+
+
+class Smallest(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest inputs that showed a breach, how often, and where the evidence is."""
+
+    inputs: Inputs
+    evidence: str
+    seen: int
+    tries: int
+
+
+def investigate(
+    broken: Broken, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: Try, out: Path, ends: float
+) -> Smallest:
+    """Make the inputs smaller and replay the smallest until `ends` (`time.monotonic`); the evidence below `out` says so."""
+    tried = smallest(
+        broken.inputs,
+        least_of(strategies),
+        lambda inputs: attempt(inputs, wanted=False).shown,
+        lambda: time.monotonic() < ends,
+    )
+    found = _replayed(tried, broken, attempt, ends)
+    conclude(
+        out / found.evidence,
+        Replays(seen=found.seen, tries=found.tries, note=f"Smallest inputs: `{_text(found.inputs)}`."),
+    )
+    if found.evidence != broken.evidence:
+        conclude(out / broken.evidence, Replays(note=f"Smaller inputs are in `{found.evidence}`."))
+    return found
+
+
+def _replayed(inputs: Inputs, broken: Broken, attempt: Try, ends: float) -> Smallest:
+    """The evidence is that of the first replay that shows it, else that of the example that showed it first."""
+    seen = tries = 0
+    evidence = ""
+    while tries < REPLAYS and (not tries or time.monotonic() < ends):
+        tries += 1
+        tried = attempt(inputs, wanted=not evidence)
+        seen += tried.shown
+        evidence = evidence or tried.evidence
+    return Smallest(inputs=inputs, evidence=evidence or broken.evidence, seen=seen, tries=tries)
+
+
+def _text(inputs: Inputs) -> str:
+    return canonical(msgspec.to_builtins(inputs))
+
+
+def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
+    """The simplest value of each strategy, as Hypothesis shrinks it."""
+    quiet = settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    return {name: find(strategy, lambda _: True, settings=quiet) for name, strategy in strategies.items()}
+
+
+def smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], left: Callable[[], bool]) -> Inputs:
+    """The smallest inputs found that still show it, while time is `left`: all of them at once, then one by one."""
+    if inputs == least or not left():
+        return inputs
+    if shows(least):
+        return least
+    found = inputs
+    for name in inputs:
+        found = _one_smaller(found, name, least[name], shows, left)
+    return found
+
+
+def _one_smaller(
+    inputs: Inputs, name: str, least: Any, shows: Callable[[Inputs], bool], left: Callable[[], bool]
+) -> Inputs:
+    """Its least value if that shows it; else, of a number, the nearest to it that a bisection finds."""
+    value = inputs[name]
+    if value == least or not left():
+        return inputs
+    if shows(inputs | {name: least}):
+        return inputs | {name: least}
+    if type(value) is not int or type(least) is not int:
+        return inputs
+    hidden, shown = least, value
+    while abs(shown - hidden) > 1 and left():
+        middle = hidden + (shown - hidden) // 2
+        if shows(inputs | {name: middle}):
+            shown = middle
+        else:
+            hidden = middle
+    return inputs | {name: shown}

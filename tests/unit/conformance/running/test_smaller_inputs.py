@@ -1,0 +1,94 @@
+"""The inputs of a violated probe are made smaller before they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Check, Claim, Rig, held_if
+from conformance.running.budget import SMALLER
+from conformance.running.smaller_inputs import least_of, smallest
+from history.shards import ObservationLine, ReplayLine
+from tests.support.fake_cluster import TOPOLOGY
+from tests.support.fake_lab import Play, of
+
+ROW = "KIP320-FETCH-02"
+STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
+    "offset": st.integers(2, 1000),
+    "role": st.sampled_from(["leader", "follower", "observer"]),
+}
+
+
+def test_the_least_is_what_hypothesis_shrinks_to() -> None:
+    assert least_of(STRATEGIES) == {"offset": 2, "role": "leader"}
+
+
+@given(bound=st.integers(2, 1000), offset=st.integers(2, 1000), needs_role=st.booleans())
+def test_numbers_go_towards_the_least_and_values_towards_the_first(bound: int, offset: int, needs_role: bool) -> None:
+    def shows(inputs: dict[str, Any]) -> bool:
+        return bool(inputs["offset"] >= bound and (not needs_role or inputs["role"] == "observer"))
+
+    before = {"offset": max(bound, offset), "role": "observer"}
+    found = smallest(before, {"offset": 2, "role": "leader"}, shows, lambda: True)
+    assert found == {"offset": bound, "role": "observer" if needs_role else "leader"}
+
+
+def test_without_time_they_stay_as_they_are() -> None:
+    inputs = {"offset": 7}
+    assert smallest(inputs, {"offset": 2}, lambda _: True, lambda: False) == inputs
+
+
+class Data(msgspec.Struct):
+    pass
+
+
+def prepared(_: Bench) -> Data:
+    return Data()
+
+
+def handle(bench: Bench, _: Data) -> Bench:
+    return bench
+
+
+RIG: Rig[Data, Bench] = Rig(TOPOLOGY, prepared, handle)
+
+
+def breaks_from_40_on(bench: Bench, offset: int, role: str) -> Generator[Claim, None, None]:
+    """Holds for small offsets."""
+    yield held_if(offset < 40, bench.node("broker-1").list_offsets("topic", 0))
+
+
+def probe() -> Check:
+    return Check((ROW,), RIG, ("consumer",), 5, True, STRATEGIES, breaks_from_40_on)
+
+
+@pytest.fixture
+def play(tmp_path: Path, state: Path) -> Play:
+    return Play(tmp_path)
+
+
+def test_the_evidence_of_the_smallest_inputs_is_told(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SMALLER, "smoke", 60.0)
+    lab, shard, _ = play(probe(), [[]])
+    [line] = of(shard, ReplayLine)
+    assert (line.requirement, line.seen, line.tries) == (ROW, 5, 5)
+    folder = lab.settings.out_dir / line.evidence
+    assert msgspec.json.decode((folder / "schedule.json").read_bytes())["inputs"] == {"offset": 40, "role": "leader"}
+    report = (folder / "report.md").read_text()
+    assert 'Seen again: 5 of 5 replays. Smallest inputs: `{"offset":40,"role":"leader"}`.' in report
+    first = next(o.evidence for o in of(shard, ObservationLine) if o.evidence)
+    assert f"Smaller inputs are in `{line.evidence}`." in (lab.settings.out_dir / first / "report.md").read_text()
+
+
+def test_without_time_the_first_evidence_stays(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SMALLER, "smoke", 0.0)
+    lab, shard, _ = play(probe(), [[]])
+    assert of(shard, ReplayLine) == []
+    assert any(o.evidence and (lab.settings.out_dir / o.evidence).is_dir() for o in of(shard, ObservationLine))
