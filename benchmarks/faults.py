@@ -26,7 +26,7 @@ from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.faults.selftest import Targets, run_once
-from fixtures.faults.traffic import Traffic
+from fixtures.faults.traffic import Writer
 from fixtures.images import Image
 from fixtures.runs import Progress, Run
 
@@ -93,7 +93,7 @@ def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]]
         FaultTarget.on(cluster, min_insync_replicas="2") as target,
     ):
         worked.boot_seconds.append(time.monotonic() - began)
-        with Traffic(target, RECORDS_A_SECOND, RECORDS_A_BATCH) as traffic:
+        with Writer(target, RECORDS_A_SECOND, RECORDS_A_BATCH) as traffic:
             try:
                 _cycles(Injector(target), kinds, until, worked)
             except KitError as trouble:

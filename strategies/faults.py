@@ -17,7 +17,7 @@ from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.together import pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds import clock, disk, frames, logs, network, process, shapes, unclean, upgrade
-from fixtures.faults.plans import Once, Overlap, Plan, Quiet, Repeat, Rotate
+from fixtures.faults.plans import Overlap, Plan, Quiet, Repeat, Rotate, Single
 
 MOST_PLAYERS = 3
 """Of those who play a role together, the pick may mean so many; it wraps around where there are fewer."""
@@ -101,8 +101,8 @@ def plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Plan]:
     return st.one_of(once(kinds), repeats(kinds), rotations(kinds), overlaps(kinds))
 
 
-def once(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Once]:
-    return st.builds(Once, fault=faults(kinds))
+def once(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Single]:
+    return st.builds(Single, fault=faults(kinds))
 
 
 def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrategy[Repeat]:

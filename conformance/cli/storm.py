@@ -22,9 +22,9 @@ from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnes
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.base.together import clash, pairs_of
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.plans import Calm, Once, Overlap, Plan, Skipped, run
+from fixtures.faults.plans import Calm, Overlap, Plan, Single, Skipped, run
 from fixtures.faults.selftest import Targets, staged
-from fixtures.faults.traffic import Traffic
+from fixtures.faults.traffic import Writer
 from fixtures.runs import Progress
 from fixtures.waiting import eventually
 from strategies.faults import faults_of
@@ -49,7 +49,7 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
 def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, overlapping: bool = False) -> Iterator[Plan]:
     """Each fault by itself; or two at a time, of those that can stand together, healed in a random order."""
     if not overlapping:
-        yield from (Once(fault=fault) for fault in drawn_faults(seed, kinds))
+        yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
     together = pairs_of(kinds)
     if not together:
         reasons = {clash(one, other) for one in kinds for other in kinds}
@@ -92,16 +92,14 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 class Storm:
     """Runs cycles on the targets' cluster until so many of them count; the rows are in `cycles`."""
 
-    def __init__(
-        self, targets: Targets, progress: Progress, traffic: Callable[[FaultTarget], Traffic] = Traffic
-    ) -> None:
+    def __init__(self, targets: Targets, progress: Progress, traffic: Callable[[FaultTarget], Writer] = Writer) -> None:
         self.cycles: list[Cycle] = []
         self.seconds = 0.0
         self.traffic = TrafficTotal(trouble=[])
         self._progress = progress
         self._targets = targets
         self._new_writer = traffic
-        self._writer: Traffic | None = None
+        self._writer: Writer | None = None
 
     def rage(self, plans: Iterator[Plan], count: int) -> None:
         """Raises KitError when so many faults in a row could not be had that none ever will."""
@@ -176,7 +174,7 @@ def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
     """What came of a plan; whatever goes wrong in it is the ending of its last cycle, never raised."""
     cycles: list[Cycle] = []
     try:
-        with staged(injector, plan.fault.role if isinstance(plan, Once) else ""):
+        with staged(injector, plan.fault.role if isinstance(plan, Single) else ""):
             cycles.extend(_cycle(plan, step) for step in run(plan, injector) if not isinstance(step, Calm))
     except Unwitnessed as trouble:
         cycles.append(_troubled(plan, "unwitnessed", trouble))
@@ -197,7 +195,9 @@ def _cycle(plan: Plan, step: Injected | Skipped) -> Cycle:
 
 
 def _troubled(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
-    faults = [plan.first, plan.second] if isinstance(plan, Overlap) else [plan.fault] if isinstance(plan, Once) else []
+    faults = (
+        [plan.first, plan.second] if isinstance(plan, Overlap) else [plan.fault] if isinstance(plan, Single) else []
+    )
     return Cycle(
         fault=" beside ".join(fault.name for fault in faults),
         role=" beside ".join(fault.role for fault in faults),

@@ -99,13 +99,13 @@ class MiniInjector:
     def _aimed(self, fault: Fault, key: Key) -> Effect:
         kind = EFFECTS.get(type(fault))
         if kind is None:
-            raise Unavailable(f"{fault.name} cannot be had here: the miniature does not know it")
+            raise Unavailable(f"{fault.name} is not available here: the miniature does not know it")
         if fault.role not in fault.roles:
             raise Unavailable(f"{fault.name} cannot be aimed at {fault.role!r}")
         effect = kind(self.cluster, key, fault)
         standing = [other for _, other, _ in self.open]
         if any(other.alone or fault.alone or set(other.ids) & set(effect.ids) for other in standing):
-            raise Unavailable(f"{fault.name} of the {fault.role} cannot be had beside what stands")
+            raise Unavailable(f"{fault.name} of the {fault.role} cannot stand beside the others")
         effect.prepare()
         return effect
 

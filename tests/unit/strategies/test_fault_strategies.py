@@ -16,7 +16,7 @@ from conformance.cli.storm import drawn_faults
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.roles import ROLES
 from fixtures.faults.catalogue import FAULTS, named
-from fixtures.faults.plans import AnyFault, Once, Overlap, Plan, Repeat, Rotate
+from fixtures.faults.plans import AnyFault, Overlap, Plan, Repeat, Rotate, Single
 from strategies.faults import BOUNDS, faults, faults_of, parameters, plans
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ def test_a_plan_turns_only_to_what_it_has(plan: Plan) -> None:
         assert plan.times > 1
 
 
-@pytest.mark.parametrize("kind", [Once, Repeat, Rotate, Overlap])
+@pytest.mark.parametrize("kind", [Single, Repeat, Rotate, Overlap])
 def test_every_combination_is_drawn(kind: type[Plan]) -> None:
     assert isinstance(some(plans(), lambda plan: isinstance(plan, kind)), kind)
 

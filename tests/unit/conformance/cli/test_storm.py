@@ -13,7 +13,7 @@ from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from fixtures.errors import KitError
 from fixtures.faults.kinds.logs import RetentionByTime
 from fixtures.faults.kinds.process import Kill, Stop
-from fixtures.faults.plans import Once, Overlap, Plan
+from fixtures.faults.plans import Overlap, Plan, Single
 from tests.support.fake_faults import FakeTarget, Recorded
 
 
@@ -70,7 +70,7 @@ def raged(
 
 
 def once(*faults: Recorded) -> Iterator[Plan]:
-    return (Once(fault=fault) for fault in cycle(faults))
+    return (Single(fault=fault) for fault in cycle(faults))
 
 
 def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> None:
@@ -79,7 +79,7 @@ def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> Non
     assert (len(said), succeeded(storm), targets.closed) == (5, True, True)
     assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
     assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
-    assert "skipped (2): recorded of the leader: recorded cannot be had here: it cannot be" in summary(storm)
+    assert "skipped (2): recorded of the leader: recorded is not available here: it cannot be" in summary(storm)
 
 
 TROUBLE = [
