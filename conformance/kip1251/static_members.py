@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
-from conformance.rigs.groups.group import Group, Member, fresh_group
+from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from fixtures.views.member import listed
 from fixtures.wire import Error
 from fixtures.wire.groups import JOIN, LEAVE_TO_RETURN
@@ -17,12 +17,12 @@ from strategies.offsets import OFFSETS
 PARTITION = integers(0, 3)
 
 
-def static_member(group: Group, bumps: int) -> Member:
+def static_member(group: Group, bumps: int) -> GroupMember:
     """A static member that has all partitions."""
     return group.alone(bumps, instance_id=group.bench.fresh("instance"))
 
 
-def has_left_temporarily(group: Group, member: Member) -> PremiseClaim:
+def has_left_temporarily(group: Group, member: GroupMember) -> PremiseClaim:
     """Premise: the coordinator keeps the member in the group with epoch -2."""
     found = group.seen(member)
     return premise(found is not None and found.member_epoch == LEAVE_TO_RETURN, f"{member.id} is away: {found}")

@@ -39,7 +39,7 @@ def _led_by_coordinator(bench: Bench) -> UncleanPartitionData:
 LED_BY_COORDINATOR = Rig(QUICK_CLUSTER, _led_by_coordinator, UncleanPartition)
 
 
-class Group:
+class ClassicGroup:
     """A group with one classic member at a time, which consumes the couple's partition."""
 
     def __init__(self, couple: UncleanPartition, name: str) -> None:
@@ -92,7 +92,7 @@ class Group:
 
 
 def truncation_is_detected(
-    couple: UncleanPartition, group: Group, state: PartitionMetadata, reader: Reader, cut: int, version: int
+    couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, reader: Reader, cut: int, version: int
 ) -> Iterator[Claim]:
     """The new member finds the position with its epoch, and OffsetForLeaderEpoch ends that epoch before the position.
 
@@ -111,7 +111,7 @@ def truncation_is_detected(
 
 
 def truncation_goes_undetected(
-    couple: UncleanPartition, group: Group, state: PartitionMetadata, position: Position, version: int
+    couple: UncleanPartition, group: ClassicGroup, state: PartitionMetadata, position: Position, version: int
 ) -> Claim:
     """Premise, the control: without its epoch the truncation goes undetected, and a fetch there skips records."""
     found = group.committed(version)
@@ -145,7 +145,7 @@ def group_restarts(
     reader = Reader(couple, "reader-1")
     reader.read_to(kept + lost)
     position = reader.position
-    group, control = Group(couple, bench.fresh("group")), Group(couple, bench.fresh("control"))
+    group, control = ClassicGroup(couple, bench.fresh("group")), ClassicGroup(couple, bench.fresh("control"))
     for one, told in ((group, position), (control, Position(position.offset))):
         one.join()
         coordinator = one.coordinator().node

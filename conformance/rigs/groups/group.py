@@ -41,7 +41,7 @@ class GroupData(msgspec.Struct, frozen=True):
     partitions: int
 
 
-class Member(ConsumerMember):
+class GroupMember(ConsumerMember):
     """A member of the group's, which reads the group's topic. Partitions are those of that topic."""
 
     def __init__(self, group: Group, id: str, instance_id: str | None = None) -> None:
@@ -113,8 +113,8 @@ class HandOver(NamedTuple):
     `before` is the epoch at which the first owned all and that it still believes in. `kept` and `lost` are partitions.
     """
 
-    old: Member
-    new: Member
+    old: GroupMember
+    new: GroupMember
     kept: int
     lost: int
     before: int
@@ -129,7 +129,7 @@ class HandOver(NamedTuple):
 class Inheritance(NamedTuple):
     """A member that got another's partition at `epoch`, after it had been in the group for some epochs."""
 
-    heir: Member
+    heir: GroupMember
     partition: int
     epoch: int
 
@@ -146,11 +146,11 @@ class Group:
 
     # --- members
 
-    def member(self, instance_id: str | None = None) -> Member:
+    def member(self, instance_id: str | None = None) -> GroupMember:
         """A member that is yet to join."""
-        return Member(self, self.bench.fresh("member"), instance_id)
+        return GroupMember(self, self.bench.fresh("member"), instance_id)
 
-    def alone(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> Member:
+    def alone(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> GroupMember:
         """A member that has all partitions. `aged`: the group had that many epochs before it got them; `bumps`: and
         moved that many epochs on since.
         """
@@ -165,7 +165,7 @@ class Group:
         member.bump(bumps)
         return member
 
-    def settle(self, *members: Member) -> DescribedGroup:
+    def settle(self, *members: GroupMember) -> DescribedGroup:
         """Heartbeat in turn until these members share all partitions in the group's epoch."""
 
         def settled() -> DescribedGroup | None:
@@ -175,7 +175,7 @@ class Group:
 
         return self.bench.eventually(settled, f"{self.name} in balance among {[member.id for member in members]}")
 
-    def _agreed(self, members: tuple[Member, ...]) -> DescribedGroup | None:
+    def _agreed(self, members: tuple[GroupMember, ...]) -> DescribedGroup | None:
         held = [partition for member in members for partition in member.assigned]
         if sorted(held) != list(range(self.partitions)):
             return None
@@ -184,7 +184,7 @@ class Group:
         stable = seen.group_state.lower() == "stable"  # 3.7 writes it small
         return seen if stable and current else None
 
-    def told_to_revoke(self, member: Member) -> frozenset[int]:
+    def told_to_revoke(self, member: GroupMember) -> frozenset[int]:
         """Heartbeat until the member is told to give partitions up, without acknowledging it; which ones."""
 
         def revoked() -> frozenset[int] | None:
@@ -203,7 +203,7 @@ class Group:
         lost = self.told_to_revoke(old)
         return HandOver(old, new, min(old.assigned), min(lost), before, self.acknowledge(old))
 
-    def acknowledge(self, member: Member) -> HeartbeatAnswer:
+    def acknowledge(self, member: GroupMember) -> HeartbeatAnswer:
         """Let the member give up what it was told to, until it gets a later epoch: that answer, which it misses."""
 
         def moved() -> HeartbeatAnswer | None:
@@ -226,7 +226,7 @@ class Group:
         heir.bump(later)
         return Inheritance(heir, partition, epoch)
 
-    def given(self, member: Member, partition: int) -> None:
+    def given(self, member: GroupMember, partition: int) -> None:
         """Heartbeat until the member is given the partition."""
         self.bench.eventually(
             lambda: member.keep_up() and partition in member.assigned, f"{member.id} being given {partition}"
@@ -235,14 +235,14 @@ class Group:
     # --- offsets
 
     def commit(
-        self, member: Member | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
+        self, member: GroupMember | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
         """Commit an offset for each partition at this epoch, in the name of the member or, for None, of no member."""
         wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
         return self.commit_all(member, wanted, epoch, version=version)
 
     def commit_all(
-        self, member: Member | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
+        self, member: GroupMember | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
         """As `commit`, for offsets of any topics and with any metadata."""
         return self.node.offset_commit(
@@ -254,7 +254,7 @@ class Group:
             version=version,
         )
 
-    def store(self, member: Member, partition: int, offset: int) -> None:
+    def store(self, member: GroupMember, partition: int, offset: int) -> None:
         """A commit at the member's epoch, for a value that is to be there; KitError when it is refused."""
         answer = self.commit(member, {partition: offset}, member.epoch)
         if answer.errors != (Error.NONE,):
@@ -277,11 +277,11 @@ class Group:
     def describe(self) -> DescribedGroup:
         return self.node.consumer_group_describe(self.name)
 
-    def seen(self, member: Member) -> DescribedMember | None:
+    def seen(self, member: GroupMember) -> DescribedMember | None:
         """The member as the coordinator describes it, None where it knows no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
-    def holding(self, member: Member, epoch: int, *partitions: int) -> PremiseClaim:
+    def holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
         """Premise: the coordinator has the member at this epoch, with these partitions among its own."""
         found = self.seen(member)
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from conformance.rigs.groups.group import Group, Member
+from conformance.rigs.groups.group import Group, GroupMember
 from fixtures.errors import KitError
 from fixtures.wire.records import Record
 
@@ -54,7 +54,7 @@ class GroupLog:
         self.group = group
         self.start = group.node.list_offsets(OFFSETS_TOPIC, 0).offset
 
-    def current_assignment(self, member: Member) -> StoredAssignment:
+    def current_assignment(self, member: GroupMember) -> StoredAssignment:
         """The newest record of this kind for the member; KitError when there is none."""
         found = [record for record in self._records() if self._is_for(record, member)]
         if not found or found[-1].value is None:
@@ -74,7 +74,7 @@ class GroupLog:
                 yield from batch.records
                 offset = batch.last_offset + 1
 
-    def _is_for(self, record: Record, member: Member) -> bool:
+    def _is_for(self, record: Record, member: GroupMember) -> bool:
         if record.key is None or VERSION.unpack_from(record.key) != (CURRENT_ASSIGNMENT_TYPE,):
             return False
         key = self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Key", record.key[VERSION.size :], MemberKey)

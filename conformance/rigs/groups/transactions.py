@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import GROUPS
-from conformance.rigs.groups.group import Group, GroupData, Member, fresh_group
+from conformance.rigs.groups.group import Group, GroupData, GroupMember, fresh_group
 from conformance.rigs.producers.combined_node import Ready, Stage, StageProducer, ready
 from fixtures.views.producer import LEGACY, TV2, Dialect, Producer
 from fixtures.wire import Error
@@ -54,7 +54,7 @@ class TxnGroup(Group):
     def txn_commit(
         self,
         producer: Producer,
-        member: Member | None,
+        member: GroupMember | None,
         offsets: Mapping[int, int],
         epoch: int,
         *,

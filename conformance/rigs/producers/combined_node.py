@@ -20,7 +20,7 @@ from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import new_topics
 from fixtures.errors import KitError
 from fixtures.views.nodes import served
-from fixtures.views.producer import DIALECTS, LEGACY, SEQUENCES, Dialect, Producer, Written
+from fixtures.views.producer import DIALECTS, LEGACY, SEQUENCES, Dialect, Producer, WritablePartition
 from fixtures.wire import ConnectionClosed, Error, NodeClient, NotSent, Unanswered
 from fixtures.wire.calls import Answer, Topic
 from fixtures.wire.cluster import CoordinatorType
@@ -136,7 +136,7 @@ class StageProducer(Producer):
         """Write the next batch, and continue after it. Raises KitError when it is refused."""
         return self.sent(log, self.batch(log, count))
 
-    def add(self, *partitions: Written, version: int | None = 3, **fields: Any) -> AddPartitionsToTxnAnswer:
+    def add(self, *partitions: WritablePartition, version: int | None = 3, **fields: Any) -> AddPartitionsToTxnAnswer:
         return super().add(*partitions, version=version, **fields)
 
     def commit_offset(self, group: str, log: Log, offset: int, **fields: Any) -> TxnOffsetCommitAnswer:
