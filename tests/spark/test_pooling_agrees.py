@@ -1,0 +1,112 @@
+"""Pooling on one machine and in Spark: the same cells, field by field, for drawn runs of many columns."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from conformance.catalogue import shipped
+from conformance.judging.pooling import judge_shards
+from conformance.judging.verdicts import Cell
+from history.observations import Result
+from history.shards import read_shards
+from reports.merge import merge
+from reports.spark import session
+from tests.support.sample_shards import ShardBuilder, write_lines
+
+PROBE, PROPERTY, SCENARIO, RECENT = (
+    shipped()[id] for id in ("KIP320-FETCH-02", "KIP101-INV-01", "KIP101-EPOCH-04", "KIP1251-STATIC-01b")
+)
+"""One row of each kind, and one that old versions do not have."""
+ROWS = (PROBE, PROPERTY, SCENARIO, RECENT)
+COLUMNS = 20
+UNKNOWN_CASE = "no-case-of-the-row"
+
+
+@st.composite
+def shard(draw: st.DrawFn, id: str, column: int) -> list[bytes]:
+    """Lines of one worker: observations, ended checks, a row changed since, a footer or none; some lines twice."""
+    version = "4.3.1" if column % 4 else "3.3.2"
+    hashes = {row.id: row.hash for row in shipped()}
+    changed = draw(st.sets(st.sampled_from([row.id for row in ROWS]), max_size=1))
+    built = ShardBuilder(
+        id,
+        version,
+        label=f"{version}@c{column}",
+        ranges={"Fetch": draw(st.sampled_from([11, 16])), "OffsetForLeaderEpoch": 4},
+        rows=hashes | dict.fromkeys(changed, "an older hash"),
+        checks={row.id: draw(st.lists(st.sampled_from(["a", "b"]), unique=True)) for row in ROWS},
+    )
+    for row in draw(st.lists(st.sampled_from(ROWS), max_size=4)):
+        for case in [*(case.id for case in row.cases), UNKNOWN_CASE]:
+            if draw(st.integers(0, 3)):
+                built.observe(row.id, case, draw(RESULT), draw(st.sampled_from([1, 5, 31])), **draw(OBSERVED))
+        if draw(st.booleans()):
+            built.end_check(
+                row.id, draw(st.sampled_from(["done", "done", "error", "cut-off"])), examples=draw(EXAMPLES)
+            )
+    if draw(st.integers(0, 3)):
+        built.finish()
+    lines = built.text()
+    return lines + draw(st.lists(st.sampled_from(lines), max_size=3))
+
+
+EXAMPLES = st.sampled_from([0, 2])
+RESULTS: list[Result] = ["held"] * 6 + ["violated", "recorded"]
+RESULT = st.sampled_from(RESULTS)
+OBSERVED = st.fixed_dictionaries(
+    {"check": st.sampled_from(["a", "b"])},
+    optional={"inputs": st.sampled_from(['{"i":1}', '{"i":2}']), "variant": st.sampled_from(["A", "B"])},
+)
+
+
+@st.composite
+def run(draw: st.DrawFn) -> list[list[bytes]]:
+    """Up to three shards for each of many columns, so that one merge compares them all."""
+    return [
+        draw(shard(f"s{column}-{number}", column))
+        for column in range(COLUMNS)
+        for number in range(draw(st.integers(1, 3)))
+    ]
+
+
+def _written(folder: Path, shards: Sequence[list[bytes]]) -> Path:
+    for number, lines in enumerate(shards):
+        write_lines(folder / f"{number}.jsonl", lines)
+    return folder
+
+
+@pytest.mark.spark
+@settings(
+    deadline=None, max_examples=2, derandomize=True, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(shards=run())
+def test_spark_pools_as_one_process_does(shards: list[list[bytes]]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = _written(Path(name), shards)
+        with session("local[2]", small=True) as spark:
+            merged = merge(spark, name, shipped(), []).matrix.cells
+        plain = judge_shards(read_shards(folder))
+    pooled = [Cell(**{field: getattr(cell, field) for field in Cell.__struct_fields__}) for cell in merged]
+    assert [msgspec.to_builtins(cell) for cell in pooled] == [msgspec.to_builtins(cell) for cell in plain]
+
+
+def test_drawn_runs_reach_every_verdict_but_untested_ones_alike() -> None:
+    """What is compared is worth comparing: all verdicts that observations can bring about are among the drawn cells."""
+    seen: set[str] = set()
+
+    @settings(deadline=None, max_examples=15, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(shards=run())
+    def look(shards: list[list[bytes]]) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            seen.update(cell.verdict for cell in judge_shards(read_shards(_written(Path(name), shards))))
+
+    look()
+    assert seen >= {"violated", "flaky", "error", "inconclusive", "satisfied", "not-run", "inapplicable"}
