@@ -39,7 +39,7 @@ KEPT = 400
 """Batches that a log holds at most: DeleteRecords takes the others, as machines do."""
 
 
-class Partition:
+class WrittenPartition:
     """A log whose replicas are equal at all times."""
 
     def __init__(self, topic: Topic, index: int) -> None:
@@ -93,7 +93,7 @@ class Partition:
         self.epochs = [(number, max(start, self.start)) for number, start in self.epochs if number >= first]
 
 
-class Told:
+class WrittenEvents:
     """Events as they are told, one after the other."""
 
     def __init__(self, name: str) -> None:
@@ -129,13 +129,13 @@ def history(name: str, events: int, seed: int) -> History:
 
 class _Example:
     def __init__(self, name: str, drawn: random.Random) -> None:
-        self._told = Told(name)
+        self._told = WrittenEvents(name)
         self._drawn = drawn
         self._values = 0
-        self._partitions = [Partition(Topic(f"topic-{name}"), index) for index in range(PARTITIONS)]
+        self._partitions = [WrittenPartition(Topic(f"topic-{name}"), index) for index in range(PARTITIONS)]
 
     def told(self, events: int) -> History:
-        steps: list[tuple[Callable[[Partition], None], int]] = [
+        steps: list[tuple[Callable[[WrittenPartition], None], int]] = [
             (self._metadata, 30), (self._produce, 14), (self._fetch, 14), (self._whole, 3), (self._ends, 12),
             (self._listed, 8), (self._refused, 6), (self._elect, 1), (self._trim, 1),
         ]  # fmt: skip
@@ -157,7 +157,7 @@ class _Example:
 
     # --- steps
 
-    def _metadata(self, partition: Partition) -> None:
+    def _metadata(self, partition: WrittenPartition) -> None:
         """Every broker is asked, as by one who waits for all of them to name one leader."""
         state = PartitionMetadata(
             error=Error.NONE,
@@ -173,7 +173,7 @@ class _Example:
         for broker in BROKERS:
             self._told.asked(broker, "metadata", answer, [partition.topic.name])
 
-    def _produce(self, partition: Partition) -> None:
+    def _produce(self, partition: WrittenPartition) -> None:
         values = [f"value {self._values + n}".encode() for n in range(self._drawn.randint(1, 4))]
         self._values += len(values)
         base = partition.append(values)
@@ -181,20 +181,22 @@ class _Example:
         records, acks = batch(*values, timestamp=1), self._drawn.choice((-1, -1, 1))
         self._told.asked(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
 
-    def _fetch(self, partition: Partition) -> None:
+    def _fetch(self, partition: WrittenPartition) -> None:
         """Near the end, as a consumer that follows."""
         behind = partition.batches[-self._drawn.randint(1, 8) :]
         offset = behind[0].base_offset if behind else partition.start
         self._read(partition, partition.leader, offset, tuple(behind), CONSUMER)
 
-    def _whole(self, partition: Partition) -> None:
+    def _whole(self, partition: WrittenPartition) -> None:
         """All that each replica holds: a Fetch of it, and one behind its end that shows nothing more."""
         for broker in BROKERS:
             for offset in dict.fromkeys((partition.start, partition.end)):
                 left = tuple(batch for batch in partition.batches if batch.base_offset >= offset)
                 self._read(partition, broker, offset, left, WHOLE)
 
-    def _read(self, partition: Partition, broker: int, offset: int, found: tuple[Batch, ...], replica: int) -> None:
+    def _read(
+        self, partition: WrittenPartition, broker: int, offset: int, found: tuple[Batch, ...], replica: int
+    ) -> None:
         answer = FetchedPartition(
             version=12,
             **_place(partition),
@@ -208,10 +210,10 @@ class _Example:
             current_leader_epoch=partition.epoch, replica_id=replica,
         )  # fmt: skip
 
-    def _ends(self, partition: Partition) -> None:
+    def _ends(self, partition: WrittenPartition) -> None:
         self._end(partition, self._drawn.randint(max(0, partition.epoch - 3), partition.epoch))
 
-    def _end(self, partition: Partition, epoch: int) -> None:
+    def _end(self, partition: WrittenPartition, epoch: int) -> None:
         known, end = partition.end_of(epoch)
         answer = EpochEnd(version=4, **_place(partition), leader_epoch=known, end_offset=end)
         self._told.asked(
@@ -219,7 +221,7 @@ class _Example:
             current_leader_epoch=partition.epoch,
         )  # fmt: skip
 
-    def _listed(self, partition: Partition) -> None:
+    def _listed(self, partition: WrittenPartition) -> None:
         for timestamp, offset in ((EARLIEST, partition.start), (LATEST, partition.end)):
             answer = ListedOffset(version=7, **_place(partition), offset=offset, leader_epoch=partition.epoch)
             self._told.asked(
@@ -227,7 +229,7 @@ class _Example:
                 current_leader_epoch=partition.epoch,
             )  # fmt: skip
 
-    def _refused(self, partition: Partition) -> None:
+    def _refused(self, partition: WrittenPartition) -> None:
         """A fetch that names the next epoch, which nobody knows yet."""
         answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
         self._told.asked(
@@ -235,14 +237,14 @@ class _Example:
             current_leader_epoch=partition.epoch + 1,
         )  # fmt: skip
 
-    def _elect(self, partition: Partition) -> None:
+    def _elect(self, partition: WrittenPartition) -> None:
         name = f"{partition.topic.name}-{partition.index}"
         self._told.fault("inject", partition.leader, name)
         partition.elect()
         self._metadata(partition)
         self._told.fault("witness", partition.leader, name)
 
-    def _trim(self, partition: Partition) -> None:
+    def _trim(self, partition: WrittenPartition) -> None:
         partition.trim()
         answer = DeletedRecords(version=2, **_place(partition), low_watermark=partition.start)
         self._told.asked(
@@ -250,7 +252,7 @@ class _Example:
         )
 
 
-def _place(partition: Partition, error: Error = Error.NONE) -> dict[str, Any]:
+def _place(partition: WrittenPartition, error: Error = Error.NONE) -> dict[str, Any]:
     return {"topic": partition.topic.name, "partition": partition.index, "error": error}
 
 

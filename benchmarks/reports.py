@@ -39,7 +39,7 @@ SCALES = {
 PARTS = ("merging", "judging")
 
 
-class Merged(msgspec.Struct, frozen=True, kw_only=True):
+class MergeCost(msgspec.Struct, frozen=True, kw_only=True):
     """`pandas` is None where its memory would not have been enough: about `needed` bytes."""
 
     observations: int
@@ -49,7 +49,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     needed: int = 0
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class JudgingCost(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     run: Watched
 
@@ -73,13 +73,13 @@ def measure(scale: Scale, parts: Sequence[str], progress: Progress, keep: Path |
 
 
 def merging(folder: Path, scale: Scale, progress: Progress) -> str:
-    merges: list[Merged] = []
+    merges: list[MergeCost] = []
     for count in scale.merges:
         merges.append(_merge(folder / f"{count}", count, merges, progress))
     return _merging_table(merges)
 
 
-def _merge(folder: Path, count: int, before: Sequence[Merged], progress: Progress) -> Merged:
+def _merge(folder: Path, count: int, before: Sequence[MergeCost], progress: Progress) -> MergeCost:
     size = write_shards(folder / "shards", count)
     progress(f"{count} observations written, {size / 2**20:.0f} MiB")
     command = (sys.executable, "-m", "reports", "--in", folder / "shards", "--out", folder / "matrix")
@@ -87,10 +87,10 @@ def _merge(folder: Path, count: int, before: Sequence[Merged], progress: Progres
     progress(f"merged in {spark.seconds:.1f} s")
     needed = int(before[-1].pandas.peak * count / before[-1].observations) if before and before[-1].pandas else 0
     if needed > ROOM * _free():
-        return Merged(observations=count, size=size, spark=spark, pandas=None, needed=needed)
+        return MergeCost(observations=count, size=size, spark=spark, pandas=None, needed=needed)
     pandas = _ended(watched(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
     progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.said.strip()}")
-    return Merged(observations=count, size=size, spark=spark, pandas=pandas)
+    return MergeCost(observations=count, size=size, spark=spark, pandas=pandas)
 
 
 def _free() -> int:
@@ -99,7 +99,7 @@ def _free() -> int:
     return int(line.split()[1]) * 1024
 
 
-def _merging_table(merges: Sequence[Merged]) -> str:
+def _merging_table(merges: Sequence[MergeCost]) -> str:
     small, large = merges
     growth = large.spark.seconds / small.spark.seconds
     lines = [
@@ -112,7 +112,7 @@ def _merging_table(merges: Sequence[Merged]) -> str:
     return "\n".join(lines)
 
 
-def _merged_row(one: Merged) -> str:
+def _merged_row(one: MergeCost) -> str:
     spark = (
         f"| {one.observations:,} | {one.size / 2**20:.0f} MiB | {one.spark.seconds:.1f} s | {one.spark.cpu:.1f} s | "
     )
@@ -152,13 +152,13 @@ def _written(out: Path, events: int, progress: Progress) -> int:
     return written
 
 
-def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> Judged:
+def _judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> JudgingCost:
     run = _ended(watched(sys.executable, "-m", "conformance.cli.rejudge", out, *options), 0)
     progress(f"judged again in {run.seconds:.1f} s")
-    return Judged(events=events, run=run)
+    return JudgingCost(events=events, run=run)
 
 
-def _judged_row(name: str, one: Judged) -> str:
+def _judged_row(name: str, one: JudgingCost) -> str:
     return f"| {name} | {one.events:,} | {one.run.seconds:.1f} | {one.run.cpu:.1f} | {one.rate:,.0f} | {_gib(one.run.peak)} |"
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from conformance.judging.verdicts import Verdict
 from reports.errors import ReportError
-from reports.insights import Change, ChangeKind
-from reports.matrix_file import Seen, SeenCell, column_named
+from reports.insights import ChangeKind, VerdictChange
+from reports.matrix_file import ComparedCell, ComparedMatrix, column_named
 
 BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 """Verdicts by which a row breaks, the worst first."""
@@ -19,61 +19,61 @@ MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 NONE: Literal[""] = ""
 
 
-def compare(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[Change]:
+def compare(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[VerdictChange]:
     """Each row of either side: first those of `after` in its order, then those that only `before` has."""
     return [_change(row, before.get(row, NONE), after.get(row, NONE)) for row in [*after, *(before.keys() - after)]]
 
 
-def better(change: Change) -> bool:
+def better(change: VerdictChange) -> bool:
     """It was broken, and is seen to be right."""
     return change.before in BROKEN and change.after in MENDED
 
 
-def _change(row: str, before: Verdict | Literal[""], after: Verdict | Literal[""]) -> Change:
+def _change(row: str, before: Verdict | Literal[""], after: Verdict | Literal[""]) -> VerdictChange:
     kind: ChangeKind = (
         "added" if not before else "removed" if not after else "changed" if before != after else "unchanged"
     )
-    return Change(requirement=row, kind=kind, before=before, after=after, worse=_rank(after) < _rank(before))
+    return VerdictChange(requirement=row, kind=kind, before=before, after=after, worse=_rank(after) < _rank(before))
 
 
 def _rank(verdict: Verdict | Literal[""]) -> int:
     return BROKEN.index(verdict) if verdict in BROKEN else len(BROKEN)
 
 
-LeaderLog = Literal["worse", "better", "other"]
-TURNS: tuple[LeaderLog, ...] = ("worse", "better", "other")
+Turn = Literal["worse", "better", "other"]
+TURNS: tuple[Turn, ...] = ("worse", "better", "other")
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
     """A row that changed, and why it is what it is now."""
 
-    change: Change
+    change: VerdictChange
     reason: str
 
     @property
-    def turn(self) -> LeaderLog:
+    def turn(self) -> Turn:
         return "worse" if self.change.worse else "better" if better(self.change) else "other"
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Two columns side by side: the rows that changed, and how many did not."""
 
     old: str
     new: str
-    moved: list[Moved]
+    moved: list[ChangedRow]
     unchanged: int
 
-    def turned(self, turn: LeaderLog) -> list[Moved]:
+    def turned(self, turn: Turn) -> list[ChangedRow]:
         return [moved for moved in self.moved if moved.turn == turn]
 
 
-def between_columns(seen: Seen, old: str, new: str) -> Difference:
+def between_columns(seen: ComparedMatrix, old: str, new: str) -> ColumnDifference:
     """Raises ReportError for a column that is not there."""
     before, after = (seen.column(column_named(label, seen.kafka_versions)) for label in (old, new))
     return _difference(old, new, before, after)
 
 
-def between_matrices(old: Seen, new: Seen) -> list[Difference]:
+def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDifference]:
     """Every pair of `pairs`. Raises ReportError if there is none."""
     found = pairs(old, new)
     if not found:
@@ -84,7 +84,7 @@ def between_matrices(old: Seen, new: Seen) -> list[Difference]:
     return [_difference(before, after, old.column(before), new.column(after)) for before, after in found]
 
 
-def pairs(old: Seen, new: Seen) -> list[tuple[str, str]]:
+def pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
     """Columns that stand for the same: of one label, or a user's image (`4.3.1@image`) beside the release of its version.
 
     Where there are none and each matrix has one column, these two.
@@ -100,16 +100,18 @@ def pairs(old: Seen, new: Seen) -> list[tuple[str, str]]:
     return found
 
 
-def _difference(old: str, new: str, before: Mapping[str, SeenCell], after: Mapping[str, SeenCell]) -> Difference:
+def _difference(
+    old: str, new: str, before: Mapping[str, ComparedCell], after: Mapping[str, ComparedCell]
+) -> ColumnDifference:
     changes = compare(*({row: cell.verdict for row, cell in side.items()} for side in (before, after)))
     moved = [change for change in changes if change.kind != "unchanged"]
-    return Difference(
+    return ColumnDifference(
         old=old,
         new=new,
-        moved=[Moved(change=change, reason=_reason(after.get(change.requirement))) for change in moved],
+        moved=[ChangedRow(change=change, reason=_reason(after.get(change.requirement))) for change in moved],
         unchanged=len(changes) - len(moved),
     )
 
 
-def _reason(cell: SeenCell | None) -> str:
+def _reason(cell: ComparedCell | None) -> str:
     return cell.why if cell else ""

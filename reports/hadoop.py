@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from reports.errors import ReportError
 
 
-class Folder:
+class HadoopFolder:
     """A folder by its URI or path. Names below it are relative, with `/`."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:

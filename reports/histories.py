@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
 
-from conformance.judging.stored_examples import ByLabel, Judged, Judging, judged, place
+from conformance.judging.stored_examples import ByLabel, JudgedExample, Judging, judged, place
 from history.observations import Observation
 from history.shards import Header
 from history.store import frames as frames_in
@@ -43,7 +43,7 @@ JUDGED = (
     .add("observations", OBSERVATION_LIST)
     .add("error", "string")
 )
-"""As `conformance.judging.stored_examples.Judged`: one row per example."""
+"""As `conformance.judging.stored_examples.JudgedExample`: one row per example."""
 
 _FRAMES, _JUDGED = to_arrow_schema(FRAMES), to_arrow_schema(JUDGED)
 _HEADER = '{"type":"header",'
@@ -140,7 +140,7 @@ def judge_frames(found: DataFrame, workers: Workers, judge: Judging) -> DataFram
 
 
 def _judge(batches: Iterator[pa.RecordBatch], workers: Workers, judge: Judging) -> Iterator[pa.RecordBatch]:
-    done: list[Judged] = []
+    done: list[JudgedExample] = []
     for row in _rows(batches):
         done += _again(row, workers, judge)
         if sum(1 + len(one.observations) for one in done) > _A_BATCH:
@@ -149,7 +149,7 @@ def _judge(batches: Iterator[pa.RecordBatch], workers: Workers, judge: Judging) 
     yield _batch(done, _JUDGED)
 
 
-def _again(row: dict[str, Any], workers: Workers, judge: Judging) -> Iterator[Judged]:
+def _again(row: dict[str, Any], workers: Workers, judge: Judging) -> Iterator[JudgedExample]:
     path = PurePosixPath(row["path"])
     shards = workers.get((path.parent.name, path.name.removesuffix(HISTORIES.removeprefix("*"))), {})
     content = row["content"] if row["content"] is not None else _content(row)

@@ -26,7 +26,7 @@ def is_release(label: str) -> bool:
 ChangeKind = Literal["added", "removed", "changed", "unchanged"]
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
     """One row in two columns, or in one column at two runs: `before` and `after` are verdicts, empty where there is no cell.
 
     `worse` says that it broke: it is violated and was not, or flaky and was neither.

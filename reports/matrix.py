@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.rows import family_of
 from conformance.judging.intake import ColumnFacts, Intake, Quarantine
 from conformance.judging.pooling import judged
 from conformance.judging.verdicts import CaseTally, Cell, Verdict
@@ -49,7 +50,7 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     times: int
 
 
-class Replays(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayCount(msgspec.Struct, frozen=True, kw_only=True):
     """Violations replayed: seen again in `seen` of `tries` runs."""
 
     seen: int = 0
@@ -71,7 +72,7 @@ class ReportedCell(Cell, frozen=True, kw_only=True):
     faults: dict[str, FaultCount]
     evidence: list[str]
     checks: Checks
-    replays: Replays
+    replays: ReplayCount
     shown: list[Violation]
     known: list[Deviation]
 
@@ -87,6 +88,15 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
     priority: str
     kind: str
     checks: list[str]
+
+    @property
+    def family(self) -> str:
+        return family_of(self.kip)
+
+    @property
+    def source(self) -> str:
+        """The document and its section; the section of a general law says that it is one."""
+        return f"{self.family}, {self.section}" if self.kip else self.section
 
 
 class ColumnReport(msgspec.Struct, kw_only=True):
@@ -108,7 +118,7 @@ class ColumnReport(msgspec.Struct, kw_only=True):
     verdicts: dict[Verdict, int]
 
 
-class Stale(msgspec.Struct, frozen=True, kw_only=True):
+class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of the known deviations that no longer holds: the cell is satisfied."""
 
     requirement: str
@@ -125,7 +135,7 @@ class Matrix(msgspec.Struct, kw_only=True):
     requirements: list[RowFacts]
     quarantine: Quarantine
     unknown_rows: dict[str, int]
-    stale_deviations: list[Stale]
+    stale_deviations: list[StaleDeviation]
 
 
 def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation]) -> Matrix:
@@ -182,7 +192,7 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
         faults=_faults(evidence.faults[key]),
         evidence=[found["path"] for found in _ordered(evidence.paths[key])],
         checks=checks,
-        replays=Replays(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else Replays(),
+        replays=ReplayCount(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else ReplayCount(),
         shown=[msgspec.convert(_picked(found, Violation), Violation) for found in _ordered(evidence.violations[key])],
         known=_known(cell, column, deviations),
     )
@@ -219,12 +229,14 @@ def _known(cell: Cell, column: ColumnFacts, deviations: Sequence[Deviation]) -> 
     ]
 
 
-def _stale(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[Stale]:
+def _stale(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:
     if cell.verdict != "satisfied":
         return []
     version = next(column.version for column in intake.columns if column.kafka_version == cell.kafka_version)
     return [
-        Stale(requirement=cell.requirement, kafka_version=cell.kafka_version, ticket=entry.ticket, reason=entry.reason)
+        StaleDeviation(
+            requirement=cell.requirement, kafka_version=cell.kafka_version, ticket=entry.ticket, reason=entry.reason
+        )
         for entry in deviations
         if not entry.race and entry.covers(cell.requirement, version)
     ]

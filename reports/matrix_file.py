@@ -20,17 +20,17 @@ INSIGHTS = "insights.json"
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-class SeenViolation(msgspec.Struct, frozen=True):
+class ComparedViolation(msgspec.Struct, frozen=True):
     case: str = ""
     detail: str = ""
 
 
-class SeenCell(msgspec.Struct, frozen=True):
+class ComparedCell(msgspec.Struct, frozen=True):
     requirement: str
     kafka_version: str
     verdict: Verdict
     reason: str = ""
-    shown: list[SeenViolation] = []
+    shown: list[ComparedViolation] = []
 
     @property
     def why(self) -> str:
@@ -40,26 +40,26 @@ class SeenCell(msgspec.Struct, frozen=True):
         return "; ".join(part for part in [self.reason, *first] if part)
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ComparedMatrix(msgspec.Struct, frozen=True):
     """The part of a matrix that a comparison needs: also what a kit of another day wrote."""
 
     schema: int
     kafka_versions: list[str]
-    cells: list[SeenCell]
+    cells: list[ComparedCell]
 
-    def column(self, label: str) -> dict[str, SeenCell]:
+    def column(self, label: str) -> dict[str, ComparedCell]:
         """Cells by row."""
         return {cell.requirement: cell for cell in self.cells if cell.kafka_version == label}
 
 
-def seen(matrix: Matrix) -> Seen:
+def compared(matrix: Matrix) -> ComparedMatrix:
     """A matrix as one that is compared."""
-    return msgspec.convert(matrix, Seen, from_attributes=True)
+    return msgspec.convert(matrix, ComparedMatrix, from_attributes=True)
 
 
-def read_seen(path: Path) -> Seen:
+def read_compared(path: Path) -> ComparedMatrix:
     """Raises ReportError for a file that is no matrix, or one of another schema."""
-    return _of_our_schema(_read(path, Seen), path)
+    return _of_our_schema(_read(path, ComparedMatrix), path)
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -112,7 +112,7 @@ def _read(path: Path, kind: type[_Struct]) -> _Struct:
         ) from error
 
 
-_Matrix = TypeVar("_Matrix", Seen, Matrix)
+_Matrix = TypeVar("_Matrix", ComparedMatrix, Matrix)
 
 
 def _of_our_schema(found: _Matrix, path: Path) -> _Matrix:

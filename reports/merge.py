@@ -18,7 +18,7 @@ from reports.archive.adding import Filed
 from reports.archive.adding import archive as add
 from reports.archive.reading import trend
 from reports.ingest import read, validate
-from reports.ingest.distinct import Once, fitting, once
+from reports.ingest.distinct import DistinctLines, fitting, once
 from reports.ingest.intake import take_in
 from reports.insights import TABLES, Insights, TrendPoint, assemble
 from reports.matrix import Matrix, Pooled, build
@@ -78,7 +78,7 @@ def merge(
     return Merged(matrix=matrix, insights=insights, filed=filed)
 
 
-def _alone(spark: SparkSession, distinct: Once, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
+def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
     """What each run saw by itself: the matrix at hand where no column is pooled from several runs."""
     names = {column.label: column.kafka_version for column in runs.columns}
     if all(len(column.runs) == 1 for column in matrix.columns):
@@ -98,14 +98,14 @@ def _as_json(name: str, table: DataFrame) -> DataFrame:
     return table.select(F.lit(name).alias("table"), content.alias("content"))
 
 
-def _summaries(found: Once) -> list[ShardSummary]:
+def _summaries(found: DistinctLines) -> list[ShardSummary]:
     return validate.collected(validate.summarise(found.counts, found.few, found.several))
 
 
 class _Tables:
     """The tables of `reports.pool.cells` and `reports.pool` over the shards that count."""
 
-    def __init__(self, spark: SparkSession, distinct: Once, intake: Intake, catalogue: Catalogue) -> None:
+    def __init__(self, spark: SparkSession, distinct: DistinctLines, intake: Intake, catalogue: Catalogue) -> None:
         shards = spark.createDataFrame(sorted(intake.shards.items()), "shard string, kafka_version string")
         changed = intake.outdated
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None

@@ -36,6 +36,11 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     about: str
 
 
+def family_of(kip: int) -> str:
+    """The family of rows of a KIP: ``KIP-320``; for 0 ``General laws``, which belong to no KIP."""
+    return f"KIP-{kip}" if kip else "General laws"
+
+
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One testable sentence, with an id that never changes. `kip` is 0 for a general law, which belongs to no KIP."""
 
@@ -59,8 +64,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def family(self) -> str:
-        """The family of rows that it belongs to: ``KIP-320``, or ``General laws``."""
-        return f"KIP-{self.kip}" if self.kip else "General laws"
+        return family_of(self.kip)
 
     @property
     def hash(self) -> str:

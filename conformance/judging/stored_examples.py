@@ -21,7 +21,7 @@ ByLabel: TypeAlias = Mapping[str, Header]
 """The shards of one worker, by the labels of their columns: its history file holds examples of all of them."""
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
     """What one example gave; `error` is the traceback of a judge that raised, or of a frame that can't be read (it has no
     shard, and its place for a name)."""
 
@@ -37,20 +37,20 @@ def place(path: PurePath, offset: int) -> str:
     return f"{path.parent.name}/{path.name} at byte {offset}"
 
 
-def judged(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[Judged]:
+def judged(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[JudgedExample]:
     """Each example of a frame (there is one) that is of a column of `shards`. Trouble with one is told, never raised."""
     try:
         histories = list(group(lines_of(frame)))
     except Exception:  # whatever is wrong with one frame, the others count
-        yield Judged(example=place, error=traceback.format_exc())
+        yield JudgedExample(example=place, error=traceback.format_exc())
         return
     for history in histories:
         if (header := shards.get(history.example.column)) is not None:
             yield _judged(history, header, judge)
 
 
-def _judged(history: History, header: Header, judge: Judging) -> Judged:
-    known = Judged(shard=header.shard, example=history.example.example, check=history.example.check)
+def _judged(history: History, header: Header, judge: Judging) -> JudgedExample:
+    known = JudgedExample(shard=header.shard, example=history.example.example, check=history.example.check)
     try:
         return msgspec.structs.replace(known, observations=judge(history, header.column))
     except Exception:  # a judge's bug on one example must not lose the others

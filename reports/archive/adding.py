@@ -32,7 +32,7 @@ from reports.archive import lines as archived_lines
 from reports.archive import reading
 from reports.archive.lines import LINES, PARTITIONS
 from reports.errors import ReportError
-from reports.hadoop import Folder
+from reports.hadoop import HadoopFolder
 from reports.matrix import Matrix
 
 _LINE = ["run", "shard", "n", "digest"]
@@ -91,7 +91,7 @@ def archive(
     `lines` are those of `reports.ingest.validate.classify`, `runs` what `take_in(by_run=True)` made of them; `judge` gives the
     matrix of such an intake, and is asked about runs that have new lines only.
     """
-    folder = Folder(spark, uri)
+    folder = HadoopFolder(spark, uri)
     shards = _shards(spark, runs)
     earlier = _earlier(spark, uri, runs)
     offered = archived_lines.offered(lines, shards)
@@ -163,7 +163,7 @@ def _batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]
 
 
 @contextmanager
-def _staging(folder: Folder) -> Iterator[str]:
+def _staging(folder: HadoopFolder) -> Iterator[str]:
     """A place within the archive that nobody reads, gone at the end."""
     place = f"_staging/{uuid.uuid4().hex}"
     try:
@@ -219,7 +219,7 @@ def _cells(
     return archived_lines.with_run_date(spark.createDataFrame(rows, given)).select(*schema.names)
 
 
-def _sweep(spark: SparkSession, uri: str, folder: Folder, runs: Collection[str], days: Collection[str]) -> None:
+def _sweep(spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection[str], days: Collection[str]) -> None:
     """Removes what an archiving of these runs left that died before it committed."""
     names = {quote(run, safe="") for run in runs}
     places = [f"{table}/run_date={day}" for table in (*LINES, "cells") for day in days]
@@ -230,7 +230,7 @@ def _sweep(spark: SparkSession, uri: str, folder: Folder, runs: Collection[str],
         folder.remove(file)
 
 
-def _publish(folder: Folder, staging: str, names: Mapping[str, str]) -> None:
+def _publish(folder: HadoopFolder, staging: str, names: Mapping[str, str]) -> None:
     """Moves what is staged to where it belongs. Quarantined lines belong to no batch."""
     counts: Counter[str] = Counter()
     for file in sorted(folder.files(staging)):
@@ -241,7 +241,7 @@ def _publish(folder: Folder, staging: str, names: Mapping[str, str]) -> None:
             counts[target] += 1
 
 
-def _commit(folder: Folder, staging: str, batch: _Batch) -> None:
+def _commit(folder: HadoopFolder, staging: str, batch: _Batch) -> None:
     written = f"{staging}/{batch.batch}.json"
     folder.write(written, msgspec.json.encode(batch))
     if not folder.move(written, batch.commit):

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from reports.archive.lines import LINES, QUARANTINE, UNDATED, table_schema
-from reports.hadoop import Folder
+from reports.hadoop import HadoopFolder
 
 CELLS = (
     "run string, batch string, requirement string, verdict string, reason string, observations long, violations long, "
@@ -30,7 +30,7 @@ _TREND = ("requirement", "kafka_version", "run_date", "run", "verdict", "observa
 
 def commits(spark: SparkSession, uri: str) -> DataFrame:
     """The commits (COMMITS): none if there is no archive yet."""
-    folder = Folder(spark, uri)
+    folder = HadoopFolder(spark, uri)
     if not folder.exists("commits"):
         return spark.createDataFrame([], COMMITS)
     return spark.read.schema(COMMITS).json(folder.uri("commits"))
@@ -66,7 +66,7 @@ def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
 
 def stored(spark: SparkSession, uri: str, name: str) -> DataFrame:
     """A table with all rows that its files hold, also those of batches that nobody committed."""
-    folder, schema = Folder(spark, uri), schema_of(name)
+    folder, schema = HadoopFolder(spark, uri), schema_of(name)
     if not folder.exists(name):
         return spark.createDataFrame([], schema)
     return spark.read.schema(schema).parquet(folder.uri(name))

@@ -10,8 +10,8 @@ from typing import Literal
 
 from conformance.catalogue import shipped
 from conformance.judging.verdicts import Verdict
-from reports.differences import TURNS, Difference, LeaderLog, Moved, between_columns, between_matrices
-from reports.matrix_file import read_seen
+from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_columns, between_matrices
+from reports.matrix_file import read_compared
 from reports.texts.wording import GLYPHS, clean
 
 MATRIX = Path("out/matrix/matrix.json")
@@ -24,9 +24,9 @@ def run(arguments: Sequence[str]) -> int:
     """0; with --fail-on-worse 1 if a row broke. Raises ReportError."""
     asked = _parser().parse_args(arguments)
     if asked.old.endswith(".json"):
-        differences = between_matrices(read_seen(Path(asked.old)), read_seen(Path(asked.new)))
+        differences = between_matrices(read_compared(Path(asked.old)), read_compared(Path(asked.new)))
     else:
-        differences = [between_columns(read_seen(asked.matrix), asked.old, asked.new)]
+        differences = [between_columns(read_compared(asked.matrix), asked.old, asked.new)]
     sys.stdout.writelines(f"{line}\n" for line in told(differences))
     return WORSE if asked.fail_on_worse and any(each.turned("worse") for each in differences) else 0
 
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def told(differences: Sequence[Difference]) -> Iterator[str]:
+def told(differences: Sequence[ColumnDifference]) -> Iterator[str]:
     """Lines: for each pair its counts, then the rows that changed."""
     for place, each in enumerate(differences):
         if place:
@@ -56,10 +56,10 @@ def told(differences: Sequence[Difference]) -> Iterator[str]:
             yield from _told(turn, each.turned(turn))
 
 
-def _told(turn: LeaderLog, moved: Sequence[Moved]) -> Iterator[str]:
+def _told(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:
     if moved:
         yield from ("", turn)
-    groups: dict[tuple[str, str], list[Moved]] = {}
+    groups: dict[tuple[str, str], list[ChangedRow]] = {}
     for each in moved:
         groups.setdefault((each.change.before, each.change.after), []).append(each)
     for group in groups.values():

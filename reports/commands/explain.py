@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.catalogue import shipped
 from reports.matrix_file import column_named, read_insights, read_matrix, rows_named
-from reports.texts.explanation import Explained, explanation
+from reports.texts.explanation import ExplainedCell, explanation
 from reports.texts.wording import clean
 
 MATRIX = Path("out/matrix/matrix.json")
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     for place, row in enumerate(rows_named(asked.row, [row.requirement for row in matrix.requirements])):
         if place:
             print()
-        explained = Explained(matrix, insights, row, label, rules.get(row), _run(asked.matrix))
+        explained = ExplainedCell(matrix, insights, row, label, rules.get(row), _run(asked.matrix))
         sys.stdout.writelines(f"{line}\n" for line in _wrapped(explanation(explained)))
     return 0
 

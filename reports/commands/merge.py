@@ -12,7 +12,7 @@ from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
 from reports.errors import ReportError
 from reports.ingest.read import SHARDS, no_folder, no_shards
-from reports.matrix_file import read_seen
+from reports.matrix_file import read_compared
 from reports.merge import Merged, merge
 from reports.site.pages import write_site
 from reports.spark import session
@@ -25,7 +25,7 @@ _SMALL_BYTES = 64 * 2**20
 def run(arguments: Sequence[str]) -> int:
     """0, or ReportError and CatalogueError."""
     asked = _parser().parse_args(arguments)
-    baseline = read_seen(Path(asked.baseline)) if asked.baseline else None
+    baseline = read_compared(Path(asked.baseline)) if asked.baseline else None
     merged = _merged(asked)
     out = Path(asked.out)
     write_texts(merged.matrix, merged.insights, out, baseline)

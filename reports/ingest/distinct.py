@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from reports.ingest.validate import count
 
 
-class Once(msgspec.Struct, frozen=True):
+class DistinctLines(msgspec.Struct, frozen=True):
     """Distinct lines, what they count to (`reports.ingest.validate.count`), and the shards of which that does not tell all.
 
     `few` are those of them that are no whole observations, or violations: most questions are about these, and to look through
@@ -37,7 +37,7 @@ class Once(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def once(lines: DataFrame) -> Iterator[Once]:
+def once(lines: DataFrame) -> Iterator[DistinctLines]:
     """Distinct lines of those that `reports.ingest.validate.classify` gives. They are kept, parsed, as long as this lasts."""
     # Memory does not hold them. Filled with what it can, it took twice the time to collect garbage.
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
@@ -51,7 +51,7 @@ def once(lines: DataFrame) -> Iterator[Once]:
             counts = counts.where(~is_doubtful).unionAll(count(compared))
         rare = ~F.col("whole") | (F.col("type") != "observation") | (F.col("result") == "violated")
         kept.append(few := fitting(lines.where(rare)).persist())
-        yield Once(lines, few, counts, doubtful)
+        yield DistinctLines(lines, few, counts, doubtful)
     finally:
         for table in kept:
             table.unpersist()

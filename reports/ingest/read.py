@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.errors import ReportError
-from reports.hadoop import Folder
+from reports.hadoop import HadoopFolder
 from reports.ingest.schema import UNREADABLE, line_schema
 
 SHARDS = "*.jsonl"
@@ -63,4 +63,6 @@ def _bare(name: str) -> Column:
 
 def empty_files(spark: SparkSession, folder: str) -> bool:
     """Is there a shard file without a single byte? Its worker died, or a disk was full, before the header was written."""
-    return any(not size and name.endswith(SHARDS.removeprefix("*")) for name, size in Folder(spark, folder).sizes())
+    return any(
+        not size and name.endswith(SHARDS.removeprefix("*")) for name, size in HadoopFolder(spark, folder).sizes()
+    )

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from reports.differences import BROKEN
-from reports.insights import RELEASE, Change, ChangeKind, Firsts
+from reports.insights import RELEASE, ChangeKind, Firsts, VerdictChange
 from reports.pool.shape import shaped, version_numbers
 
 
@@ -50,7 +50,7 @@ def _name(version: Column) -> Column:
 
 
 def changes(cells: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Each row in each pair, as `reports.insights.Change` after the names of the pair.
+    """Each row in each pair, as `reports.insights.VerdictChange` after the names of the pair.
 
     `cells` has side, requirement and verdict; a side is a column's label or a run's id. `pairs` has old and new, which are
     sides; a row that neither of them has is not in the result.
@@ -59,7 +59,7 @@ def changes(cells: DataFrame, pairs: DataFrame) -> DataFrame:
     before = pairs.join(cells, F.col("side") == F.col("old")).select(*key, F.col("verdict").alias("before"))
     after = pairs.join(cells, F.col("side") == F.col("new")).select(*key, F.col("verdict").alias("after"))
     both = before.join(after, key, "full").fillna("", ["before", "after"])
-    return shaped(both.withColumn("kind", _kind()).withColumn("worse", _worse()), Change, "old", "new")
+    return shaped(both.withColumn("kind", _kind()).withColumn("worse", _worse()), VerdictChange, "old", "new")
 
 
 def columns(cells: DataFrame) -> tuple[DataFrame, DataFrame]:

@@ -15,7 +15,7 @@ from history.subjects import Subject, subjects
 from history.subjects import named as names_of
 from history.taken import Taken, taken
 from reports.matrix import Matrix, ReportedCell
-from reports.site.evidence_folder import Folder, names_short, read_folder, readable, shown_events
+from reports.site.evidence_folder import EvidenceFolder, names_short, read_folder, readable, shown_events
 from reports.site.render import RawLink, put, raw_link, render
 from reports.site.timeline import Shape, TimeLine, draw, shape_of
 from reports.site.transcript import Exchange, LogView, began_at, exchanges, log_view
@@ -34,7 +34,7 @@ WORDS: dict[Shape, str] = {
 }  # fmt: skip
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class ViolationText(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen against the row, in words."""
 
     case: str
@@ -42,7 +42,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the course. `number` counts those that show the violation; `raw` are request and answer as recorded."""
 
     event: int
@@ -57,15 +57,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     raw: list[tuple[str, str]]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class CourseSection(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of the course: open, folded, or only counted (`rows` empty)."""
 
     how: str
-    rows: list[Row]
+    rows: list[EventRow]
     count: int
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ScheduleStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of the schedule; `numbers` are those of the events in it that show the violation."""
 
     number: int
@@ -75,19 +75,19 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     numbers: list[int]
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceView(msgspec.Struct, frozen=True, kw_only=True):
     """All that a page shows."""
 
     cell: ReportedCell
     row: Requirement
-    folder: Folder
-    found: list[Found]
-    shown: list[Row]
+    folder: EvidenceFolder
+    found: list[ViolationText]
+    shown: list[EventRow]
     unshown: int
     place: str
     line: TimeLine
-    steps: list[Step]
-    parts: list[Part]
+    steps: list[ScheduleStep]
+    parts: list[CourseSection]
     wire: list[Exchange]
     logs: list[LogView]
     disk: list[str]
@@ -118,10 +118,10 @@ def named(cell: ReportedCell) -> list[str]:
     return list(dict.fromkeys([*cell.evidence, *(violation.evidence for violation in cell.shown)]))
 
 
-def view(cell: ReportedCell, row: Requirement, folder: Folder) -> View:
+def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> EvidenceView:
     history, said = folder.history, folder.said
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
-    found = [Found(case=one.case, label=one.label, detail=one.detail) for one in matching]
+    found = [ViolationText(case=one.case, label=one.label, detail=one.detail) for one in matching]
     events = _told_of(history, [n for one in matching for n in one.events] or shown_events(history, said))
     about = _about(history, events)
     told = Narration(history, about, events[:SHOWN]).events()
@@ -131,11 +131,11 @@ def view(cell: ReportedCell, row: Requirement, folder: Folder) -> View:
     began = began_at(history, folder.frames)
     times = [began + history.events[row.event].t for row in shown] if began is not None else []
     disk = said.disk.splitlines()
-    return View(
+    return EvidenceView(
         cell=cell,
         row=row,
         folder=folder,
-        found=found or [Found(case=said.case, label="", detail=said.detail)],
+        found=found or [ViolationText(case=said.case, label="", detail=said.detail)],
         shown=shown,
         unshown=len(events) - len(shown),
         place=place,
@@ -176,8 +176,8 @@ def _shrunk_to(seen_again: str) -> str:
     return seen_again.partition("a shorter schedule is in `")[2].partition("`")[0]
 
 
-def _step(step: Taken, shown: Sequence[Row], example: str) -> Step:
-    return Step(
+def _step(step: Taken, shown: Sequence[EventRow], example: str) -> ScheduleStep:
+    return ScheduleStep(
         number=step.number + 1,
         t=f"{step.t:.1f}",
         words=names_short(in_words(step.step), example),
@@ -189,14 +189,14 @@ def _step(step: Taken, shown: Sequence[Row], example: str) -> Step:
 # --- the course
 
 
-def _rows(history: History, told: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[Row]:
+def _rows(history: History, told: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[EventRow]:
     example, number = history.example.example, 0
     near = _near([one.shown for one in told], OPEN)
     for place, one in enumerate(told):
         event = one.event
         number += one.shown
         shape = shape_of(event) if isinstance(event, Answer) else None
-        yield Row(
+        yield EventRow(
             event=event.n,
             t=f"{event.t:.3f}",
             node=one.node or (event.node if isinstance(event, Fault) else ""),
@@ -216,18 +216,18 @@ def _near(shown: Sequence[bool], far: int) -> set[int]:
     return {near for centre in centres for near in range(centre - far, centre + far + 1)}
 
 
-def _parts(rows: Sequence[Row]) -> Iterator[Part]:
+def _parts(rows: Sequence[EventRow]) -> Iterator[CourseSection]:
     shown = [row.number > 0 for row in rows]
     close, near = _near(shown, OPEN), _near(shown, NEAR)
 
-    def how(numbered: tuple[int, Row]) -> str:
+    def how(numbered: tuple[int, EventRow]) -> str:
         place, row = numbered
         return "open" if place in close or row.kind == "fault" else "folded" if place in near else "left out"
 
     for kind, group in groupby(enumerate(rows), key=how):
         members = [row for _, row in group]
         kind = "open" if kind == "folded" and len(members) <= FEW else kind
-        yield Part(how=kind, rows=[] if kind == "left out" else members, count=len(members))
+        yield CourseSection(how=kind, rows=[] if kind == "left out" else members, count=len(members))
 
 
 def _raw(history: History, answer: Answer) -> list[tuple[str, str]]:
@@ -247,7 +247,7 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 # --- the page
 
 
-def _text(seen: View, page: str, pages: dict[str, str], link: RawLink) -> str:
+def _text(seen: EvidenceView, page: str, pages: dict[str, str], link: RawLink) -> str:
     example = seen.folder.history.example.example
     return render(
         "evidence.html.j2",

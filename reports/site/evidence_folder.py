@@ -25,7 +25,7 @@ _SEEN_AGAIN = "Seen again: "
 _STAMP = re.compile(r"->\s+(\d+\.\d{3}) s  ")
 
 
-class Frame(msgspec.Struct, frozen=True):
+class TranscriptFrame(msgspec.Struct, frozen=True):
     """One line of the transcript. `decoded` is the frame's body as JSON."""
 
     time_ns: int
@@ -38,7 +38,7 @@ class Frame(msgspec.Struct, frozen=True):
     decoded: msgspec.Raw
 
 
-class Stored(msgspec.Struct, frozen=True, kw_only=True):
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the folder: its path in it, its size, and its text where it is short text."""
 
     path: str
@@ -46,7 +46,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class ReportText(msgspec.Struct, frozen=True, kw_only=True):
     """What only the report says: how a row was broken, replays, disks in words, what could not be collected."""
 
     title: str = ""
@@ -59,19 +59,19 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     lacking: list[str] = []
 
 
-class Folder(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceFolder(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. `image` and `image_id` are the column's."""
 
     path: str
     history: History
-    said: Said
+    said: ReportText
     replay: str
     image: str
     image_id: str
-    frames: list[Frame]
+    frames: list[TranscriptFrame]
     logs: dict[str, list[str]]
-    disk: list[Stored]
-    files: list[Stored]
+    disk: list[StoredFile]
+    files: list[StoredFile]
     lacking: list[str]
 
 
@@ -81,7 +81,7 @@ def readable(run: Path, path: str) -> bool:
     return bool(EVIDENCE.fullmatch(path)) and folder.is_dir() and folder.resolve().is_relative_to(run.resolve())
 
 
-def read_folder(run: Path, path: str) -> Folder:
+def read_folder(run: Path, path: str) -> EvidenceFolder:
     """The folder at `path` below `run`, which is `readable`."""
     return _Reader(run / path, path).read()
 
@@ -92,11 +92,11 @@ class _Reader:
         self._path = path
         self._lacking: list[str] = []
 
-    def read(self) -> Folder:
+    def read(self) -> EvidenceFolder:
         column = self._column()
         said = said_in(self._text("report.md"))
         files = sorted(self._files(), key=lambda file: file.path)
-        return Folder(
+        return EvidenceFolder(
             path=self._path,
             history=self._history(),
             said=said,
@@ -110,12 +110,12 @@ class _Reader:
             lacking=[*said.lacking, *self._lacking],
         )
 
-    def _files(self) -> Iterator[Stored]:
+    def _files(self) -> Iterator[StoredFile]:
         for path in self._folder.rglob("*"):
             if path.is_file() and not path.is_symlink():
                 name, size = path.relative_to(self._folder).as_posix(), path.stat().st_size
                 short = name.startswith("disk/") and size <= TEXT_BYTES
-                yield Stored(path=name, size=size, text=_as_text(path.read_bytes()) if short else "")
+                yield StoredFile(path=name, size=size, text=_as_text(path.read_bytes()) if short else "")
 
     def _bytes(self, name: str) -> bytes:
         try:
@@ -157,8 +157,8 @@ class _Reader:
                     break
         return History(example=example, events=_answerable(events), end=end)
 
-    def _frames(self) -> Iterator[Frame]:
-        yield from self._lines("transcript.jsonl", msgspec.json.Decoder(Frame))
+    def _frames(self) -> Iterator[TranscriptFrame]:
+        yield from self._lines("transcript.jsonl", msgspec.json.Decoder(TranscriptFrame))
 
     def _lines(self, name: str, decoder: msgspec.json.Decoder[Any]) -> Iterator[Any]:
         for number, raw in enumerate(self._bytes(name).splitlines()):
@@ -186,7 +186,7 @@ def _as_text(data: bytes) -> str:
 # --- the report
 
 
-def said_in(report: str) -> Said:
+def said_in(report: str) -> ReportText:
     """What `conformance.running.evidence.report` put into report.md."""
     head, seen, disk = (
         report.partition("\n## ")[0],
@@ -197,7 +197,7 @@ def said_in(report: str) -> Said:
     inputs = re.search(r"^Inputs: `(.*)`$", seen, re.MULTILINE)
     case = re.search(r"\bCase: (.*?)\. Check: ", head)
     lost = report.partition("\nNot collected:\n")[2]
-    return Said(
+    return ReportText(
         title=lines[0].removeprefix("# ") if lines else "",
         case=case[1] if case else "",
         inputs=inputs[1] if inputs else "",
@@ -217,7 +217,7 @@ def _fenced(section: str) -> str:
     return section.partition("```\n")[2].partition("\n```")[0]
 
 
-def shown_events(history: History, said: Said) -> list[int]:
+def shown_events(history: History, said: ReportText) -> list[int]:
     """The events that show the violation, by the times at which the report lists them."""
     wanted = set(said.shown_at)
     return [e.n for e in history.events if e.n and f"{e.t:.3f}" in wanted and not _is_call(e)]

@@ -10,7 +10,7 @@ import msgspec
 from history.events import Answer, Fault, History
 
 
-class Led(msgspec.Struct, frozen=True, kw_only=True):
+class Leadership(msgspec.Struct, frozen=True, kw_only=True):
     """From this event on, a node was known to lead at an epoch; nobody is ""."""
 
     event: int
@@ -18,7 +18,7 @@ class Led(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
 
 
-class Spell(msgspec.Struct, kw_only=True):
+class FaultSpan(msgspec.Struct, kw_only=True):
     """The phases of one fault, in their order. Without an inject it began before the example, without a heal it outlived it."""
 
     node: str
@@ -43,29 +43,29 @@ class Spell(msgspec.Struct, kw_only=True):
         return not self.healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
 
 
-def spells(events: Sequence[Fault]) -> list[Spell]:
+def fault_spans(events: Sequence[Fault]) -> list[FaultSpan]:
     """Phases that belong together."""
-    found: list[Spell] = []
+    found: list[FaultSpan] = []
     for event in events:
-        waiting = [] if event.phase == "inject" else [spell for spell in found if spell.takes(event)]
-        spell = next((spell for spell in waiting if spell.node == event.node), waiting[0] if waiting else None)
-        if spell is None:
-            spell = Spell(node=event.node, role=event.role, fault=event.fault, phases=[])
-            found.append(spell)
-        spell.phases.append(event)
+        waiting = [] if event.phase == "inject" else [span for span in found if span.takes(event)]
+        span = next((span for span in waiting if span.node == event.node), waiting[0] if waiting else None)
+        if span is None:
+            span = FaultSpan(node=event.node, role=event.role, fault=event.fault, phases=[])
+            found.append(span)
+        span.phases.append(event)
     return found
 
 
-def leaders(history: History, place: str) -> list[Led]:
+def leaders(history: History, place: str) -> list[Leadership]:
     """Changes of leadership as answers told them, each with the first event that tells it; epochs only rise."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
-    known: list[Led] = []
+    known: list[Leadership] = []
     for event in history.events:
         if isinstance(event, Answer) and event.outcome == "ok" and isinstance(event.value, dict):
             for leader, epoch in _said(event.value, place):
                 node = names.get(leader, "")
                 if not known or epoch > known[-1].epoch or (epoch == known[-1].epoch and node and not known[-1].node):
-                    known.append(Led(event=event.n, node=node, epoch=epoch))
+                    known.append(Leadership(event=event.n, node=node, epoch=epoch))
     return known
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from history.shards import FaultCount
 from reports.insights import FaultMet, PremiseReach, Spent
-from reports.site.views import GroupView
+from reports.site.views import FamilyView
 
 
 class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class FaultView(msgspec.Struct, frozen=True, kw_only=True):
     groups: dict[str, list[FaultSum | None]]
 
 
-class Reached(msgspec.Struct, frozen=True, kw_only=True):
+class CasesReached(msgspec.Struct, frozen=True, kw_only=True):
     reached: int
     cases: int
 
@@ -54,8 +54,8 @@ class SpentView(msgspec.Struct, frozen=True, kw_only=True):
     cells: list[Spent | None]
 
 
-def faults(groups: Sequence[GroupView], found: Iterable[FaultMet], labels: Sequence[str]) -> list[FaultView]:
-    """Every fault that an example met, in all and by KIP."""
+def faults(groups: Sequence[FamilyView], found: Iterable[FaultMet], labels: Sequence[str]) -> list[FaultView]:
+    """Every fault that an example met, in all and by family."""
     met = {(each.fault, each.kafka_version): each for each in found}
     names = {name for group in groups for view in group.rows for name in view.faults} | {name for name, _ in met}
     return [
@@ -63,7 +63,7 @@ def faults(groups: Sequence[GroupView], found: Iterable[FaultMet], labels: Seque
             name=name,
             met=[met.get((name, label)) for label in labels],
             groups={
-                f"KIP-{group.kip}": [_sum(group, place, name) for place in range(len(labels))]
+                group.family: [_sum(group, place, name) for place in range(len(labels))]
                 for group in groups
                 if any(name in view.faults for view in group.rows)
             },
@@ -72,7 +72,7 @@ def faults(groups: Sequence[GroupView], found: Iterable[FaultMet], labels: Seque
     ]
 
 
-def _sum(group: GroupView, place: int, name: str) -> FaultSum | None:
+def _sum(group: FamilyView, place: int, name: str) -> FaultSum | None:
     met: list[FaultCount] = [view.cells[place].faults[name] for view in group.rows if name in view.cells[place].faults]
     if not met:
         return None
@@ -80,16 +80,16 @@ def _sum(group: GroupView, place: int, name: str) -> FaultSum | None:
     return FaultSum(rows=len(met), injected=most.injected, witnessed=most.witnessed, healed=most.healed)
 
 
-def coverage(groups: Sequence[GroupView], labels: Sequence[str]) -> dict[int, list[Reached]]:
-    """Cases reached per KIP and column; empty where no run told."""
+def coverage(groups: Sequence[FamilyView], labels: Sequence[str]) -> dict[str, list[CasesReached]]:
+    """Cases reached per family and column; empty where no run recorded any."""
     if not any(view.coverage for group in groups for view in group.rows):
         return {}
-    return {group.kip: [_reached(group, label) for label in labels] for group in groups}
+    return {group.family: [_reached(group, label) for label in labels] for group in groups}
 
 
-def _reached(group: GroupView, label: str) -> Reached:
+def _reached(group: FamilyView, label: str) -> CasesReached:
     found = [view.coverage[label] for view in group.rows if label in view.coverage]
-    return Reached(reached=sum(each.cases_reached for each in found), cases=sum(each.cases for each in found))
+    return CasesReached(reached=sum(each.cases_reached for each in found), cases=sum(each.cases for each in found))
 
 
 def premises(found: Iterable[PremiseReach], labels: Sequence[str]) -> dict[str, list[PremiseView]]:

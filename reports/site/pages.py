@@ -50,7 +50,7 @@ def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None
     return out / "index.html"
 
 
-def _index(matrix: Matrix, groups: Sequence[views.GroupView], differences: Sequence[views.Difference]) -> str:
+def _index(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequence[views.VersionStep]) -> str:
     told = [verdict for verdict in VERDICTS if any(column.verdicts.get(verdict) for column in matrix.columns)]
     return render(
         "index.html.j2",
@@ -67,7 +67,7 @@ def _index(matrix: Matrix, groups: Sequence[views.GroupView], differences: Seque
     )
 
 
-def _faults(matrix: Matrix, insights: Insights, groups: Sequence[views.GroupView]) -> str:
+def _faults(matrix: Matrix, insights: Insights, groups: Sequence[views.FamilyView]) -> str:
     labels = matrix.kafka_versions
     premises = overview.premises(insights.premises, labels)
     return render(
@@ -87,7 +87,7 @@ def _runs(matrix: Matrix, insights: Insights) -> str:
 
 
 def _write_rows(
-    matrix: Matrix, groups: Sequence[views.GroupView], evidence: dict[str, str], out: Path, run: Path | None
+    matrix: Matrix, groups: Sequence[views.FamilyView], evidence: dict[str, str], out: Path, run: Path | None
 ) -> list[str]:
     all_rows = list(chain.from_iterable(group.rows for group in groups))
     columns = {column.kafka_version: column for column in matrix.columns}
@@ -121,7 +121,7 @@ def _target(column: ColumnReport) -> str:
     return f"--kafka-image {shlex.quote(column.image)}"
 
 
-def _write_differences(differences: Sequence[views.Difference], out: Path) -> list[str]:
+def _write_differences(differences: Sequence[views.VersionStep], out: Path) -> list[str]:
     for place, difference in enumerate(differences):
         text = render(
             "diff.html.j2",

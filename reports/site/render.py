@@ -17,9 +17,9 @@ import jinja2
 from markupsafe import Markup
 
 from conformance.judging.verdicts import VERDICTS
-from reports.site.views import anchor, bar
+from reports.site.views import anchor, bar, family_anchor
 from reports.texts.versions import in_words
-from reports.texts.wording import GLYPHS, MEANINGS, TICKETS
+from reports.texts.wording import GLYPHS, LEVELS, MEANINGS, TICKETS
 
 ASSETS = ("style.css", "matrix.js", "evidence.css", "evidence.js")
 """Written to `assets/` beside `index.html`."""
@@ -92,7 +92,16 @@ def environment() -> jinja2.Environment:
     )
     shared: dict[str, Any] = {
         "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar,
+        "levels": LEVELS,
     }  # fmt: skip
     made.globals.update(shared)
-    made.filters.update({"in_words": in_words, "anchor": anchor, "sentence": sentence, "shell": shlex.quote})
+    made.filters.update(
+        {
+            "in_words": in_words,
+            "anchor": anchor,
+            "family_anchor": family_anchor,
+            "sentence": sentence,
+            "shell": shlex.quote,
+        }
+    )
     return made

@@ -14,7 +14,7 @@ import msgspec
 from conformance.judging.narration import EventLine
 from history.events import Answer, AnyEvent, Call, Fault, History, Phase, Premise
 from history.taken import Taken
-from reports.site.fault_spans import Led, Spell, leaders, spells
+from reports.site.fault_spans import FaultSpan, Leadership, fault_spans, leaders
 
 NEAR = 14
 """Told events on each side of one that shows the violation that are drawn; faults and new leaders always are."""
@@ -34,7 +34,7 @@ LETTERS = {
 """What stands in a mark; other calls have a dot."""
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class CallMark(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of one kind to a node that ended alike, `count` of them; `event` is the first. `number` counts what shows it."""
 
     event: int
@@ -98,7 +98,7 @@ class TimeLine(msgspec.Struct, frozen=True, kw_only=True):
     lanes: list[Lane]
     bands: list[Band]
     bars: list[Bar]
-    marks: list[Mark]
+    marks: list[CallMark]
     ticks: list[Tick]
     blocks: list[Block]
     letters: dict[str, str]
@@ -128,7 +128,7 @@ def draw(history: History, told: Sequence[EventLine], steps: Sequence[Taken], pl
     moments = _moments(history, told, steps, {lead.event for lead in leads})
     width = _columns(moments)
     at = {moment.event.n: moment.x for moment in moments}
-    faults = [_bar(spell, at, width) for spell in spells([m.event for m in moments if isinstance(m.event, Fault)])]
+    faults = [_bar(span, at, width) for span in fault_spans([m.event for m in moments if isinstance(m.event, Fault)])]
     names = _lanes(history, moments, leads)
     lanes, rows, y = [], {}, float(TOP)
     for name in names:
@@ -158,7 +158,9 @@ def draw(history: History, told: Sequence[EventLine], steps: Sequence[Taken], pl
 # --- leaders
 
 
-def _bands(leads: Sequence[Led], moments: Sequence[_Moment], lanes: dict[str, Lane], width: float) -> Iterator[Band]:
+def _bands(
+    leads: Sequence[Leadership], moments: Sequence[_Moment], lanes: dict[str, Lane], width: float
+) -> Iterator[Band]:
     ends = [*(_x_of(lead.event, moments, width) for lead in leads), width]
     for lead, begin, end in zip(leads, ends, ends[1:], strict=False):
         if lead.node in lanes and end > begin:
@@ -238,7 +240,7 @@ def _columns(moments: Sequence[_Moment]) -> float:
     return max(x + 10.0, 320.0)
 
 
-def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[Led]) -> list[str]:
+def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[Leadership]) -> list[str]:
     seen = {moment.node for moment in moments} | {lead.node for lead in leads}
     members = [str(member["name"]) for member in history.example.members]
     known = sorted(members, key=lambda name: ("controller" in name, name))
@@ -246,14 +248,14 @@ def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[Led]) -
     return [name for name in [*known, *others, KIT] if name in seen]
 
 
-def _marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[Mark]:
+def _marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[CallMark]:
     number = 0
     for moment in moments:
         if isinstance(moment.event, Fault) and not moment.told[0].shown:
             continue
         first = moment.told[0]
         number += first.shown
-        yield Mark(
+        yield CallMark(
             event=first.event.n,
             x=moment.x + COLUMN / 2,
             y=lanes[moment.node].middle,
@@ -294,18 +296,18 @@ def _blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Bloc
 # --- faults
 
 
-def _bar(spell: Spell, at: dict[int, float], width: float) -> Bar:
-    left = at[spell.phases[0].n] + 2 if spell.begun else 0.0
-    right = at[spell.phases[-1].n] + COLUMN - 2
+def _bar(span: FaultSpan, at: dict[int, float], width: float) -> Bar:
+    left = at[span.phases[0].n] + 2 if span.begun else 0.0
+    right = at[span.phases[-1].n] + COLUMN - 2
     return Bar(
-        name=spell.name,
-        node=spell.node,
+        name=span.name,
+        node=span.node,
         x=left,
         width=right - left,
         y=0.0,
-        phases=[(phase.phase, phase.n, at[phase.n] + COLUMN / 2) for phase in spell.phases],
-        words=", ".join(phase.phase for phase in spell.phases) + ("" if spell.healed else "; no heal in this example"),
-        tail=0.0 if spell.healed else width - right,
+        phases=[(phase.phase, phase.n, at[phase.n] + COLUMN / 2) for phase in span.phases],
+        words=", ".join(phase.phase for phase in span.phases) + ("" if span.healed else "; no heal in this example"),
+        tail=0.0 if span.healed else width - right,
     )
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from history.events import Answer, AnyEvent, Call, History
-from reports.site.evidence_folder import Frame
+from reports.site.evidence_folder import TranscriptFrame
 
 FRAMES = 12
 """Frames shown before and after those of the events themselves."""
@@ -66,7 +66,7 @@ class LogView(msgspec.Struct, frozen=True, kw_only=True):
     total: int
 
 
-def began_at(history: History, frames: Sequence[Frame]) -> float | None:
+def began_at(history: History, frames: Sequence[TranscriptFrame]) -> float | None:
     """When the example began, in seconds since 1970.
 
     A clock that the check read tells; else the transcript does, by the one shift at which it has the most calls of the history.
@@ -98,13 +98,15 @@ def _has(times: Sequence[float], wanted: float) -> bool:
 # --- wire
 
 
-def exchanges(history: History, frames: Sequence[Frame], shown: Sequence[int], began: float) -> list[Exchange]:
+def exchanges(
+    history: History, frames: Sequence[TranscriptFrame], shown: Sequence[int], began: float
+) -> list[Exchange]:
     """For each event that is an answer of a node, what was sent and received for it."""
     found = [_exchange(history, frames, history.events[n], began) for n in shown]
     return [exchange for exchange in found if exchange is not None]
 
 
-def _exchange(history: History, frames: Sequence[Frame], event: AnyEvent, began: float) -> Exchange | None:
+def _exchange(history: History, frames: Sequence[TranscriptFrame], event: AnyEvent, began: float) -> Exchange | None:
     call = history.events[event.call] if isinstance(event, Answer) else None
     own = _own(frames, call, call.t + began, event.t + began) if isinstance(call, Call) else []
     if not own:
@@ -118,7 +120,7 @@ def _exchange(history: History, frames: Sequence[Frame], event: AnyEvent, began:
     )
 
 
-def _own(frames: Sequence[Frame], call: Call, begin: float, end: float) -> list[int]:
+def _own(frames: Sequence[TranscriptFrame], call: Call, begin: float, end: float) -> list[int]:
     """The places of the request that was sent for a call, and of what was received for it."""
     sent = [
         n
@@ -135,11 +137,11 @@ def _own(frames: Sequence[Frame], call: Call, begin: float, end: float) -> list[
     return [request] if answer is None else [request, answer]
 
 
-def _t(frame: Frame, began: float) -> float:
+def _t(frame: TranscriptFrame, began: float) -> float:
     return frame.time_ns / 1e9 - began
 
 
-def _view(frame: Frame, began: float, own: bool = False) -> FrameView:
+def _view(frame: TranscriptFrame, began: float, own: bool = False) -> FrameView:
     body = bytes(frame.decoded)
     text = (msgspec.json.format(body, indent=2) if own else body).decode(errors="replace")
     longest = LONGEST_BODY if own else LONGEST_BODY // 6

@@ -19,7 +19,7 @@ class Name(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class RunMark(msgspec.Struct, frozen=True, kw_only=True):
     x: int
     y: int
     verdict: Verdict
@@ -33,7 +33,7 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
     height: int
     runs: list[tuple[str, str]]
     names: list[Name]
-    marks: list[Mark]
+    marks: list[RunMark]
 
 
 def trend(points: Sequence[TrendPoint], labels: Sequence[str]) -> Trend | None:
@@ -67,8 +67,8 @@ def _dates(runs: Sequence[tuple[str, str]], side: int) -> list[Name]:
     return named
 
 
-def _mark(point: TrendPoint, side: int, runs: Sequence[tuple[str, str]], lines: Sequence[str]) -> Mark:
-    return Mark(
+def _mark(point: TrendPoint, side: int, runs: Sequence[tuple[str, str]], lines: Sequence[str]) -> RunMark:
+    return RunMark(
         x=side + _CELL * runs.index((point.run_date, point.run)),
         y=_HEAD + _CELL * lines.index(point.kafka_version),
         verdict=point.verdict,

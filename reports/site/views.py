@@ -15,12 +15,12 @@ from conformance.judging.verdicts import FLOORS, VERDICTS, Floor, Verdict
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import since, spans
-from reports.texts.wording import by_kip, cell_reason, counts
+from reports.texts.wording import by_family, cell_reason, counts
 
 _BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 
 
-class Segment(msgspec.Struct, frozen=True, kw_only=True):
+class BarSegment(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a stacked bar, in units of cells."""
 
     verdict: Verdict
@@ -84,12 +84,21 @@ class RowView(msgspec.Struct, kw_only=True):
         return cell_reason(cell)
 
 
-class GroupView(msgspec.Struct, kw_only=True):
-    """The rows of a KIP and its counts per column."""
+class FamilyView(msgspec.Struct, kw_only=True):
+    """The rows of a KIP, or the general laws, and their counts per column."""
 
-    kip: int
+    family: str
     rows: list[RowView]
     counts: list[dict[Verdict, int]]
+
+    @property
+    def anchor(self) -> str:
+        return family_anchor(self.family)
+
+    @property
+    def in_sentence(self) -> str:
+        """``KIP-320`` as it stands; other families are words."""
+        return self.family if self.family.startswith("KIP") else f"the {self.family.lower()}"
 
 
 class Findings(msgspec.Struct, kw_only=True):
@@ -103,7 +112,7 @@ class Findings(msgspec.Struct, kw_only=True):
         return len(self.rows)
 
 
-class Step(msgspec.Struct, kw_only=True):
+class CellPair(msgspec.Struct, kw_only=True):
     """A row in two columns."""
 
     view: RowView
@@ -111,31 +120,31 @@ class Step(msgspec.Struct, kw_only=True):
     after: ReportedCell
 
 
-class Difference(msgspec.Struct, kw_only=True):
+class VersionStep(msgspec.Struct, kw_only=True):
     """What differs from column `old` to column `new`, by kind."""
 
     old: str
     new: str
-    kinds: dict[str, list[Step]]
+    kinds: dict[str, list[CellPair]]
 
     @property
     def path(self) -> str:
         return f"diff/{anchor(self.old)}..{anchor(self.new)}.html"
 
 
-def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> list[GroupView]:
-    """All rows by KIP, in the catalogue's order."""
+def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> list[FamilyView]:
+    """All rows by family, in the catalogue's order."""
     facts = {row.requirement: row for row in matrix.requirements}
     labels = matrix.kafka_versions
     views = [
-        GroupView(
-            kip=group.kip,
+        FamilyView(
+            family=group.family,
             rows=[
                 _row(catalogue[id], facts[id], [cells[label] for label in labels]) for id, cells in group.rows.items()
             ],
             counts=[counts(group.cells, label) for label in labels],
         )
-        for group in by_kip(matrix)
+        for group in by_family(matrix)
     ]
     _add_insights({view.row.id: view for group in views for view in group.rows}, insights)
     return views
@@ -147,17 +156,21 @@ def anchor(label: str) -> str:
     return plain if plain == label else f"{plain[:60]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
 
 
-def bar(verdicts: dict[Verdict, int]) -> list[Segment]:
+def family_anchor(family: str) -> str:
+    return family.lower().replace(" ", "-")
+
+
+def bar(verdicts: dict[Verdict, int]) -> list[BarSegment]:
     """A column's counts as segments that lie beside each other, what is broken first."""
-    segments: list[Segment] = []
+    segments: list[BarSegment] = []
     start = 0
     for verdict in (verdict for verdict in VERDICTS if verdicts.get(verdict)):
-        segments.append(Segment(verdict=verdict, start=start, count=verdicts[verdict]))
+        segments.append(BarSegment(verdict=verdict, start=start, count=verdicts[verdict]))
         start += verdicts[verdict]
     return segments
 
 
-def findings(groups: Iterable[GroupView], newest: str) -> list[Findings]:
+def findings(groups: Iterable[FamilyView], newest: str) -> list[Findings]:
     """What is broken in the newest column, what was, and what is answered in more than one way."""
     views = [view for group in groups for view in group.rows]
     broken = [view for view in views if view.worst == "violated"]
@@ -172,20 +185,20 @@ def findings(groups: Iterable[GroupView], newest: str) -> list[Findings]:
     return [part for part in parts if part.rows]
 
 
-def neighbours(groups: Sequence[GroupView], labels: Sequence[str]) -> list[Difference]:
+def neighbours(groups: Sequence[FamilyView], labels: Sequence[str]) -> list[VersionStep]:
     """Each column against the one before it."""
     views = [view for group in groups for view in group.rows]
     return [_difference(views, place, old, new) for place, (old, new) in enumerate(pairwise(labels))]
 
 
-def _difference(views: Iterable[RowView], place: int, old: str, new: str) -> Difference:
-    kinds: dict[str, list[Step]] = {kind: [] for kind in KINDS}
+def _difference(views: Iterable[RowView], place: int, old: str, new: str) -> VersionStep:
+    kinds: dict[str, list[CellPair]] = {kind: [] for kind in KINDS}
     for view in views:
         before, after = view.cells[place : place + 2]
         if before.verdict != after.verdict:
             kind = next(kind for kind, fits in KINDS.items() if fits(before.verdict, after.verdict))
-            kinds[kind].append(Step(view=view, before=before, after=after))
-    return Difference(old=old, new=new, kinds={kind: found for kind, found in kinds.items() if found})
+            kinds[kind].append(CellPair(view=view, before=before, after=after))
+    return VersionStep(old=old, new=new, kinds={kind: found for kind, found in kinds.items() if found})
 
 
 KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {

@@ -20,7 +20,7 @@ _RUNS = 10
 _PATHS = 5
 
 
-class Explained(NamedTuple):
+class ExplainedCell(NamedTuple):
     """A cell and all around it; `rule` is None for a row that this kit's catalogue does not have, `run` the local folder
     that evidence is relative to, where there is one."""
 
@@ -50,7 +50,7 @@ class Explained(NamedTuple):
         return next(column for column in self.matrix.columns if column.kafka_version == self.label)
 
 
-def explanation(about: Explained) -> Iterator[str]:
+def explanation(about: ExplainedCell) -> Iterator[str]:
     """Lines; what brokers said is in them as it was said."""
     cell = about.cell
     yield f"{about.requirement} on {about.label}: {GLYPHS[cell.verdict]} {cell.verdict}"
@@ -68,12 +68,12 @@ def explanation(about: Explained) -> Iterator[str]:
             yield from ("", title, *told)
 
 
-def _asks(about: Explained) -> Iterator[str]:
+def _asks(about: ExplainedCell) -> Iterator[str]:
     facts, rule = about.facts, about.rule
     yield f"  {facts.title}"
     if rule:
         yield f"  {' '.join(rule.statement.split())}"
-    yield f"  Source: KIP-{facts.kip}, {facts.section}; level {facts.level}, {facts.priority}, judged as a {facts.kind}"
+    yield f"  Source: {facts.source}; level {facts.level}, {facts.priority}, judged as a {facts.kind}"
     if rule:
         yield f"  Applies to {_versions(rule.applies)}{_needs(rule.needs)}"
         yield from (f"  Expected{_where(e.versions)}{_needs(e.needs)}: {e.about}" for e in rule.expectations)
@@ -93,7 +93,7 @@ def _versions(ranges: list[str]) -> str:
     return " or ".join(map(in_words, ranges)) or "every version"
 
 
-def _why(about: Explained) -> Iterator[str]:
+def _why(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     yield f"  {cell.verdict}: {MEANINGS[cell.verdict]}"
     if reason := cell_reason(cell):
@@ -105,7 +105,7 @@ def _why(about: Explained) -> Iterator[str]:
     yield from (f"  The column is incomplete: {reason}" for reason in about.column.incomplete)
 
 
-def _rests(about: Explained) -> Iterator[str]:
+def _rests(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     for name, tally in cell.cases.items():
         yield f"  Case {name}{_about(about, name)}: {_tally(tally)}"
@@ -119,7 +119,7 @@ def _rests(about: Explained) -> Iterator[str]:
         yield f"  Fault {name}: {count.witnessed} witnessed of {count.injected} injected, {count.healed} healed"
 
 
-def _about(about: Explained, name: str) -> str:
+def _about(about: ExplainedCell, name: str) -> str:
     return next((f" ({case.about})" for case in about.rule.cases if case.id == name), "") if about.rule else ""
 
 
@@ -129,7 +129,7 @@ def _tally(tally: CaseTally) -> str:
     return f"{', '.join(counts) or 'nothing seen'}; {tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
 
 
-def _checks(about: Explained) -> Iterator[str]:
+def _checks(about: ExplainedCell) -> Iterator[str]:
     """Each check of the row: its time, and its premises that were missed."""
     spent = {each.check: each for each in about.insights.spent if each.kafka_version == about.label}
     for check in about.facts.checks:
@@ -140,7 +140,7 @@ def _checks(about: Explained) -> Iterator[str]:
                 yield f"      premise {premise.premise!r}: met {premise.met}, not met {premise.unmet}"
 
 
-def _violations(about: Explained) -> Iterator[str]:
+def _violations(about: ExplainedCell) -> Iterator[str]:
     for shown in about.cell.shown:
         label = f" [{shown.label}]" if shown.label else ""
         yield f"  Case {shown.case}{label}, seen {shown.times} times by {shown.check}: {shown.detail}"
@@ -155,7 +155,7 @@ def _violations(about: Explained) -> Iterator[str]:
             yield f"  Wavers in case {each.case} for {each.inputs}: of {each.tries} identical tries {told}"
 
 
-def _history(about: Explained) -> Iterator[str]:
+def _history(about: ExplainedCell) -> Iterator[str]:
     for verdict, cells in groupby(about.cells, key=lambda cell: cell.verdict):
         labels = [cell.kafka_version for cell in cells]
         yield f"  {GLYPHS[verdict]} {verdict}: {spans(labels, labels)}"
@@ -168,7 +168,7 @@ def _history(about: Explained) -> Iterator[str]:
             yield f"  First bad release: {first.first_bad} ({before}); {after}"
 
 
-def _trend(about: Explained) -> Iterator[str]:
+def _trend(about: ExplainedCell) -> Iterator[str]:
     key = (about.requirement, about.label)
     points = [point for point in about.insights.trend if (point.requirement, point.kafka_version) == key]
     for point in points[-_RUNS:]:
@@ -176,7 +176,7 @@ def _trend(about: Explained) -> Iterator[str]:
         yield f"  {point.run_date} {point.run}: {GLYPHS[point.verdict]} {point.verdict}, {counts}"
 
 
-def _commands(about: Explained) -> Iterator[str]:
+def _commands(about: ExplainedCell) -> Iterator[str]:
     """What to paste into a shell; nothing where no run could show anything."""
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
@@ -199,5 +199,5 @@ def _target(column: ColumnReport) -> str:
     return f"--kafka-image {shlex.quote(column.image)}"
 
 
-def _path(about: Explained, path: str) -> str:
+def _path(about: ExplainedCell, path: str) -> str:
     return os.path.relpath(about.run / path) if about.run else path

@@ -10,7 +10,7 @@ from reports import insights as insights_module
 from reports import matrix as matrix_module
 from reports.insights import Insights
 from reports.matrix import Matrix
-from reports.matrix_file import INSIGHTS, Seen
+from reports.matrix_file import INSIGHTS, ComparedMatrix
 from reports.texts.badges import badges
 from reports.texts.junit import junit
 from reports.texts.markdown import markdown, summary
@@ -18,7 +18,7 @@ from reports.texts.markdown import markdown, summary
 BADGES = "badges"
 
 
-def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: Seen | None = None) -> None:
+def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: ComparedMatrix | None = None) -> None:
     """matrix.json, insights.json, matrix.md, summary.md, junit.xml and badges/ below `out`."""
     texts = {
         "matrix.json": matrix_module.encode(matrix),

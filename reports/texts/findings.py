@@ -13,7 +13,7 @@ from reports.texts.versions import spans
 from reports.texts.wording import ALARMING, alarming, cell_why
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One row with one verdict, on the columns `where`; `cells` are in the order of the columns."""
 
     verdict: Verdict
@@ -36,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys(entry for cell in self.cells for entry in cell.known))
 
 
-def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Finding]:
+def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[RowFinding]:
     """The worst verdicts first, then in the order of the catalogue."""
     places = {row.requirement: place for place, row in enumerate(matrix.requirements)}
     groups: dict[tuple[Verdict, str], list[ReportedCell]] = {}
@@ -44,7 +44,7 @@ def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Fin
         groups.setdefault((cell.verdict, cell.requirement), []).append(cell)
     ordered = sorted(groups.items(), key=lambda group: (verdicts.index(group[0][0]), places[group[0][1]]))
     return [
-        Finding(
+        RowFinding(
             verdict=verdict,
             row=matrix.requirements[places[row]],
             where=spans([cell.kafka_version for cell in cells], matrix.kafka_versions),

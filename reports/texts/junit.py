@@ -58,7 +58,7 @@ def _suite(root: ElementTree.Element, matrix: Matrix, column: ColumnReport) -> N
 def _case(suite: ElementTree.Element, row: RowFacts, cell: ReportedCell, column: str) -> None:
     # A dot divides packages in a class name: `Kafka 4.3.1.KIP-320` is what most readers make a tree of.
     case = ElementTree.SubElement(
-        suite, "testcase", classname=f"{column}.KIP-{row.kip}", name=f"{row.requirement}: {_clean(row.title)}"
+        suite, "testcase", classname=f"{column}.{row.family}", name=f"{row.requirement}: {_clean(row.title)}"
     )
     outcome = OUTCOMES.get(cell.verdict)
     if outcome:

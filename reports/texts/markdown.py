@@ -8,12 +8,12 @@ from itertools import groupby
 
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
-from reports.differences import TURNS, Difference, LeaderLog, Moved, between_matrices, pairs
+from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, pairs
 from reports.matrix import Matrix, ReportedCell
-from reports.matrix_file import Seen, seen
-from reports.texts.findings import Finding, findings
+from reports.matrix_file import ComparedMatrix, compared
+from reports.texts.findings import RowFinding, findings
 from reports.texts.versions import spans
-from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, Group, by_kip, problems
+from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, FamilyRows, by_family, problems
 
 COMMENT = 65_536
 """Characters that a comment on GitHub may have."""
@@ -24,10 +24,10 @@ _WHY = 240
 _NOTES = 20
 
 
-def markdown(matrix: Matrix, baseline: Seen | None = None) -> str:
+def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
     """The same matrix gives the same text. With a `baseline` it tells what changed since."""
     head = [*_head(matrix, baseline, _SHOWN), "<details><summary>All rows</summary>", "\n".join(_legend())]
-    groups = ["\n".join(_group(matrix, group)) for group in by_kip(matrix)]
+    groups = ["\n".join(_group(matrix, group)) for group in by_family(matrix)]
     left_out = "More rows than a comment can hold: the rest is in matrix.json and on the page."
     kept, room = [], COMMENT - sum(len(part) + 2 for part in [*head, left_out, "</details>"])
     for group in groups:
@@ -38,7 +38,7 @@ def markdown(matrix: Matrix, baseline: Seen | None = None) -> str:
     return _text([*head, *kept, *([left_out] if len(kept) < len(groups) else []), "</details>"])
 
 
-def summary(matrix: Matrix, baseline: Seen | None = None) -> str:
+def summary(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
     """What fits on a screen."""
     return _text(_head(matrix, baseline, _SHOWN_IN_SUMMARY))
 
@@ -47,7 +47,7 @@ def _text(parts: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _head(matrix: Matrix, baseline: Seen | None, shown: int) -> list[str]:
+def _head(matrix: Matrix, baseline: ComparedMatrix | None, shown: int) -> list[str]:
     notes = [f"> **Note:** {_safe(problem)}" for problem in problems(matrix)]
     if len(notes) > _NOTES:
         notes[_NOTES:] = [f"> **Note:** and {len(notes) - _NOTES} more, in matrix.json and on the page."]
@@ -71,12 +71,12 @@ def _counts(matrix: Matrix) -> Iterator[str]:
         yield _line([name, *(str(column.verdicts.get(verdict, "")) for verdict in used)])
 
 
-def _changes(matrix: Matrix, baseline: Seen, shown: int) -> Iterator[str]:
+def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
     """What got worse and better since, row by row; all else as a count."""
-    if not pairs(baseline, seen(matrix)):
+    if not pairs(baseline, compared(matrix)):
         yield f"### The baseline has none of these columns: it is of {_safe(', '.join(baseline.kafka_versions))}"
         return
-    differences = between_matrices(baseline, seen(matrix))
+    differences = between_matrices(baseline, compared(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned(turn)] for turn in TURNS}
     yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
     told = [line for turn in TURNS[:2] for line in _moved(matrix, turn, found[turn])]
@@ -86,7 +86,7 @@ def _changes(matrix: Matrix, baseline: Seen, shown: int) -> Iterator[str]:
         yield f"\nand {len(told) - shown} more: `./kit report diff BASELINE MATRIX` tells them all."
 
 
-def _moved(matrix: Matrix, turn: LeaderLog, found: Sequence[tuple[Difference, Moved]]) -> Iterator[str]:
+def _moved(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDifference, ChangedRow]]) -> Iterator[str]:
     groups: dict[tuple[str, str, str], list[str]] = {}
     for each, moved in found:
         change = moved.change
@@ -110,7 +110,7 @@ def _attention(matrix: Matrix, shown: int) -> Iterator[str]:
         yield f"\nand {len(found) - shown} more, in matrix.json and on the page."
 
 
-def _why(finding: Finding) -> str:
+def _why(finding: RowFinding) -> str:
     text = finding.why if len(finding.why) <= _WHY else f"{finding.why[:_WHY]} …"
     return "; ".join([f"{finding.verdict}: {_safe(text)}", *map(_known, finding.known)])
 
@@ -134,13 +134,13 @@ def _legend() -> list[str]:
     return [f"- {glyph} **{verdict}**: {MEANINGS[verdict]}" for verdict, glyph in GLYPHS.items()]
 
 
-def _group(matrix: Matrix, group: Group) -> Iterator[str]:
+def _group(matrix: Matrix, group: FamilyRows) -> Iterator[str]:
     """The rows on which columns differ as a table, all others by their verdict."""
     labels = matrix.kafka_versions
     alike = {
         row: next(iter(cells.values())).verdict for row, cells in group.rows.items() if _agree(list(cells.values()))
     }
-    yield f"**KIP-{group.kip}**\n"
+    yield f"**{group.family}**\n"
     for verdict, rows in groupby(sorted(alike, key=lambda row: VERDICTS.index(alike[row])), key=alike.__getitem__):
         yield f"{GLYPHS[verdict]} {verdict} on every column: {', '.join(rows)}\n"
     differing = {row: cells for row, cells in group.rows.items() if row not in alike}

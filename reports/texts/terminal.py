@@ -12,7 +12,7 @@ from rich.text import Text
 
 from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.matrix import Matrix
-from reports.texts.findings import Finding, findings
+from reports.texts.findings import RowFinding, findings
 from reports.texts.wording import ALARMING, GLYPHS, clean, problems
 
 STYLES: dict[Verdict, str] = {
@@ -73,7 +73,7 @@ def _legend(matrix: Matrix) -> Text:
     return text.append("\n")
 
 
-def _lines(found: list[Finding]) -> Iterator[str]:
+def _lines(found: list[RowFinding]) -> Iterator[str]:
     """Where, which row and why; rows that say the same of the same columns share a line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in found:

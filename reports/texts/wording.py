@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from conformance.catalogue.rows import Level, family_of
 from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.matrix import Matrix, ReportedCell
 
@@ -38,31 +39,44 @@ MEANINGS: dict[Verdict, str] = {
 ALARMING: tuple[Verdict, ...] = ("violated", "flaky", "error", "inconclusive")
 """Verdicts that ask for a look, the worst first."""
 
+LEVELS: dict[Level, str] = {
+    "must": "the document requires it",
+    "should": "the document recommends it",
+    "landed": "not in the document, but every release does it and clients rely on it",
+    "gap": "the document asks for it and releases do not deliver it: the row is red, and that is the finding",
+    "law": "a general law that any Kafka keeps, whatever the KIP",
+    "informational": "recorded, never judged",
+}
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 TICKETS = "https://issues.apache.org/jira/browse/"
 
 
-class Group(msgspec.Struct, kw_only=True):
-    """The rows of one KIP, as cells by row and column label."""
+class FamilyRows(msgspec.Struct, kw_only=True):
+    """The rows of one KIP, or the general laws (`kip` 0), as cells by row and column label."""
 
     kip: int
     rows: dict[str, dict[str, ReportedCell]]
+
+    @property
+    def family(self) -> str:
+        return family_of(self.kip)
 
     @property
     def cells(self) -> list[ReportedCell]:
         return [cell for row in self.rows.values() for cell in row.values()]
 
 
-def by_kip(matrix: Matrix) -> list[Group]:
-    """Rows in the catalogue's order, under their KIPs in ascending order."""
-    groups = {kip: Group(kip=kip, rows={}) for kip in sorted({row.kip for row in matrix.requirements})}
-    for row in matrix.requirements:
-        groups[row.kip].rows[row.requirement] = {}
+def by_family(matrix: Matrix) -> list[FamilyRows]:
+    """Rows in the catalogue's order, under their KIPs in ascending order; general laws come last."""
     kips = {row.requirement: row.kip for row in matrix.requirements}
+    families = {kip: FamilyRows(kip=kip, rows={}) for kip in sorted({*kips.values()}, key=lambda kip: (not kip, kip))}
+    for row, kip in kips.items():
+        families[kip].rows[row] = {}
     for cell in matrix.cells:
-        groups[kips[cell.requirement]].rows[cell.requirement][cell.kafka_version] = cell
-    return list(groups.values())
+        families[kips[cell.requirement]].rows[cell.requirement][cell.kafka_version] = cell
+    return list(families.values())
 
 
 def counts(cells: Iterable[ReportedCell], label: str) -> dict[Verdict, int]:

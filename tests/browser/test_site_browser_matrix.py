@@ -37,24 +37,24 @@ def test_words_find_rows_by_id_and_title_without_filling_the_history(site: Site)
         assert page.evaluate("history.length") == before
         page.get_by_role("searchbox").fill("no such row")
         assert page.locator(ROWS).count() == 0
-        assert page.locator("tr.kip:visible").count() == 0
+        assert page.locator("tr.family:visible").count() == 0
 
 
 def test_each_choice_can_be_taken_back_with_the_browser_s_button(site: Site) -> None:
     with site.visit() as page:
         every = page.locator(ROWS).count()
-        page.locator("[name=kip]").select_option("320")
-        of_kip = page.locator(ROWS).count()
+        page.locator("[name=family]").select_option("KIP-320")
+        of_family = page.locator(ROWS).count()
         page.locator("[name=level]").select_option("informational")
         page.locator("[name=priority]").select_option("P1")
-        assert page.locator(ROWS).count() < of_kip < every
+        assert page.locator(ROWS).count() < of_family < every
         page.go_back()
         page.go_back()
         page.wait_for_function(
-            "(count) => document.querySelectorAll('tr.row:not([hidden])').length === count", arg=of_kip
+            "(count) => document.querySelectorAll('tr.row:not([hidden])').length === count", arg=of_family
         )
-        assert [page.locator(f"[name={name}]").input_value() for name in ("kip", "level", "priority")] == [
-            "320",
+        assert [page.locator(f"[name={name}]").input_value() for name in ("family", "level", "priority")] == [
+            "KIP-320",
             "",
             "",
         ]
@@ -95,9 +95,9 @@ def test_a_query_that_somebody_typed_counts_like_the_hash(site: Site) -> None:
     with site.visit() as page:
         page.goto(f"{site.url('index.html')}?diff={OLD}..{BAD}")
         assert heads(page) == [OLD, BAD]
-        page.goto(f"{site.url('index.html')}?diff={OLD}..nonsense&kip=nonsense")
+        page.goto(f"{site.url('index.html')}?diff={OLD}..nonsense&family=nonsense")
         assert heads(page) == list(VERSIONS)
-        assert page.locator("[name=kip]").input_value() == ""
+        assert page.locator("[name=family]").input_value() == ""
 
 
 def test_a_count_leads_to_its_rows_and_a_link_to_a_hidden_row_shows_it(site: Site) -> None:

@@ -58,7 +58,7 @@ def shard(draw: st.DrawFn, id: str, column: int) -> list[bytes]:
 
 
 EXAMPLES = st.sampled_from([0, 2])
-RESULTS: list[Result] = ["held"] * 6 + ["violated", "recorded"]
+RESULTS: tuple[Result, ...] = ("held", "held", "held", "held", "held", "violated", "recorded")
 RESULT = st.sampled_from(RESULTS)
 OBSERVED = st.fixed_dictionaries(
     {"check": st.sampled_from(["a", "b"])},
@@ -66,14 +66,18 @@ OBSERVED = st.fixed_dictionaries(
 )
 
 
+class DrawnRun(list[list[bytes]]):
+    """The lines of each shard. Its repr is short, for Hypothesis warns of long ones."""
+
+    def __repr__(self) -> str:
+        return f"DrawnRun of {len(self)} shards, {sum(map(len, self))} lines"
+
+
 @st.composite
-def run(draw: st.DrawFn) -> list[list[bytes]]:
+def run(draw: st.DrawFn) -> DrawnRun:
     """Up to three shards for each of many columns, so that one merge compares them all."""
-    return [
-        draw(shard(f"s{column}-{number}", column))
-        for column in range(COLUMNS)
-        for number in range(draw(st.integers(1, 3)))
-    ]
+    shards = [(column, number) for column in range(COLUMNS) for number in range(draw(st.integers(1, 3)))]
+    return DrawnRun(draw(shard(f"s{column}-{number}", column)) for column, number in shards)
 
 
 def _written(folder: Path, shards: Sequence[list[bytes]]) -> Path:
@@ -88,7 +92,7 @@ def _written(folder: Path, shards: Sequence[list[bytes]]) -> Path:
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(shards=run())
-def test_spark_pools_as_one_process_does(shards: list[list[bytes]]) -> None:
+def test_spark_pools_as_one_process_does(shards: DrawnRun) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = _written(Path(name), shards)
         with session("local[2]", small=True) as spark:
@@ -104,7 +108,7 @@ def test_drawn_runs_reach_every_verdict_but_untested_ones_alike() -> None:
 
     @settings(deadline=None, max_examples=15, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(shards=run())
-    def look(shards: list[list[bytes]]) -> None:
+    def look(shards: DrawnRun) -> None:
         with tempfile.TemporaryDirectory() as name:
             seen.update(cell.verdict for cell in judge_shards(read_shards(_written(Path(name), shards))))
 

@@ -18,7 +18,7 @@ from reports.archive import reading as archived
 from reports.archive.adding import Filed, archive
 from reports.archive.lines import LINES
 from reports.errors import ReportError
-from reports.hadoop import Folder
+from reports.hadoop import HadoopFolder
 from reports.ingest import read, validate
 from reports.ingest.intake import take_in
 from reports.insights import TrendPoint
@@ -125,7 +125,7 @@ class _Crash(Exception):
     pass
 
 
-class _Breaking(Folder):
+class _Breaking(HadoopFolder):
     """A file system on which the machine dies before it has moved the `last` file."""
 
     last = 0
@@ -202,4 +202,4 @@ def test_a_place_that_spark_cannot_open_is_told_with_the_way_out(spark: SparkSes
     with pytest.raises(
         ReportError, match=r"'nowhere://host/archive' can't be opened .*No FileSystem.* such as file:///"
     ):
-        Folder(spark, "nowhere://host/archive")
+        HadoopFolder(spark, "nowhere://host/archive")

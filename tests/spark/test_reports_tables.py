@@ -14,7 +14,6 @@ from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.differences import better, compare
 from reports.insights import (
     TABLES,
-    Change,
     Coverage,
     FaultMet,
     FaultReach,
@@ -22,6 +21,7 @@ from reports.insights import (
     PremiseReach,
     Spent,
     TrendPoint,
+    VerdictChange,
     Wavering,
     assemble,
     encode,
@@ -109,9 +109,9 @@ def test_changes_agree_with_plain_python_turn_around_and_are_none_beside_oneself
 ) -> None:
     sides = {str(place): column for place, column in enumerate(columns)}
     pairs = [(old, new) for old in sides for new in sides]
-    found: dict[tuple[str, str], list[Change]] = {pair: [] for pair in pairs}
+    found: dict[tuple[str, str], list[VerdictChange]] = {pair: [] for pair in pairs}
     for old, new, *rest in map(tuple, _changes(spark, sides, *pairs)):
-        found[old, new].append(Change(**dict(zip(Change.__struct_fields__, rest, strict=True))))
+        found[old, new].append(VerdictChange(**dict(zip(VerdictChange.__struct_fields__, rest, strict=True))))
     for old, new in pairs:
         assert found[old, new] == sorted(compare(sides[old], sides[new]), key=lambda change: change.requirement)
         assert [_turned(change) for change in found[new, old]] == [_seen(change) for change in found[old, new]]
@@ -119,11 +119,11 @@ def test_changes_agree_with_plain_python_turn_around_and_are_none_beside_oneself
     assert not [change for side in sides for change in found[side, side] if change.kind != "unchanged" or change.worse]
 
 
-def _seen(change: Change) -> tuple[str, ...]:
+def _seen(change: VerdictChange) -> tuple[str, ...]:
     return change.requirement, change.kind, change.before, change.after
 
 
-def _turned(change: Change) -> tuple[str, ...]:
+def _turned(change: VerdictChange) -> tuple[str, ...]:
     kind = {"added": "removed", "removed": "added"}.get(change.kind, change.kind)
     return change.requirement, kind, change.after, change.before
 

@@ -6,12 +6,12 @@
   const form = document.getElementById("filters");
   const table = document.querySelector("table.matrix");
   const compared = document.getElementById("compared");
-  const fields = ["text", "kip", "verdict", "on", "level", "priority", "old", "new", "differs"].filter((name) => form.elements[name]);
+  const fields = ["text", "family", "verdict", "on", "level", "priority", "old", "new", "differs"].filter((name) => form.elements[name]);
   const boxes = [...form.querySelectorAll("input[name=column]")];
   const columns = [...form.elements.on.options].slice(1).map((option) => option.value);
   const rows = [...table.querySelectorAll("tr.row")].map((row) => ({
     row,
-    kip: row.parentNode.querySelector("tr.kip").dataset.kip,
+    family: row.parentNode.querySelector("tr.family").dataset.family,
     said: row.cells[0].textContent.toLowerCase(),
     verdicts: [...row.cells].slice(1).map((cell) => cell.className),
   }));
@@ -62,7 +62,7 @@
     const on = filter.get("on");
     const seen = on ? [entry.verdicts[columns.indexOf(on)]] : shown;
     return (!filter.get("verdict") || seen.includes(filter.get("verdict")))
-      && (!filter.get("kip") || entry.kip === filter.get("kip"))
+      && (!filter.get("family") || entry.family === filter.get("family"))
       && (!filter.get("level") || entry.row.dataset.level === filter.get("level"))
       && (!filter.get("priority") || entry.row.dataset.priority === filter.get("priority"))
       && (!(filter.get("differs") || pair[0]) || new Set(shown).size > 1)

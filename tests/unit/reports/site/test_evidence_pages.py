@@ -15,8 +15,8 @@ from history.events import Answer, Call, Fault, History
 from history.subjects import Subject
 from reports.matrix import Matrix, Pooled
 from reports.site.evidence import NEAR, evidence_pages
-from reports.site.evidence_folder import Folder, Frame, read_folder, readable, said_in, shown_events
-from reports.site.fault_spans import leaders, spells
+from reports.site.evidence_folder import EvidenceFolder, TranscriptFrame, read_folder, readable, said_in, shown_events
+from reports.site.fault_spans import fault_spans, leaders
 from reports.site.timeline import TimeLine, draw
 from reports.site.transcript import LINES, began_at, log_view
 from tests.support.histories import LogHistory
@@ -216,8 +216,8 @@ def test_the_name_of_a_fault_at_the_end_is_not_cut_off() -> None:
 
 def test_phases_belong_to_the_fault_of_their_node() -> None:
     events = LogHistory().kill(1).kill(2).start(2).start(1).kill(1).events
-    found = spells([event for event in events if isinstance(event, Fault)])
-    assert [(spell.node, spell.healed, len(spell.phases)) for spell in found] == [
+    found = fault_spans([event for event in events if isinstance(event, Fault)])
+    assert [(span.node, span.healed, len(span.phases)) for span in found] == [
         ("broker-1", True, 3), ("broker-2", True, 3), ("broker-1", False, 2),
     ]  # fmt: skip
 
@@ -272,9 +272,10 @@ def test_the_report_is_read_back() -> None:
 def test_the_time_of_frames_is_found_without_a_clock() -> None:
     calls = [Call(n=n, t=n / 7, op="end_txn", node="n", request={}) for n in range(9)]
     frames = [
-        Frame(int((1000 + call.t + 0.001) * 1e9), "n", "sent", "EndTxn", 1, 1, "", msgspec.Raw(b"{}")) for call in calls
+        TranscriptFrame(int((1000 + call.t + 0.001) * 1e9), "n", "sent", "EndTxn", 1, 1, "", msgspec.Raw(b"{}"))
+        for call in calls
     ]
-    noise = [Frame(int(500 * 1e9), "n", "sent", "EndTxn", 1, 1, "", msgspec.Raw(b"{}"))]
+    noise = [TranscriptFrame(int(500 * 1e9), "n", "sent", "EndTxn", 1, 1, "", msgspec.Raw(b"{}"))]
     history = History(example=LogHistory().example, events=[*calls])
     assert began_at(history, noise + frames) == pytest.approx(1000, abs=0.01)
     assert began_at(history, []) is None
@@ -282,7 +283,7 @@ def test_the_time_of_frames_is_found_without_a_clock() -> None:
 
 
 def test_all_of_a_folder_is_read(run: Path) -> None:
-    folder: Folder = read_folder(run, write_zombie(run)[0])
+    folder: EvidenceFolder = read_folder(run, write_zombie(run)[0])
     assert sorted(folder.logs) == ["broker-1", "broker-2", "controller-101"]
     assert [file.text for file in folder.disk if file.path.endswith("leader-epoch-checkpoint")] == ["0\n1\n3 0\n"]
     assert (folder.image, folder.image_id) == ("kafka:4.3.1", "sha256:1")

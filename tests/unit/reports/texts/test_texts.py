@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import msgspec
@@ -15,11 +15,12 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.rows import Level
 from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.differences import pairs
 from reports.insights import Insights
 from reports.matrix import Matrix, Pooled
-from reports.matrix_file import seen
+from reports.matrix_file import compared
 from reports.texts import terminal
 from reports.texts.badges import badges, file_of
 from reports.texts.files import write_texts
@@ -27,7 +28,7 @@ from reports.texts.findings import findings
 from reports.texts.junit import OUTCOMES, junit
 from reports.texts.markdown import COMMENT, markdown, summary
 from reports.texts.versions import spans
-from reports.texts.wording import GLYPHS
+from reports.texts.wording import GLYPHS, LEVELS, by_family
 from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
 
 TWELVE = ["3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"]
@@ -119,7 +120,7 @@ def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() 
         violations=[violation(v, row, detail="|`*_" * 100) for v in columns for row in everything],
     )
     found = matrix(pooled, *columns)
-    text = markdown(found, seen(found))
+    text = markdown(found, compared(found))
     assert 30_000 < len(text) <= COMMENT
     assert "More rows than a comment can hold" in text
     assert text.endswith("</details>\n")
@@ -128,24 +129,24 @@ def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() 
 
 def test_changes_since_a_baseline_are_told_by_row(twelve: Matrix) -> None:
     green = Pooled(cases=[line for v in TWELVE for line in all_cases(v)], checks=[checks(v) for v in TWELVE])
-    before = seen(matrix(green, *TWELVE))
+    before = compared(matrix(green, *TWELVE))
     for text in (markdown(twelve, before), summary(twelve, before)):
         assert "### Since the baseline: 5 worse, 0 better, 11 other" in text
         assert f"| worse | {ROW} | 3.3.2–3.5.2, 3.8.1 | satisfied | violated |" in text
         assert f"| worse | {OTHER} | 4.0.1 | not-run | flaky |" in text
-    assert "### Since the baseline: 0 worse, 0 better, 0 other" in markdown(twelve, seen(twelve))
+    assert "### Since the baseline: 0 worse, 0 better, 0 other" in markdown(twelve, compared(twelve))
     assert "baseline" not in markdown(twelve)
 
 
 def test_a_baseline_without_a_shared_column_is_said_to_be_one(twelve: Matrix) -> None:
-    text = markdown(twelve, seen(matrix(Pooled(), "4.5.0", "4.6.0")))
+    text = markdown(twelve, compared(matrix(Pooled(), "4.5.0", "4.6.0")))
     assert "### The baseline has none of these columns: it is of 4.5.0, 4.6.0\n" in text
 
 
 def test_a_users_image_is_compared_with_the_release_of_its_version_unless_it_was_there(twelve: Matrix) -> None:
     image = "4.3.1@mine:1"
-    now = seen(matrix(Pooled(), "4.3.1", label=image))
-    assert pairs(seen(twelve), now) == [("4.3.1", image)]
+    now = compared(matrix(Pooled(), "4.3.1", label=image))
+    assert pairs(compared(twelve), now) == [("4.3.1", image)]
     assert pairs(now, now) == [(image, image)]
     both = msgspec.structs.replace(now, kafka_versions=["4.3.1", image])
     assert pairs(both, now) == [(image, image)]
@@ -288,3 +289,18 @@ def number(row: str) -> int:
 def test_every_verdict_has_a_style() -> None:
     styles: dict[Verdict, str] = terminal.STYLES
     assert set(styles) == set(VERDICTS)
+
+
+def test_general_laws_are_a_family_of_their_own_after_the_kips() -> None:
+    found = matrix(Pooled(), "4.3.1")
+    families = [group.family for group in by_family(found)]
+    assert families[0] == "KIP-101"
+    assert families[-1] == "General laws"
+    law = next(row for row in found.requirements if row.requirement == "GEN-01")
+    assert (law.family, law.source) == ("General laws", "general laws: administration")
+    assert "**General laws**" in markdown(found)
+    assert b'classname="Kafka 4.3.1.General laws"' in junit(found)
+
+
+def test_every_level_is_explained() -> None:
+    assert set(LEVELS) == set(get_args(Level))
