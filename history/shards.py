@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from history.observations import Result
+from history.observations import Observation, Result
 
 SCHEMA = 1
 """Version of the shard's schema; readers refuse others."""
@@ -54,7 +54,11 @@ class Header(ShardLine, frozen=True, kw_only=True, tag="header"):
 
 
 class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
-    """One observation; `history` is the path of its history relative to the output directory."""
+    """An `Observation` and where it was made.
+
+    Its fields stand beside those of the line, as JSON lines have always had them. `history` and `evidence` are paths relative
+    to the output directory.
+    """
 
     requirement: str
     case: str
@@ -68,6 +72,18 @@ class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
     variant: str = ""
     history: str = ""
     evidence: str = ""
+
+    @classmethod
+    def of(
+        cls, observation: Observation, *, shard: str, n: int, check: str, history: str = "", evidence: str = ""
+    ) -> ObservationLine:
+        """The line of an observation that `check` made."""
+        seen = msgspec.structs.asdict(observation)
+        return cls(**seen, shard=shard, n=n, check=check, history=history, evidence=evidence)
+
+    @property
+    def observation(self) -> Observation:
+        return Observation(**{name: getattr(self, name) for name in Observation.__struct_fields__})
 
 
 class FaultCount(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,8 +68,8 @@ class _Rewriting:
 
     def _observed(self, example: ObservationLine | ExampleLine, one: Observation) -> ObservationLine:
         """With what was put aside for the same finding, if anything was."""
-        return ObservationLine(
-            **msgspec.structs.asdict(one),
+        return ObservationLine.of(
+            one,
             shard=self.header.shard,
             n=0,
             check=example.check,

@@ -183,13 +183,11 @@ def canonical_lines(observations: list[Observation]) -> bytes:
 
 
 def observed(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
-    """The observations among them by example, as the judges said them."""
-    fields = [field.name for field in msgspec.structs.fields(Observation)]
+    """The observations among them by example, in the order in which they were made."""
     found: dict[str, list[Observation]] = {}
     for line in lines:
         if isinstance(line, ObservationLine):
-            said = Observation(**{name: getattr(line, name) for name in fields})
-            found.setdefault(line.example, []).append(said)
+            found.setdefault(line.example, []).append(line.observation)
     return found
 
 

@@ -10,8 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from conformance.running.lab import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Lab, Standing
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
@@ -128,7 +126,7 @@ class CheckRun:
         shard = self.lab.shard(standing.column)
         for observation in observations:
             shard.observation(
-                **msgspec.structs.asdict(observation),
+                observation,
                 check=self.id,
                 history=self.lab.history_path,
                 evidence=evidence.get(id(observation), ""),

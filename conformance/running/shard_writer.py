@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from history.observations import Observation
 from history.shards import (
     AnyShardLine,
     CheckLine,
@@ -32,8 +33,9 @@ class ShardWriter:
         self._counts: Counter[str] = Counter()
         self._write(Header(**self._base(), column=column, **header), "header")
 
-    def observation(self, **fields: Any) -> None:
-        self._write(ObservationLine(**self._base(), **fields), "observation")
+    def observation(self, seen: Observation, *, check: str, history: str = "", evidence: str = "") -> None:
+        line = ObservationLine.of(seen, **self._base(), check=check, history=history, evidence=evidence)
+        self._write(line, "observation")
 
     def example(self, **fields: Any) -> None:
         self._write(ExampleLine(**self._base(), **fields), "example")

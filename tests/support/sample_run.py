@@ -51,5 +51,5 @@ def _worker(out: Path, worker: str, examples: list[History]) -> None:
         )  # fmt: skip
         for one in examples:
             for said in rejudge.rejudge(one, column) if one.example.column == column.label else ():
-                shard.observation(**msgspec.structs.asdict(said), check=MACHINE)
+                shard.observation(said, check=MACHINE)
         shard.close()

@@ -19,7 +19,7 @@ import history.schema
 from conformance.running.shard_writer import ShardWriter
 from history.events import Answer, Call, End, Example, Fault, Line, Note, Premise
 from history.observations import Observation
-from history.shards import BOM, Column, Footer, Header, encode_line, read_shard, read_shards
+from history.shards import BOM, Column, Footer, Header, ObservationLine, encode_line, read_shard, read_shards
 from history.store import HistoryWriter, read_histories, read_lines
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
 
@@ -250,13 +250,21 @@ def test_an_observation_line_holds_all_of_an_observation() -> None:
     assert {field.name for field in msgspec.structs.fields(Observation)} <= set(lines[0].__struct_fields__)
 
 
+def test_an_observation_comes_back_from_its_line() -> None:
+    seen = Observation(requirement="R", case="c", result="violated", example="e", events=[3], detail="d", variant="v")
+    line = ObservationLine.of(seen, shard="s", n=7, check="a check", evidence="evidence/R/e")
+    assert line.observation == seen
+    assert (line.shard, line.n, line.check, line.history, line.evidence) == ("s", 7, "a check", "", "evidence/R/e")
+
+
 def test_a_writer_numbers_its_lines_and_flushes_each(tmp_path: Path) -> None:
     given, *_ = every_kind().lines
     assert isinstance(given, Header)
     told = {name: getattr(given, name) for name in given.__struct_fields__ if name not in ("shard", "n", "column")}
     writer = ShardWriter(tmp_path, "s9", given.column, **told)
     writer.example(example="e-1", check="c", outcome="judged")
-    writer.observation(requirement="KIP320-FETCH-02", case="consumer", result="held", check="c", example="e-1")
+    seen = Observation(requirement="KIP320-FETCH-02", case="consumer", result="held", example="e-1")
+    writer.observation(seen, check="c")
     half = read_shard(tmp_path / "s9.jsonl")
     assert [line.n for line in half.lines] == [0, 1, 2]
     assert not half.complete

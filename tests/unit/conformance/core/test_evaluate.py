@@ -321,7 +321,7 @@ def filed(play: Play, check: Check, *examples: FakeCluster) -> Path:
     for cluster in examples:
         outcome, _ = play.live(check, cluster)
         for observation in outcome.observations:
-            shard.observation(**msgspec.structs.asdict(observation), check=check.id)
+            shard.observation(observation, check=check.id)
     shard.close()
     return play.out
 
