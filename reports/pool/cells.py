@@ -83,7 +83,7 @@ def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:
         replays.select(*CELL, F.lit(0).alias("rank"), F.col("evidence").alias("path")),
         observations.select(*CELL, F.lit(1).alias("rank"), F.col("history").alias("path")),
     ]
-    named = found[0].unionAll(found[1]).unionAll(found[2]).where("path != ''").distinct()
+    named = found[0].unionByName(found[1]).unionByName(found[2]).where("path != ''").distinct()
     return first_of(named, PATHS, "rank", "path")
 
 
@@ -113,7 +113,7 @@ def checks(lines: DataFrame, observations: DataFrame, outdated: Outdated) -> Dat
         F.lit(None).cast("string").alias("trouble"),
     ).distinct()
     return (
-        _current(ended, outdated).drop("shard").unionAll(unended).groupBy(*CELL).agg(
+        _current(ended, outdated).drop("shard").unionByName(unended).groupBy(*CELL).agg(
             F.count_distinct(F.when(F.col("ran"), F.col("check"))).alias("ran"),
             F.count_distinct(F.when(F.col("error"), F.col("check"))).alias("errors"),
             F.min("trouble").alias("trouble"),
