@@ -1,4 +1,4 @@
-"""What a judge says about one instance in which a row's premise was seen to hold."""
+"""The observation of one instance in which a row's premise was seen to hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
     `inputs` is the canonical text of the drawn inputs (floors count distinct ones); `events` are the numbers of the
     events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` names which of several legal
-    answers was seen, so that a probe that wavers between them is told apart.
+    answers was seen, so that a probe that wavers between them is recognised.
     """
 
     requirement: str

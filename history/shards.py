@@ -1,6 +1,6 @@
 """Shards: JSON lines that one worker appends to for one column.
 
-Every line carries the shard's id and its own number, so that a merged, split or repeated file can be told apart from
+Every line carries the shard's id and its own number, so that a merged, split or repeated file can be distinguished from
 a damaged one. A shard opens with a `Header` and closes with a `Footer`; a shard without a footer was cut short.
 """
 
@@ -149,7 +149,7 @@ class Footer(ShardLine, frozen=True, kw_only=True, tag="footer"):
 
 AnyShardLine = Header | ObservationLine | ExampleLine | CheckLine | ReplayLine | Footer
 
-# Type, shard and number come first in every line, so that a torn one still tells whose it was.
+# Type, shard and number come first in every line, so that the shard of a torn one can still be read.
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(AnyShardLine)
 _BEGINNING = re.compile(rb'^\{"type":"[a-z]+","shard":"([^"\\]+)"')
@@ -159,9 +159,9 @@ BOM = "\ufeff".encode()
 
 
 class Shard(msgspec.Struct, kw_only=True):
-    """A shard as read back; `torn` counts lines that are not whole, `complete` tells whether it has its footer.
+    """A shard as read back; `torn` counts lines that are not whole, `complete` is true if it has its footer.
 
-    `torn_of` are the shards that those lines tell, '' for one that tells none (or for a file that holds no line at all).
+    `torn_of` are the shards named in those lines, '' for one that names none (or for a file that holds no line at all).
     """
 
     path: str
@@ -188,14 +188,14 @@ def read_shard(path: Path) -> Shard:
         try:
             lines.append(_decoder.decode(text))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            torn += [_told(text)] if text else []
+            torn += [_shard_of(text)] if text else []
     header = next((line for line in lines if isinstance(line, Header)), None)
-    told = set(torn) if lines or torn else {""}
-    return Shard(path=str(path), header=header, lines=lines, torn=len(torn), torn_of=told)
+    named = set(torn) if lines or torn else {""}
+    return Shard(path=str(path), header=header, lines=lines, torn=len(torn), torn_of=named)
 
 
-def _told(torn: bytes) -> str:
-    """Whose line it was, as far as what is left of it tells."""
+def _shard_of(torn: bytes) -> str:
+    """The shard of a torn line, or an empty text if its beginning is lost."""
     found = _BEGINNING.match(torn)
     return found.group(1).decode(errors="replace") if found else ""
 
@@ -206,7 +206,7 @@ def read_shards(folder: Path, run: str = "") -> Iterator[Shard]:
 
 
 def read_header(path: Path) -> Header | None:
-    """What the first line of a file says, if that is a header."""
+    """The first line of a file, if that is a header."""
     with path.open("rb") as file:
         try:
             line = _decoder.decode(file.readline())

@@ -2,7 +2,7 @@
 
     python -m reports --in DIR/shards --out DIR/matrix
 
-runs on all cores of this machine (`local[*]`). The same through `spark-submit`, on whatever master it is given, with
+runs on all cores of this machine (`local[*]`). The same through `spark-submit`, on the master it is given, with
 the code as a zip:
 
     python -m zipfile -c kit.zip history conformance reports
@@ -11,15 +11,14 @@ the code as a zip:
 (or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2 and
 rich; executors run no Python.
 
-The way of the data: `read` makes a table of distinct lines with an explicit schema; `validate` tells whole lines from
-others and sums up each shard; `intake` decides on the driver which shards count and which columns are marked; `tally`
-pools observations, checks, faults and violations; `matrix` lets `conformance.judging.verdicts` judge each cell; `tables`
-answer what else people ask (`insights`); `pages`, `markdown`, `junit`, `badges` and `terminal` show it all. Everything
-after `read` is a function of the *set* of lines, so neither the order of shards nor their splitting or repetition can
-change a byte of the result.
+The way of the data: `ingest` makes a table of distinct whole lines with an explicit schema and sums up each shard;
+`conformance.judging.intake` decides on the driver which shards count and which columns are marked; `pool` makes small tables of
+observations, checks, faults and violations; `matrix` has each cell judged by `conformance.judging.pooling`; `insights` holds the
+other tables; `site` and `texts` show it all. Everything after `ingest` is a function of the *set* of lines: neither the order of
+shards nor their splitting or repetition changes a byte of the result.
 
 What `--out` holds: `matrix.json` (the contract), `insights.json` (since when, how often, how long), `index.html` and the
-other pages (offline, no JavaScript needed), `matrix.md` (for a pull request; with `--baseline` it tells what changed),
+other pages (offline, no JavaScript needed), `matrix.md` (for a pull request; with `--baseline` also what changed),
 `summary.md` (for a job), `junit.xml`, `badges/*.json` (for the endpoint of shields.io), and `parquet/` with a table for
 each question.
 

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever read it has seen enough (`… | head`); nothing more is to be written, also not while Python ends.
+        # The reader has closed the pipe (`… | head`); nothing more may be written, not even while Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ReportError, CatalogueError) as error:

@@ -1,4 +1,4 @@
-"""Stored histories judged again in Spark, by the same function as on one machine; and compared with what the shards say.
+"""Stored histories judged again in Spark, by the same function as on one machine, and compared with the shards.
 
 A first pass finds the frames of all history files, one example each, without decompressing them. So the examples of one huge
 file are spread over tasks, and thousands of small files share them; each task then reads no more than its own bytes.
@@ -67,7 +67,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def rejudge(spark: SparkSession, run: str, judge: Judging) -> DataFrame:
-    """What `judge` says now about each example below `run`/histories, as JUDGED.
+    """The observations of `judge` about each example below `run`/histories, as JUDGED.
 
     `run` is the output directory of a run, or its Hadoop URI. Examples of columns without a shard are left out.
     """
@@ -167,7 +167,7 @@ def _local(path: str) -> Path:
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """One after the other, since what a row says may be large."""
+    """One after the other, since a row may be large."""
     return (row for batch in batches for at in range(batch.num_rows) for row in batch.slice(at, 1).to_pylist())
 
 
@@ -187,8 +187,8 @@ def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     return pa.array(values, type)
 
 
-def said(spark: SparkSession, shards: str) -> DataFrame:
-    """What the shards hold: columns shard, example and the `marks` of its observations, in the order they were made in."""
+def recorded_marks(spark: SparkSession, shards: str) -> DataFrame:
+    """Columns shard, example and the `marks` of its observations, in the order in which they were made."""
     lines = validate.classify(read.parse(read.read_text(spark, shards)))
     empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
     fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]
@@ -196,8 +196,8 @@ def said(spark: SparkSession, shards: str) -> DataFrame:
     # With a filter instead of `when` Spark would read each line's JSON twice: once to filter, and once more to group.
     is_observation = F.col("whole") & (F.col("type") == "observation")
     made = F.sort_array(F.collect_set(F.when(is_observation, numbered)))
-    told = lines.groupBy("shard", "example").agg(made.alias("made")).where(F.size("made") > 0)
-    return told.select("shard", "example", F.col("made.mark").alias("marks"))
+    by_example = lines.groupBy("shard", "example").agg(made.alias("made")).where(F.size("made") > 0)
+    return by_example.select("shard", "example", F.col("made.mark").alias("marks"))
 
 
 def _mark(observation: Column) -> Column:
@@ -205,11 +205,11 @@ def _mark(observation: Column) -> Column:
     return F.xxhash64(observation)
 
 
-def differences(now: DataFrame, said: DataFrame) -> DataFrame:
-    """Where JUDGED examples are not what the shards `said`: columns example, check (null if not known now) and `wrong`."""
+def differences(now: DataFrame, recorded: DataFrame) -> DataFrame:
+    """Where JUDGED examples differ from the `recorded` ones: columns example, check (null if not known now) and `wrong`."""
     none = F.array().cast("array<long>")
     after = now.select("shard", "example", "check", "error", F.transform("observations", _mark).alias("after"))
-    both = after.withColumn("is_there", F.lit(True)).join(said, ["shard", "example"], "full_outer")
+    both = after.withColumn("is_there", F.lit(True)).join(recorded, ["shard", "example"], "full_outer")
     wrong = (
         F.when(F.col("is_there").isNull(), "its observations have no history")
         .when(F.col("error") != "", F.concat(F.lit("could not be judged: "), "error"))

@@ -1,4 +1,4 @@
-"""What people ask of matrices beside the verdicts: since when, how often, how long, what changed.
+"""Questions about matrices beside the verdicts: since when, how often, how long, what changed.
 
 Each is a row of a table that a function of `reports.pool` makes in Spark; none of them grows with the number of
 observations, so they are collected for the site, the terminal and Markdown. Columns are named by their labels, runs by
@@ -29,7 +29,7 @@ ChangeKind = Literal["added", "removed", "changed", "unchanged"]
 class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
     """One row in two columns, or in one column at two runs: `before` and `after` are verdicts, empty where there is no cell.
 
-    `worse` says that it broke: it is violated and was not, or flaky and was neither.
+    `worse`: it is violated and was not, or flaky and was neither.
     """
 
     requirement: str
@@ -42,9 +42,9 @@ class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
 class Firsts(msgspec.Struct, frozen=True, kw_only=True):
     """Where a row breaks and where it is mended, over the released versions in their order.
 
-    `bad` are the versions that violate it, `good` those that satisfy it; all others tell nothing. `first_bad` is the oldest bad
-    one and `last_good` the newest good one before it ("" if none: bad since the oldest column that tells); `first_good` is the
-    first good one after the newest bad one ("" if it is still bad).
+    `bad` are the versions that violate it, `good` those that satisfy it; other verdicts decide nothing. `first_bad` is the
+    oldest bad one and `last_good` the newest good one before it ("" if none: bad since the oldest column that decides);
+    `first_good` is the first good one after the newest bad one ("" if it is still bad).
     """
 
     requirement: str

@@ -58,7 +58,7 @@ class ReplayCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """Checks that the kit has for the row, that ran, and that ended in trouble of the kit (of which the first is told)."""
+    """Checks that the kit has for the row, that ran, and that ended in trouble of the kit, of which `trouble` is the first."""
 
     known: int = 0
     ran: int = 0
@@ -78,7 +78,7 @@ class ReportedCell(Cell, frozen=True, kw_only=True):
 
 
 class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader without the catalogue needs to know of a row; `checks` are those that any column's shards name."""
+    """A row for readers without the catalogue; `checks` are those that any column's shards name."""
 
     requirement: str
     title: str
@@ -95,12 +95,12 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """The document and its section; the section of a general law says that it is one."""
+        """The document and its section; for a general law the section alone, which names the laws."""
         return f"{self.family}, {self.section}" if self.kip else self.section
 
 
 class ColumnReport(msgspec.Struct, kw_only=True):
-    """What a column was, and what is known to be missing from it."""
+    """The facts of a column, and what is known to be missing from it."""
 
     kafka_version: str
     version: str

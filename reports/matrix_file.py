@@ -107,7 +107,7 @@ def _read(path: Path, kind: type[_Struct]) -> _Struct:
         ) from error
     except msgspec.DecodeError as error:
         raise ReportError(
-            f"{str(path)!r} is not what this kit writes ({error}). Give a matrix.json, or merge its shards anew: "
+            f"{str(path)!r} is not what this kit writes ({error}). Give a matrix.json, or merge its shards again: "
             "./kit report --in out/shards --out out/matrix."
         ) from error
 
@@ -118,6 +118,7 @@ _Matrix = TypeVar("_Matrix", ComparedMatrix, Matrix)
 def _of_our_schema(found: _Matrix, path: Path) -> _Matrix:
     if found.schema != SCHEMA:
         raise ReportError(
-            f"{str(path)!r} is of schema {found.schema}, this kit reads {SCHEMA}: use the kit that wrote it, or merge anew."
+            f"{str(path)!r} is of schema {found.schema}, this kit reads {SCHEMA}: use the kit that wrote it, "
+            "or merge its shards again."
         )
     return found

@@ -35,7 +35,7 @@ MATRIX_COLUMNS = (
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a merge gives: the verdicts, what else people ask of them, and what became of each run in the archive."""
+    """The result of a merge: the verdicts, the other tables, and the outcome of each run in the archive."""
 
     matrix: Matrix
     insights: Insights
@@ -53,7 +53,7 @@ def merge(
     """The matrix of all shards below `folder`; its tables also go to `parquet`, if that is given.
 
     With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend is that of all its runs.
-    Raises ReportError for a folder without shards, shards that nobody can read, and a column with two images.
+    Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
     """
     texts = read.read_text(spark, folder)
     with once(validate.classify(read.parse(texts))) as distinct:
@@ -79,7 +79,7 @@ def merge(
 
 
 def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
-    """What each run saw by itself: the matrix at hand where no column is pooled from several runs."""
+    """The cells of each run alone: the matrix at hand where no column is pooled from several runs."""
     names = {column.label: column.kafka_version for column in runs.columns}
     if all(len(column.runs) == 1 for column in matrix.columns):
         cells = [cell for cell in matrix.cells if cell.kafka_version in names]

@@ -39,7 +39,7 @@ _SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
 }
-_ALWAYS_SAID = "WARNING: Using incubator modules"
+_ALWAYS_PRINTED = "WARNING: Using incubator modules"
 _SMALL_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 # What is cached fills the memory, and all cores wait while it is looked through.
 _LARGE_FLAGS = "-XX:+UseParallelGC"
@@ -66,7 +66,7 @@ def session(master: str = "local[*]", *, small: bool = False) -> Iterator[SparkS
 
 
 def _start_java(conf: SparkConf) -> None:
-    """Spark's JVM is started once in a process; what it says is passed on, but for the warning that it always gives."""
+    """Spark's JVM is started once in a process; its messages are passed on, but for the warning that it always prints."""
     if SparkContext._gateway is not None:
         return
     read_end, write_end = os.pipe()
@@ -83,9 +83,9 @@ def _start_java(conf: SparkConf) -> None:
 
 
 def _pass_on(read_end: int) -> None:
-    with os.fdopen(read_end, errors="replace") as said:
-        for line in said:
-            if not line.startswith(_ALWAYS_SAID):
+    with os.fdopen(read_end, errors="replace") as messages:
+        for line in messages:
+            if not line.startswith(_ALWAYS_PRINTED):
                 sys.stderr.write(line)
 
 

@@ -15,14 +15,14 @@ from history.observations import Observation
 from history.shards import AnyShardLine, ExampleLine, Footer, Header, ObservationLine, encode_line
 
 ByExample: TypeAlias = Mapping[str, Sequence[Observation]]
-"""What today's judges say of each example that has a history and could be judged."""
+"""The observations of today's judges about each example that has a history and could be judged."""
 Line = TypeVar("Line", bound=AnyShardLine)
 
 
 def rewritten(shard: GatheredShard, again: ByExample, *, whole: bool) -> bytes:
-    """The lines of a shard (which has a header) with today's rows, and with `again` in place of what was observed.
+    """The lines of a shard (which has a header) with today's rows, and with `again` in place of its observations.
 
-    An example that is not in `again` keeps what was said of it, and a row that it was about keeps the hash it had then, so
+    An example that is not in `again` keeps its former observations, and a row that it was about keeps the hash it had then, so
     that a changed row is not taken for judged. A shard that was not `whole` gets no footer, which marks its column.
     """
     return _Rewriting(shard, again, whole).content()
@@ -36,16 +36,16 @@ class _Rewriting:
         self.whole = whole and not shard.summary.refusal and not shard.summary.missing
         self.lines = sorted(shard.lines, key=lambda line: line.n)
         observed = [line for line in self.lines if isinstance(line, ObservationLine)]
-        self.told: set[str] = set()
+        self.replaced: set[str] = set()
         self.kept = {line.requirement for line in observed if line.example not in again}
         self.evidence = {(o.example, o.requirement, o.case): o.evidence for o in observed if o.evidence}
 
     def content(self) -> bytes:
-        said = [new for line in self.lines for new in self._said(line)]
-        said += [self._footer(said)] if self.whole else []
-        return b"".join(encode_line(_with(line, n=n)) for n, line in enumerate(said))
+        lines = [new for line in self.lines for new in self._lines_for(line)]
+        lines += [self._footer(lines)] if self.whole else []
+        return b"".join(encode_line(_with(line, n=n)) for n, line in enumerate(lines))
 
-    def _said(self, line: AnyShardLine) -> Iterator[AnyShardLine]:
+    def _lines_for(self, line: AnyShardLine) -> Iterator[AnyShardLine]:
         if isinstance(line, Header):
             yield _with(line, rows=self._rows(), checks=checks_by_row())
         elif isinstance(line, ObservationLine | ExampleLine) and line.example in self.again:
@@ -56,8 +56,8 @@ class _Rewriting:
     def _now(self, line: ObservationLine | ExampleLine) -> Iterator[AnyShardLine]:
         """At the first line of an example all that is observed: that of the example itself may have been cut off."""
         found = self.again[line.example]
-        if line.example not in self.told:
-            self.told.add(line.example)
+        if line.example not in self.replaced:
+            self.replaced.add(line.example)
             yield from (self._observed(line, one) for one in found)
         if isinstance(line, ExampleLine):
             yield _with(line, rows=sorted({one.requirement for one in found}))
@@ -77,8 +77,8 @@ class _Rewriting:
             evidence=self.evidence.get((one.example, one.requirement, one.case), ""),
         )
 
-    def _footer(self, said: Sequence[AnyShardLine]) -> Footer:
-        counts = Counter(str(line.__struct_config__.tag) for line in said)
+    def _footer(self, lines: Sequence[AnyShardLine]) -> Footer:
+        counts = Counter(str(line.__struct_config__.tag) for line in lines)
         return Footer(shard=self.header.shard, n=0, counts=dict(sorted(counts.items())))
 
 

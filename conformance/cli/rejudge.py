@@ -1,6 +1,6 @@
 """Judge stored histories again, without a cluster: `./kit rejudge DIR`.
 
-Writes what today's judges say and compares it with what the shards hold: DIR/rejudged/<shard>.jsonl, observation lines only.
+Writes the observations of today's judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards.
 With `--spark` the same on all cores, or on the master that is named, as Parquet below DIR/rejudged/parquet. On a cluster:
 
     python -m zipfile -c kit.zip history fixtures strategies conformance reports
@@ -9,7 +9,7 @@ With `--spark` the same on all cores, or on the master that is named, as Parquet
 With `--shards NEW` it also writes whole shards to NEW, as today's judges and rows would have them; `python -m reports --in NEW
 --out DIR/matrix` merges them. That is the way to a verdict for a row that was changed since it was run.
 
-The exit code is 0 when both are the same, 1 when a judge now says something else (or raises, which loses no other example), 2
+The exit code is 0 when both are the same, 1 when a judge observes something else now (or raises, which loses no other example), 2
 for wrong use, 3 when Spark does not start.
 """
 
@@ -46,20 +46,20 @@ Again: TypeAlias = dict[str, dict[str, list[Observation]]]
 
 SMALL = 64 * 2**20
 """Bytes below which a session is tuned for little."""
-TOLD = 100
-"""How many differences are told in words; there may be as many as examples."""
+DESCRIBED = 100
+"""How many differences are described; there may be as many as examples."""
 
 
 def rejudge(history: History, column: Column) -> list[Observation]:
-    """What today's judges say about a stored example.
+    """The observations of today's judges about a stored example.
 
-    A probe that lost its premise says nothing, but judges of its history may; what an example had proved before it ended in
-    trouble stays proved.
+    A probe that lost its premise observes nothing, but judges of its history may; observations made before an example ended in
+    trouble stay.
     """
     check = current_id(history.example.check)
     if history.end is None:
         return []
-    if history.example.ranges:  # the shard's header tells those of the worker's first cluster
+    if history.example.ranges:  # the shard's header has those of the worker's first cluster
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
     if check in all_machines():
         facts = Facts(version=column.version, ranges=column.ranges)
@@ -159,18 +159,18 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
         files = {id: stack.enter_context(_opened(out / "rejudged", id)) for id in shards}
         for frame, content in read_frames(histories) if histories.exists() else ():
             for one in judged(content, place(histories, frame.offset), headers, rejudge):
-                said = before.get(one.shard, {}).pop(one.example, [])
+                recorded = before.get(one.shard, {}).pop(one.example, [])
                 if one.error:
-                    yield _told(one.example, one.check, f"could not be judged: {one.error}")
+                    yield _difference(one.example, one.check, f"could not be judged: {one.error}")
                     continue
                 if one.shard in again:
                     again[one.shard][one.example] = one.observations
                 after = canonical_lines(one.observations)
                 files[one.shard].write(after)
-                if after != canonical_lines(said):
-                    yield _told(one.example, one.check, "judged differently now")
+                if after != canonical_lines(recorded):
+                    yield _difference(one.example, one.check, "judged differently now")
     for example in (example for examples in before.values() for example in examples):
-        yield _told(example, "", "its observations have no history")
+        yield _difference(example, "", "its observations have no history")
 
 
 def _opened(folder: Path, id: str) -> BinaryIO:
@@ -191,7 +191,7 @@ def observed(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
     return found
 
 
-def _told(example: str, check: str | None, wrong: str) -> str:
+def _difference(example: str, check: str | None, wrong: str) -> str:
     return f"{example} ({check}): {wrong}" if check else f"{example}: {wrong}"
 
 
@@ -212,15 +212,15 @@ def _is_small(out: str) -> bool:
 
 
 def compared(spark: Any, run: str) -> Iterator[str]:
-    """Writes `run`/rejudged/parquet, and tells what has changed."""
+    """Writes `run`/rejudged/parquet, and describes what has changed."""
     from reports import histories as again
 
     again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")
     now = spark.read.parquet(f"{run}/rejudged/parquet")
-    wrong = again.differences(now, again.said(spark, f"{run}/shards")).persist()
-    told = wrong.sort("example", "check", "wrong").take(TOLD)
-    yield from (_told(row.example, row.check, row.wrong) for row in told)
-    if len(told) == TOLD and (more := wrong.count() - TOLD):
+    wrong = again.differences(now, again.recorded_marks(spark, f"{run}/shards")).persist()
+    described = wrong.sort("example", "check", "wrong").take(DESCRIBED)
+    yield from (_difference(row.example, row.check, row.wrong) for row in described)
+    if len(described) == DESCRIBED and (more := wrong.count() - DESCRIBED):
         yield f"and {more} more"
     wrong.unpersist()
 

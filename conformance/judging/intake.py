@@ -63,7 +63,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
         if self.foreign is not None:
             return f"it is of schema {self.foreign}, this kit reads {SCHEMA}: merge it with the kit that wrote it"
         if self.header is None:
-            return "it has no readable header, so nobody knows what it judged"
+            return "it has no readable header, so its column is not known"
         if self.lines > self.numbers or self.headers > 1:
             return "different lines carry one number: two workers wrote under one shard id, or the file was edited"
         return _unnamed(self.header)
@@ -174,7 +174,7 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
         if summary.shard in named and summary.missing:
             marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing}")
         if not summary.shard and summary.bad:
-            marks[""].append(f"{summary.bad} unreadable lines tell no shard")
+            marks[""].append(f"{summary.bad} unreadable lines have no shard id")
     for entry in quarantine.shards:
         marks[entry.kafka_version].append(f"shard {entry.shard} is quarantined: {entry.reason}")
     if quarantine.empty_files:

@@ -38,10 +38,10 @@ def place(path: PurePath, offset: int) -> str:
 
 
 def judged(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterator[JudgedExample]:
-    """Each example of a frame (there is one) that is of a column of `shards`. Trouble with one is told, never raised."""
+    """Each example of a frame (there is one) that is of a column of `shards`. Trouble with one is in `error`, never raised."""
     try:
         histories = list(group(lines_of(frame)))
-    except Exception:  # whatever is wrong with one frame, the others count
+    except Exception:  # any damage to one frame leaves the others usable
         yield JudgedExample(example=place, error=traceback.format_exc())
         return
     for history in histories:

@@ -29,7 +29,7 @@ VERDICTS: tuple[Verdict, ...] = (
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
-    """What every applicable case needs before a cell is satisfied."""
+    """The minimum that every applicable case needs before a cell is satisfied."""
 
     observations: int
     inputs: int
@@ -47,7 +47,7 @@ FLOORS: dict[str, Floor] = {
 class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
     """Pooled observations of one case; `inputs` and `examples` count distinct ones.
 
-    `wavering` tells that identical tries of a probe gave different legal answers.
+    `wavering`: identical tries of a probe gave different legal answers.
     """
 
     held: int = 0
@@ -66,7 +66,7 @@ class CellEvidence(msgspec.Struct, kw_only=True):
     """All that is known about one row on one column.
 
     `checks` is how many checks the kit has for the row, `ran` how many ran, `errors` how many ended in trouble of
-    the kit. `changed` tells that the row was changed since, so that its observations count no longer. `lost` says what
+    the kit. `changed`: the row was changed since, so that its observations no longer count. `lost` is what
     is known to be missing from the column's shards: it may have been a violation, so nothing is satisfied.
     """
 
@@ -127,7 +127,7 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
 
 
 def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> Judgement:
-    # A violation counts whatever case it was filed under: a proof is never lost to a narrowed case.
+    # A violation counts under any case: a proof is never lost to a narrowed case.
     violated = sum(tally.violated for tally in evidence.cases.values())
     if violated and row.level != "informational":
         return Judgement(verdict="violated", reason=f"{violated} observations break the row")

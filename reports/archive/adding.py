@@ -6,7 +6,7 @@
 A *batch* is what one merge adds of one run. Its files are written aside and moved to their places; last, one small file
 commits it. Rows of a batch without a commit count for nothing, so that a run is there wholly or not at all; what an
 archiving that died has left of it is removed when the run is offered again. No line that counts is ever replaced or removed:
-a run that is offered with more lines adds them, and is judged anew; one that is offered with fewer, or with others, stays as
+a run that is offered with more lines adds them, and is judged again; one that is offered with fewer, or with others, stays as
 it is. Two merges may add to one archive at the same time, but not the same run.
 """
 
@@ -43,7 +43,7 @@ _FILED = re.compile(r".*/(?P<run>[^/]*)-(?P<batch>[0-9a-f]{32})-\d+\.parquet")
 
 
 class Filed(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """What became of a run that was offered: `added` lines are new; `lacking` are archived, but not among those offered."""
+    """The outcome of a run that was offered: `added` lines are new; `lacking` are archived, but not among those offered."""
 
     run: str
     outcome: Literal["added", "unchanged", "kept"]
@@ -86,7 +86,7 @@ def archive(
     judge: Callable[[Intake], Matrix],
     catalogue: Catalogue,
 ) -> list[Filed]:
-    """Adds to the archive at `uri` what it lacks of these runs; tells of each run what became of it.
+    """Adds to the archive at `uri` what it lacks of these runs; gives the outcome of each run.
 
     `lines` are those of `reports.ingest.validate.classify`, `runs` what `take_in(by_run=True)` made of them; `judge` gives the
     matrix of such an intake, and is asked about runs that have new lines only.
@@ -164,7 +164,7 @@ def _batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]
 
 @contextmanager
 def _staging(folder: HadoopFolder) -> Iterator[str]:
-    """A place within the archive that nobody reads, gone at the end."""
+    """A place within the archive that no reader looks at, removed at the end."""
     place = f"_staging/{uuid.uuid4().hex}"
     try:
         yield place
@@ -204,7 +204,7 @@ def _of_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
 def _cells(
     spark: SparkSession, runs: Intake, judged: Matrix, batches: Sequence[_Batch], catalogue: Catalogue
 ) -> DataFrame:
-    """What each of these runs saw by itself, as table `cells`."""
+    """The cells of each of these runs alone, as table `cells`."""
     columns = {column.kafka_version: column for column in runs.columns}
     names = {batch.run: batch.batch for batch in batches}
     rows = []
@@ -246,6 +246,6 @@ def _commit(folder: HadoopFolder, staging: str, batch: _Batch) -> None:
     folder.write(written, msgspec.json.encode(batch))
     if not folder.move(written, batch.commit):
         raise ReportError(
-            f"Run {batch.run!r} was archived by somebody else at the same time: {folder.uri(batch.commit)} is there. "
+            f"Run {batch.run!r} was archived by another merge at the same time: {folder.uri(batch.commit)} is there. "
             "Archive it again, to add what that one lacked."
         )

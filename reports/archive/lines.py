@@ -34,14 +34,14 @@ LINES: dict[str, type[msgspec.Struct]] = {
 """The tables of lines by name. Every line of a shard stands in exactly one of them."""
 
 OWNER = ("run", "batch", "digest")
-"""Before a line's own fields: its run, the batch in which it was archived, and the xxhash64 of its text, which tells it
-from another line of the same number."""
+"""Before a line's own fields: its run, the batch in which it was archived, and the xxhash64 of its text, which sets it
+apart from another line of the same number."""
 PARTITIONS = ("run_date", "kafka_version")
 """After them: the day on which the run began (`2026-11-21`, UTC, or `undated`), and the label of its column."""
 
 UNDATED = "undated"
-UNTOLD = "untold"
-"""The column of a quarantined line that tells none."""
+UNNAMED = "untold"
+"""The column of a quarantined line that names none."""
 
 TORN = "torn, or no line of a shard that this kit writes"
 
@@ -85,8 +85,8 @@ def table(lines: DataFrame, name: str) -> DataFrame:
 
 def quarantined(lines: DataFrame, refused: DataFrame) -> DataFrame:
     """Lines that are not whole, and all of shards that don't count (`refused`: shard, kafka_version, reason)."""
-    told = lines.drop("run").join(F.broadcast(refused), "shard", "left").where("not whole or reason is not null")
-    return with_run_date(told.withColumn("run", F.regexp_extract("shard", _RUN, 1))).select(
+    marked = lines.drop("run").join(F.broadcast(refused), "shard", "left").where("not whole or reason is not null")
+    return with_run_date(marked.withColumn("run", F.regexp_extract("shard", _RUN, 1))).select(
         "run",
         "shard",
         F.coalesce("reason", F.lit(TORN)).alias("reason"),
@@ -94,7 +94,7 @@ def quarantined(lines: DataFrame, refused: DataFrame) -> DataFrame:
         F.length("text").cast("long").alias("length"),
         F.xxhash64("text").alias("digest"),
         "run_date",
-        F.coalesce(F.nullif("kafka_version", F.lit("")), F.lit(UNTOLD)).alias("kafka_version"),
+        F.coalesce(F.nullif("kafka_version", F.lit("")), F.lit(UNNAMED)).alias("kafka_version"),
     )
 
 

@@ -1,4 +1,4 @@
-"""What an archive holds, for whoever reads it: tables of the batches that were committed, judged cells, trends."""
+"""Reading an archive: tables of the batches that were committed, judged cells, trends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CELLS = (
     "row_hash string, complete boolean, run_date string, kafka_version string"
 )
 """Table `cells`: a row on a column as one run alone saw it. `row_hash` is the hash of the row as it was judged; `complete`
-tells that no line of the column is known to be missing."""
+means that no line of the column is known to be missing."""
 
 COMMITS = "run string, batch string, sequence long, lines long"
 """The batches that count; a run's are numbered by `sequence` from 0."""
@@ -65,7 +65,7 @@ def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
 
 
 def stored(spark: SparkSession, uri: str, name: str) -> DataFrame:
-    """A table with all rows that its files hold, also those of batches that nobody committed."""
+    """A table with all rows that its files hold, also those of batches that were not committed."""
     folder, schema = HadoopFolder(spark, uri), schema_of(name)
     if not folder.exists(name):
         return spark.createDataFrame([], schema)

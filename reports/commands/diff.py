@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
         differences = between_matrices(read_compared(Path(asked.old)), read_compared(Path(asked.new)))
     else:
         differences = [between_columns(read_compared(asked.matrix), asked.old, asked.new)]
-    sys.stdout.writelines(f"{line}\n" for line in told(differences))
+    sys.stdout.writelines(f"{line}\n" for line in summary_lines(differences))
     return WORSE if asked.fail_on_worse and any(each.turned("worse") for each in differences) else 0
 
 
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def told(differences: Sequence[ColumnDifference]) -> Iterator[str]:
+def summary_lines(differences: Sequence[ColumnDifference]) -> Iterator[str]:
     """Lines: for each pair its counts, then the rows that changed."""
     for place, each in enumerate(differences):
         if place:
@@ -53,10 +53,10 @@ def told(differences: Sequence[ColumnDifference]) -> Iterator[str]:
         counts = [f"{len(each.turned(turn))} {turn}" for turn in TURNS]
         yield f"{between}: {', '.join(counts)}, {each.unchanged} unchanged"
         for turn in TURNS:
-            yield from _told(turn, each.turned(turn))
+            yield from _turn_lines(turn, each.turned(turn))
 
 
-def _told(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:
+def _turn_lines(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:
     if moved:
         yield from ("", turn)
     groups: dict[tuple[str, str], list[ChangedRow]] = {}

@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="reports",
         description="Merge shards into the conformance matrix.",
-        epilog="reports diff and reports explain read what a merge wrote; each tells its own options with --help.",
+        epilog="reports diff and reports explain read what a merge wrote; each has its own --help.",
     )
     parser.add_argument("--in", dest="shards", metavar="DIR", required=True, help="folder of shards, or its Hadoop URI")
     parser.add_argument(
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         "--baseline",
         metavar="MATRIX",
         default="",
-        help="an earlier matrix.json: matrix.md and summary.md tell what changed",
+        help="an earlier matrix.json: matrix.md and summary.md list what changed",
     )
     parser.add_argument(
         "--master", default="local[*]", help="Spark's master (default: local[*]; spark-submit has its own)"
@@ -93,7 +93,7 @@ def _make(out: Path) -> None:
 
 
 def _bytes(shards: str) -> float:
-    """The size of a local folder's shards; infinite for another file system's. What is not there is said at once."""
+    """The size of a local folder's shards; infinite for another file system's. A missing folder raises at once."""
     if "://" in shards:
         return math.inf
     folder = Path(shards)

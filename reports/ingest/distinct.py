@@ -19,7 +19,7 @@ from reports.ingest.validate import count
 
 
 class DistinctLines(msgspec.Struct, frozen=True):
-    """Distinct lines, what they count to (`reports.ingest.validate.count`), and the shards of which that does not tell all.
+    """Distinct lines, their counts (`reports.ingest.validate.count`), and the shards whose counts leave duplicates possible.
 
     `few` are those of them that are no whole observations, or violations: most questions are about these, and to look through
     all lines for each question took an eighth of a merge.

@@ -42,7 +42,7 @@ _SCALARS: dict[type[inspect.Type], DataType] = {
 
 
 def spark_type(kind: inspect.Type) -> DataType:
-    """The Spark type of a msgspec type; literals are texts, and a union of types that Spark does not tell apart is that type."""
+    """The Spark type of a msgspec type; literals are texts, and a union of types that are one in Spark is that type."""
     match kind:
         case inspect.ListType():
             return ArrayType(spark_type(kind.item_type))
@@ -85,7 +85,7 @@ def _has_all(kind: inspect.StructType) -> Column:
 
 
 def struct(line: type[msgspec.Struct]) -> inspect.StructType:
-    """What msgspec knows of a kind of line: its tag and its fields."""
+    """The tag and the fields of a kind of line."""
     kind = inspect.type_info(line)
     assert isinstance(kind, inspect.StructType)
     return kind

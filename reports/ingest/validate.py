@@ -1,4 +1,4 @@
-"""Telling whole lines from torn, foreign and stray ones, and summing up each shard."""
+"""Whole lines are texts apart from torn, foreign and stray ones, and each shard is summed up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.judging.intake import ShardSummary
 from history.shards import SCHEMA, Header
 from reports.ingest.schema import KINDS, is_whole
 
-# How a torn line begins if it still tells whose it was (`history.shards` writes type, shard and number first).
+# The beginning of a torn line from which its shard can still be read (`history.shards` writes type, shard and number first).
 _SHARD = r'^\{"type":"[a-z]+","shard":"([^"\\]+)"'
 _HEADER = '{"type":"header",'
 _LABEL = r'^\{"type":"header",.*?"column":\{"label":"([^"\\]+)"'
@@ -44,7 +44,7 @@ def _one() -> Column:
 
 
 def count(lines: DataFrame) -> DataFrame:
-    """One row per shard id: how many lines of which kind, and their numbers; lines that tell no shard are under ''.
+    """One row per shard id: how many lines of which kind, and their numbers; lines without a shard id are under ''.
 
     `mark` is what the hashes of the numbers come to, added up bit by bit.
     """
@@ -70,7 +70,7 @@ def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFram
     """
     # Apart from the counts, since what texts are aggregated by is sorted first.
     is_header, is_footer = _whole("header"), _whole("footer")
-    told = few.where(~F.col("whole") | is_header | is_footer).groupBy("shard").agg(
+    texts = few.where(~F.col("whole") | is_header | is_footer).groupBy("shard").agg(
         F.min(F.when(is_header, F.col("text"))).alias("header"),
         F.max("column_label").alias("label"),
         F.min_by("counts", F.when(is_footer, F.col("n"))).alias("counted"),
@@ -83,7 +83,7 @@ def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFram
         "numbers": F.coalesce("numbers", "lines"),
         "label": F.coalesce("label", F.lit("")),
     }
-    found = counts.join(told, "shard", "left").join(numbers, "shard", "left").withColumns(filled)
+    found = counts.join(texts, "shard", "left").join(numbers, "shard", "left").withColumns(filled)
     return found.drop("mark", *(f"of {kind}" for kind in KINDS))
 
 

@@ -45,8 +45,8 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
 
 def alike(observations: DataFrame) -> DataFrame:
     """Observations that differ in number, events or words only, as one with their number, `times`: a twentieth of them."""
-    told = ("case", "check", "result", "shard", "example", "inputs", "variant", "history", "evidence")
-    return observations.groupBy(*CELL, *told).agg(F.count("*").alias("times"))
+    same = ("case", "check", "result", "shard", "example", "inputs", "variant", "history", "evidence")
+    return observations.groupBy(*CELL, *same).agg(F.count("*").alias("times"))
 
 
 def cases(alike: DataFrame) -> DataFrame:
@@ -69,11 +69,11 @@ def _times(condition: Column) -> Column:
 
 
 def violations(observations: DataFrame) -> DataFrame:
-    """The first few violations of each cell, in a fixed order; those that say the same are told once, with `times`."""
-    said, shown = ("case", "label", "detail"), ("check", "example", "history", "events", "evidence")
-    told = observations.where("result = 'violated'").groupBy(*CELL, *said)
-    first = told.agg(F.min(F.struct(*shown)).alias("first"), F.count("*").alias("times"))
-    return first_of(first.select(*CELL, *said, "first.*", "times"), SAMPLES, *said)
+    """The first few violations of each cell, in a fixed order; those with the same words are one, with `times`."""
+    words, shown = ("case", "label", "detail"), ("check", "example", "history", "events", "evidence")
+    violated = observations.where("result = 'violated'").groupBy(*CELL, *words)
+    first = violated.agg(F.min(F.struct(*shown)).alias("first"), F.count("*").alias("times"))
+    return first_of(first.select(*CELL, *words, "first.*", "times"), SAMPLES, *words)
 
 
 def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:
@@ -98,7 +98,7 @@ def replayed(replays: DataFrame) -> DataFrame:
 
 
 def checks(lines: DataFrame, observations: DataFrame, outdated: Outdated) -> DataFrame:
-    """How many checks of a row ran, how many ended in trouble of the kit, and what the first trouble said."""
+    """How many checks of a row ran, how many ended in trouble of the kit, and the first trouble in words."""
     is_error = F.col("outcome") == "error"
     has_run = (F.col("outcome") != "cut-off") | (F.coalesce("examples", F.lit(0)) > 0)
     ended = lines.where("type = 'check'").select(
@@ -172,9 +172,9 @@ def wavering(observations: DataFrame) -> DataFrame:
     counts = tried.groupBy(*_KEY).agg(F.count("*").alias("tries"), F.count_if("broke").alias("violated"))
     answers = tried.select(*_KEY, F.explode("answers").alias("answer")).where("answer != ''")
     counted = answers.groupBy(*_KEY, "answer").agg(F.count("*").alias("times"))
-    told = counts.join(counted.groupBy(*_KEY).agg(as_map("answer", "times").alias("answers")), [*_KEY], "left")
+    tries = counts.join(counted.groupBy(*_KEY).agg(as_map("answer", "times").alias("answers")), [*_KEY], "left")
     at_times = F.col("violated").between(1, F.col("tries") - 1)
-    found = told.where(at_times | (F.coalesce(F.size("answers"), F.lit(0)) > 1))
+    found = tries.where(at_times | (F.coalesce(F.size("answers"), F.lit(0)) > 1))
     return shaped(first_of(found, SHOWN, F.desc("tries"), "check", "case", "inputs"), Wavering)
 
 

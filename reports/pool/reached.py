@@ -58,7 +58,7 @@ def spent(lines: DataFrame) -> DataFrame:
     )  # fmt: skip
     parts = ended.unionByName(unended).groupBy("kafka_version", "check", "outcome").agg(
         F.sum(F.coalesce("examples", F.lit(0))).alias("examples"),
-        # Summed in thousandths: sums of floating-point numbers depend on their order, which is nobody's.
+        # Summed in thousandths: sums of floating-point numbers depend on their order, which is not fixed.
         F.sum(F.round(F.coalesce("seconds", F.lit(0.0)) * 1000).cast("long")).alias("milliseconds"),
         F.count("*").alias("times"),
     )  # fmt: skip

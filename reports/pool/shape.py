@@ -19,7 +19,7 @@ def schema(struct: type[msgspec.Struct]) -> StructType:
 
 
 def shaped(table: DataFrame, struct: type[msgspec.Struct], *before: str) -> DataFrame:
-    """The columns `before`, then those of the struct with its types; whatever else the table has is left out.
+    """The columns `before`, then those of the struct with its types; other columns are left out.
 
     A map that is null is empty.
     """

@@ -15,8 +15,10 @@ from reports.pool.shape import shaped, version_numbers
 def firsts(cells: DataFrame) -> DataFrame:
     """One line per row that a released version breaks or satisfies, as `reports.insights.Firsts`; `cells` as in matrix.json."""
     released = cells.where(F.col("kafka_version").rlike(RELEASE)).withColumn("place", version_numbers("kafka_version"))
-    told = released.where(F.col("verdict").isin("violated", "satisfied"))
-    found = told.groupBy("requirement").agg(_versions("violated").alias("bads"), _versions("satisfied").alias("goods"))
+    decided = released.where(F.col("verdict").isin("violated", "satisfied"))
+    found = decided.groupBy("requirement").agg(
+        _versions("violated").alias("bads"), _versions("satisfied").alias("goods")
+    )
     before = F.filter("goods", lambda good: good.place < _end("bads", 1).place)
     after = F.filter("goods", lambda good: good.place > _end("bads", -1).place)
     sides = found.withColumn("before", before).withColumn("after", after)

@@ -1,4 +1,4 @@
-"""A page for each evidence folder: what the row asks, what was seen, when and under which faults, and how to see it again."""
+"""A page for each evidence folder: the row, the violation, its time and faults, and how to see it again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from reports.site.timeline import Shape, TimeLine, draw, shape_of
 from reports.site.transcript import Exchange, LogView, began_at, exchanges, log_view
 
 OPEN, NEAR = 12, 40
-"""Told events on each side of one that shows the violation: shown at once, and folded. Faults are always shown."""
+"""Events on each side of one that shows the violation: shown at once, and folded. Faults are always shown."""
 FEW = 4
-"""So many are not worth folding."""
+"""Up to this many rows are not folded."""
 SHOWN = 12
 """Events that show a violation, of one that has very many."""
 LONGEST, LONGEST_RAW = 400, 1_500
@@ -35,7 +35,7 @@ WORDS: dict[Shape, str] = {
 
 
 class ViolationText(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen against the row, in words."""
+    """A violation of the row, in words."""
 
     case: str
     label: str
@@ -119,40 +119,40 @@ def named(cell: ReportedCell) -> list[str]:
 
 
 def view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) -> EvidenceView:
-    history, said = folder.history, folder.said
+    history, report = folder.history, folder.report
     matching = [violation for violation in cell.shown if violation.evidence == folder.path]
     found = [ViolationText(case=one.case, label=one.label, detail=one.detail) for one in matching]
-    events = _told_of(history, [n for one in matching for n in one.events] or shown_events(history, said))
+    events = _narrated(history, [n for one in matching for n in one.events] or shown_events(history, report))
     about = _about(history, events)
-    told = Narration(history, about, events[:SHOWN]).events()
+    lines = Narration(history, about, events[:SHOWN]).events()
     steps, place = taken(history), next(iter(names_of(about, "partition")), "")
-    rows = list(_rows(history, told, steps))
+    rows = list(_rows(history, lines, steps))
     shown = [row for row in rows if row.number]
     began = began_at(history, folder.frames)
     times = [began + history.events[row.event].t for row in shown] if began is not None else []
-    disk = said.disk.splitlines()
+    disk = report.disk.splitlines()
     return EvidenceView(
         cell=cell,
         row=row,
         folder=folder,
-        found=found or [ViolationText(case=said.case, label="", detail=said.detail)],
+        found=found or [ViolationText(case=report.case, label="", detail=report.detail)],
         shown=shown,
         unshown=len(events) - len(shown),
         place=place,
-        line=draw(history, told, steps, place),
+        line=draw(history, lines, steps, place),
         steps=[_step(step, shown, history.example.example) for step in steps],
         parts=list(_parts(rows)),
         wire=exchanges(history, folder.frames, [row.event for row in shown], began) if began is not None else [],
         logs=[log_view(node, lines, times, history.example.example) for node, lines in sorted(folder.logs.items())],
         disk=disk[:DISK_LINES],
         disk_more=max(0, len(disk) - DISK_LINES),
-        shrunk_to=_shrunk_to(said.seen_again),
+        shrunk_to=_shrunk_to(report.seen_again),
         clock=began is not None,
     )
 
 
-def _told_of(history: History, events: Sequence[int]) -> list[int]:
-    """Events that can be told: the answer in place of its call, none that the history lacks."""
+def _narrated(history: History, events: Sequence[int]) -> list[int]:
+    """Events that can be shown: the answer in place of its call, none that the history lacks."""
     answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
     return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})
 
@@ -189,10 +189,10 @@ def _step(step: Taken, shown: Sequence[EventRow], example: str) -> ScheduleStep:
 # --- the course
 
 
-def _rows(history: History, told: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[EventRow]:
+def _rows(history: History, lines: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[EventRow]:
     example, number = history.example.example, 0
-    near = _near([one.shown for one in told], OPEN)
-    for place, one in enumerate(told):
+    near = _near([one.shown for one in lines], OPEN)
+    for place, one in enumerate(lines):
         event = one.event
         number += one.shown
         shape = shape_of(event) if isinstance(event, Answer) else None
@@ -211,7 +211,7 @@ def _rows(history: History, told: Sequence[EventLine], steps: Sequence[Taken]) -
 
 
 def _near(shown: Sequence[bool], far: int) -> set[int]:
-    """Places up to so far from one that shows the violation; from the end, where none does."""
+    """Places within `far` of one that shows the violation; from the end, where none does."""
     centres = [place for place, one in enumerate(shown) if one] or [len(shown) - 1]
     return {near for centre in centres for near in range(centre - far, centre + far + 1)}
 

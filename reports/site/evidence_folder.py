@@ -1,6 +1,6 @@
-"""The evidence folder of a violation, as `conformance.running.evidence.folder` writes it: read back, whatever became of it.
+"""The evidence folder of a violation, as `conformance.running.evidence.folder` writes it: read back, complete or not.
 
-Everything in it was said by brokers or may be torn: what can't be read is named in `lacking`, and nothing here raises for it.
+Everything in it comes from brokers or may be torn: what can't be read is named in `lacking`, and nothing here raises for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from history.events import AnyEvent, End, Example, History, Line
 
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
-"""Paths of folders that a page is made for; a shard's paths are what somebody wrote into it."""
+"""Paths of folders that a page is made for; a shard may hold any path."""
 TEXT_BYTES = 4_096
 """Files of a disk up to this size are shown when they are text."""
 LOG_BYTES = 16 * 2**20
@@ -47,7 +47,7 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportText(msgspec.Struct, frozen=True, kw_only=True):
-    """What only the report says: how a row was broken, replays, disks in words, what could not be collected."""
+    """The facts that only report.md has: how a row was broken, replays, disks in words, what could not be collected."""
 
     title: str = ""
     case: str = ""
@@ -64,7 +64,7 @@ class EvidenceFolder(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     history: History
-    said: ReportText
+    report: ReportText
     replay: str
     image: str
     image_id: str
@@ -94,12 +94,12 @@ class _Reader:
 
     def read(self) -> EvidenceFolder:
         column = self._column()
-        said = said_in(self._text("report.md"))
+        report = report_text(self._text("report.md"))
         files = sorted(self._files(), key=lambda file: file.path)
         return EvidenceFolder(
             path=self._path,
             history=self._history(),
-            said=said,
+            report=report,
             replay=self._text("replay.txt").strip(),
             image=str(column.get("image", "")),
             image_id=str(column.get("image_id", "")),
@@ -107,7 +107,7 @@ class _Reader:
             logs={file.path[5:-4]: self._log(file.path) for file in files if file.path.startswith("logs/")},
             disk=[file for file in files if file.path.startswith("disk/")],
             files=files,
-            lacking=[*said.lacking, *self._lacking],
+            lacking=[*report.lacking, *self._lacking],
         )
 
     def _files(self) -> Iterator[StoredFile]:
@@ -186,8 +186,8 @@ def _as_text(data: bytes) -> str:
 # --- the report
 
 
-def said_in(report: str) -> ReportText:
-    """What `conformance.running.evidence.report` put into report.md."""
+def report_text(report: str) -> ReportText:
+    """The parts of report.md, as `conformance.running.evidence.report` writes it."""
     head, seen, disk = (
         report.partition("\n## ")[0],
         _section(report, "What was seen"),
@@ -217,9 +217,9 @@ def _fenced(section: str) -> str:
     return section.partition("```\n")[2].partition("\n```")[0]
 
 
-def shown_events(history: History, said: ReportText) -> list[int]:
+def shown_events(history: History, report: ReportText) -> list[int]:
     """The events that show the violation, by the times at which the report lists them."""
-    wanted = set(said.shown_at)
+    wanted = set(report.shown_at)
     return [e.n for e in history.events if e.n and f"{e.t:.3f}" in wanted and not _is_call(e)]
 
 

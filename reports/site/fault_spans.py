@@ -1,4 +1,4 @@
-"""What spans a time line: faults from inject to heal, and who led when."""
+"""Spans of a time line: faults from inject to heal, and leaders by epoch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from history.events import Answer, Fault, History
 
 
 class Leadership(msgspec.Struct, frozen=True, kw_only=True):
-    """From this event on, a node was known to lead at an epoch; nobody is ""."""
+    """From this event on, `node` was known to lead at `epoch`; "" if the partition had no leader."""
 
     event: int
     node: str
@@ -57,19 +57,19 @@ def fault_spans(events: Sequence[Fault]) -> list[FaultSpan]:
 
 
 def leaders(history: History, place: str) -> list[Leadership]:
-    """Changes of leadership as answers told them, each with the first event that tells it; epochs only rise."""
+    """Changes of leadership as answers showed them, each with the first event that shows it; epochs only rise."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
     known: list[Leadership] = []
     for event in history.events:
         if isinstance(event, Answer) and event.outcome == "ok" and isinstance(event.value, dict):
-            for leader, epoch in _said(event.value, place):
+            for leader, epoch in _leaders_in(event.value, place):
                 node = names.get(leader, "")
                 if not known or epoch > known[-1].epoch or (epoch == known[-1].epoch and node and not known[-1].node):
                     known.append(Leadership(event=event.n, node=node, epoch=epoch))
     return known
 
 
-def _said(value: dict[str, Any], place: str) -> Iterator[tuple[int, int]]:
+def _leaders_in(value: dict[str, Any], place: str) -> Iterator[tuple[int, int]]:
     if "brokers" in value:
         for topic in value.get("topics", ()):
             for partition in topic["partitions"]:

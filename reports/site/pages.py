@@ -51,7 +51,7 @@ def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None
 
 
 def _index(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequence[views.VersionStep]) -> str:
-    told = [verdict for verdict in VERDICTS if any(column.verdicts.get(verdict) for column in matrix.columns)]
+    used = [verdict for verdict in VERDICTS if any(column.verdicts.get(verdict) for column in matrix.columns)]
     return render(
         "index.html.j2",
         "index.html",
@@ -61,7 +61,7 @@ def _index(matrix: Matrix, groups: Sequence[views.FamilyView], differences: Sequ
         kinds=[kind for kind in views.KINDS if any(kind in difference.kinds for difference in differences)],
         findings=views.findings(groups, matrix.kafka_versions[-1]),
         problems=problems(matrix),
-        told=told,
+        used=used,
         alarming=ALARMING,
         anchors=[anchor(label) for label in matrix.kafka_versions],
     )
@@ -115,7 +115,7 @@ def _write_rows(
 
 
 def _target(column: ColumnReport) -> str:
-    """What a run is told to meet this column again, safe to be pasted into a shell."""
+    """The option that selects this column in a run, quoted for a shell."""
     if column.kafka_version == column.version:
         return f"--kafka-version {shlex.quote(column.version)}"
     return f"--kafka-image {shlex.quote(column.image)}"

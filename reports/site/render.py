@@ -1,4 +1,4 @@
-"""What all pages share: templates, escaping, and links that stay inside the site and the run's own folder."""
+"""Shared by all pages: templates, escaping, and links that stay inside the site and the run's own folder."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from history.taken import Taken
 from reports.site.fault_spans import FaultSpan, Leadership, fault_spans, leaders
 
 NEAR = 14
-"""Told events on each side of one that shows the violation that are drawn; faults and new leaders always are."""
+"""Events on each side of one that shows the violation that are drawn; faults and new leaders always are."""
 COLUMN, GAP, MARK, BAR, LEADS, PAD = 28, 22, 30, 30, 16, 8
 TOP, BOTTOM = 44, 26
 _CHAR, _TIME = 6.4, 56
@@ -62,7 +62,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
-    """Who led at which epoch. `words` fit into it."""
+    """A leader and its epoch. `words` fit into it."""
 
     x: float
     y: float
@@ -107,9 +107,9 @@ class TimeLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Moment(msgspec.Struct, kw_only=True):
-    """A column: told events that one mark stands for; a fault's phase is one of its own. `skipped` were left out before it."""
+    """A column: events that one mark stands for; a fault's phase is one of its own. `skipped` were left out before it."""
 
-    told: list[EventLine]
+    lines: list[EventLine]
     node: str
     op: str
     shape: Shape
@@ -119,13 +119,13 @@ class _Moment(msgspec.Struct, kw_only=True):
 
     @property
     def event(self) -> AnyEvent:
-        return self.told[0].event
+        return self.lines[0].event
 
 
-def draw(history: History, told: Sequence[EventLine], steps: Sequence[Taken], place: str) -> TimeLine:
-    """The time line of what was told; leaders are those of the partition `place`, or of the quorum for ""."""
+def draw(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], place: str) -> TimeLine:
+    """The time line of these events; leaders are those of the partition `place`, or of the quorum for ""."""
     leads = leaders(history, place)
-    moments = _moments(history, told, steps, {lead.event for lead in leads})
+    moments = _moments(history, lines, steps, {lead.event for lead in leads})
     width = _columns(moments)
     at = {moment.event.n: moment.x for moment in moments}
     faults = [_bar(span, at, width) for span in fault_spans([m.event for m in moments if isinstance(m.event, Fault)])]
@@ -171,34 +171,34 @@ def _bands(
 
 
 def _x_of(event: int, moments: Sequence[_Moment], width: float) -> float:
-    return next((moment.x for moment in moments if moment.told[-1].event.n >= event), width)
+    return next((moment.x for moment in moments if moment.lines[-1].event.n >= event), width)
 
 
 # --- columns
 
 
 def _moments(
-    history: History, told: Sequence[EventLine], steps: Sequence[Taken], new: Collection[int]
+    history: History, lines: Sequence[EventLine], steps: Sequence[Taken], new: Collection[int]
 ) -> list[_Moment]:
-    near = _near(told)
+    near = _near(lines)
     moments: list[_Moment] = []
     skipped = 0
-    for place, one in enumerate(told):
+    for place, one in enumerate(lines):
         moment = _moment(history, one, steps)
         if moment is None or not (place in near or isinstance(one.event, Fault) or one.event.n in new):
             skipped += moment is not None
             continue
         last = moments[-1] if moments else None
         if last is not None and not skipped and _alike(last, moment):
-            last.told.append(one)
+            last.lines.append(one)
             continue
         moment.skipped, skipped = skipped, 0
         moments.append(moment)
     return moments
 
 
-def _near(told: Sequence[EventLine]) -> set[int]:
-    shown = [place for place, one in enumerate(told) if one.shown] or [len(told) - 1]
+def _near(lines: Sequence[EventLine]) -> set[int]:
+    shown = [place for place, one in enumerate(lines) if one.shown] or [len(lines) - 1]
     return {near for place in shown for near in range(place - NEAR, place + NEAR + 1)}
 
 
@@ -209,11 +209,11 @@ def _moment(history: History, one: EventLine, steps: Sequence[Taken]) -> _Moment
         case Answer():
             call = history.events[event.call]
             op = call.op if isinstance(call, Call) else ""
-            return _Moment(told=[one], node=one.node, op=op, shape=shape_of(event), step=step)
+            return _Moment(lines=[one], node=one.node, op=op, shape=shape_of(event), step=step)
         case Fault():
-            return _Moment(told=[one], node=event.node, op="", shape="ok", step=step)
+            return _Moment(lines=[one], node=event.node, op="", shape="ok", step=step)
         case Premise():
-            return _Moment(told=[one], node=KIT, op="premise", shape="met" if event.met else "unmet", step=step)
+            return _Moment(lines=[one], node=KIT, op="premise", shape="met" if event.met else "unmet", step=step)
     return None
 
 
@@ -226,7 +226,7 @@ def shape_of(answer: Answer) -> Shape:
 
 def _alike(last: _Moment, moment: _Moment) -> bool:
     """Whether both are drawn as one: the same kind of call that ended alike, and neither shows the violation."""
-    if isinstance(moment.event, Fault) or moment.told[0].shown or last.told[0].shown:
+    if isinstance(moment.event, Fault) or moment.lines[0].shown or last.lines[0].shown:
         return False
     return (last.node, last.op, last.shape, last.step) == (moment.node, moment.op, moment.shape, moment.step)
 
@@ -251,9 +251,9 @@ def _lanes(history: History, moments: Sequence[_Moment], leads: Sequence[Leaders
 def _marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[CallMark]:
     number = 0
     for moment in moments:
-        if isinstance(moment.event, Fault) and not moment.told[0].shown:
+        if isinstance(moment.event, Fault) and not moment.lines[0].shown:
             continue
-        first = moment.told[0]
+        first = moment.lines[0]
         number += first.shown
         yield CallMark(
             event=first.event.n,
@@ -263,7 +263,7 @@ def _marks(moments: Sequence[_Moment], lanes: dict[str, Lane]) -> Iterator[CallM
             letter="" if isinstance(moment.event, Fault) else LETTERS.get(moment.op, ""),
             op=first.request.partition(" ")[0] or moment.op or "fault",
             words=f"{first.node} {first.request} → {first.text}".strip(" →"),
-            count=len(moment.told),
+            count=len(moment.lines),
             number=number if first.shown else 0,
         )
 

@@ -1,4 +1,4 @@
-"""What went over the wire and what brokers logged around the events that show a violation."""
+"""Frames and log lines around the events that show a violation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (\w+)")
 
 
 class FrameView(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame in words. `t` is in seconds of the example; `body` and `hex` are cut, which their `more` tells."""
+    """A frame in words. `t` is in seconds of the example; `body` and `hex` are cut; `more` is what was cut off."""
 
     t: str
     node: str
@@ -69,7 +69,7 @@ class LogView(msgspec.Struct, frozen=True, kw_only=True):
 def began_at(history: History, frames: Sequence[TranscriptFrame]) -> float | None:
     """When the example began, in seconds since 1970.
 
-    A clock that the check read tells; else the transcript does, by the one shift at which it has the most calls of the history.
+    Known from a clock that the check read; else from the transcript, by the one shift at which it has most calls of the history.
     """
     for event in history.events:
         if isinstance(event, Answer) and isinstance(event.value, dict) and "unix_ms" in event.value:
@@ -175,8 +175,8 @@ def log_view(node: str, lines: Sequence[str], times: Sequence[float], example: s
     for place, (line, (at, level)) in enumerate(zip(lines, stamps, strict=True)):
         far = min((abs(at - time) for time in times), default=0.0) if at else float("inf")
         if far <= SECONDS:
-            tells = example in line or level in ("WARN", "ERROR", "FATAL")
-            ranked.append((not tells, far, place))
+            relevant = example in line or level in ("WARN", "ERROR", "FATAL")
+            ranked.append((not relevant, far, place))
     kept = sorted(place for *_, place in sorted(ranked)[:LINES])
     kept = kept if times else list(range(max(0, len(lines) - LINES), len(lines)))
     return LogView(

@@ -37,7 +37,7 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trend(points: Sequence[TrendPoint], labels: Sequence[str]) -> Trend | None:
-    """None where no archive tells of the row. Columns that only the archive has come last."""
+    """None where no archive has the row. Columns that only the archive has come last."""
     if not points:
         return None
     runs = sorted({(point.run_date, point.run) for point in points})

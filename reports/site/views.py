@@ -1,4 +1,4 @@
-"""What the templates show, taken together from matrix, insights and catalogue."""
+"""The data of the templates, from matrix, insights and catalogue."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RowView(msgspec.Struct, kw_only=True):
         return min((cell.verdict for cell in self.cells), key=VERDICTS.index)
 
     @property
-    def told(self) -> dict[Verdict, str]:
+    def columns_by_verdict(self) -> dict[Verdict, str]:
         """Each verdict, the worst first, with the columns that have it, in a few words."""
         labels = [cell.kafka_version for cell in self.cells]
         found = {verdict: [c.kafka_version for c in self.cells if c.verdict == verdict] for verdict in VERDICTS}
@@ -62,7 +62,7 @@ class RowView(msgspec.Struct, kw_only=True):
 
     @property
     def broken(self) -> dict[Verdict, str]:
-        return {verdict: where for verdict, where in self.told.items() if verdict in _BROKEN}
+        return {verdict: where for verdict, where in self.columns_by_verdict.items() if verdict in _BROKEN}
 
     @property
     def since(self) -> str:
@@ -121,7 +121,7 @@ class CellPair(msgspec.Struct, kw_only=True):
 
 
 class VersionStep(msgspec.Struct, kw_only=True):
-    """What differs from column `old` to column `new`, by kind."""
+    """Rows that differ from column `old` to column `new`, by kind."""
 
     old: str
     new: str
@@ -171,7 +171,7 @@ def bar(verdicts: dict[Verdict, int]) -> list[BarSegment]:
 
 
 def findings(groups: Iterable[FamilyView], newest: str) -> list[Findings]:
-    """What is broken in the newest column, what was, and what is answered in more than one way."""
+    """Rows broken in the newest column, rows broken before, and rows answered in more than one way."""
     views = [view for group in groups for view in group.rows]
     broken = [view for view in views if view.worst == "violated"]
     still = [view for view in broken if view.cells[-1].verdict == "violated"]

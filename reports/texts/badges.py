@@ -45,7 +45,7 @@ def _column(column: ColumnReport) -> dict[str, Any]:
 
 
 def _badge(label: str, verdicts: Mapping[Verdict, int], incomplete: bool) -> dict[str, Any]:
-    told = [
+    counts = [
         f"{verdicts[verdict]} {verdict}"
         for verdict in ("violated", "flaky", "error", "inconclusive", "satisfied")
         if verdicts.get(verdict)
@@ -55,6 +55,6 @@ def _badge(label: str, verdicts: Mapping[Verdict, int], incomplete: bool) -> dic
     return {
         "schemaVersion": 1,
         "label": label,
-        "message": ", ".join([*told, *(["incomplete"] if incomplete else [])]) or "nothing judged",
+        "message": ", ".join([*counts, *(["incomplete"] if incomplete else [])]) or "nothing judged",
         "color": colors[0] if colors else color,
     }

@@ -1,4 +1,4 @@
-"""What there is to say about one cell, line by line."""
+"""The explanation of one cell, line by line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ExplainedCell(NamedTuple):
 
 
 def explanation(about: ExplainedCell) -> Iterator[str]:
-    """Lines; what brokers said is in them as it was said."""
+    """Lines; texts of brokers are in them unchanged."""
     cell = about.cell
     yield f"{about.requirement} on {about.label}: {GLYPHS[cell.verdict]} {cell.verdict}"
     for title, lines in (
@@ -63,9 +63,8 @@ def explanation(about: ExplainedCell) -> Iterator[str]:
         ("Over the runs", _trend(about)),
         ("See for yourself", _commands(about)),
     ):
-        told = list(lines)
-        if told:
-            yield from ("", title, *told)
+        if found := list(lines):
+            yield from ("", title, *found)
 
 
 def _asks(about: ExplainedCell) -> Iterator[str]:
@@ -151,8 +150,10 @@ def _violations(about: ExplainedCell) -> Iterator[str]:
     for each in about.insights.wavering:
         if (each.kafka_version, each.requirement) == (about.label, about.requirement):
             answers = ", ".join(f"{answer} {times} times" for answer, times in each.answers.items())
-            told = ", ".join(part for part in (f"{each.violated} violated" if each.violated else "", answers) if part)
-            yield f"  Wavers in case {each.case} for {each.inputs}: of {each.tries} identical tries {told}"
+            results = ", ".join(
+                part for part in (f"{each.violated} violated" if each.violated else "", answers) if part
+            )
+            yield f"  Wavers in case {each.case} for {each.inputs}: of {each.tries} identical tries {results}"
 
 
 def _history(about: ExplainedCell) -> Iterator[str]:

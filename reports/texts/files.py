@@ -1,4 +1,4 @@
-"""Writes everything but the site and the tables: what machines and pull requests read."""
+"""Writes everything but the site and the tables, for machines and pull requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that ask for a look, put together by row: what is wrong, and on which columns."""
+"""Cells that need a look, grouped by row: what is wrong, and on which columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """As its newest column says it."""
+        """The reason in its newest column."""
         return cell_why(self.cells[-1])
 
     @property

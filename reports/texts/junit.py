@@ -1,4 +1,4 @@
-"""`junit.xml`: a suite per column and a case per row, for whatever shows JUnit's reports."""
+"""`junit.xml`: a suite per column and a case per row, for tools that show JUnit reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTCOMES: dict[Verdict, Outcome] = {
     "untested": "skipped",
     "inapplicable": "skipped",
 }
-"""All other verdicts passed. JUnit knows nothing between passed and failed, so what proves nothing is skipped."""
+"""All other verdicts passed. JUnit has no state between passed and failed, so a cell that proves nothing is skipped."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 can't hold, not even escaped."""
@@ -62,10 +62,10 @@ def _case(suite: ElementTree.Element, row: RowFacts, cell: ReportedCell, column:
     )
     outcome = OUTCOMES.get(cell.verdict)
     if outcome:
-        told = ElementTree.SubElement(case, outcome, message=_clean(f"{cell.verdict}: {cell_text(cell)}"))
-        told.text = _clean("\n".join(cell.evidence)) or None
+        element = ElementTree.SubElement(case, outcome, message=_clean(f"{cell.verdict}: {cell_text(cell)}"))
+        element.text = _clean("\n".join(cell.evidence)) or None
         if outcome != "skipped":
-            told.set("type", "known deviation" if cell.known else cell.verdict)
+            element.set("type", "known deviation" if cell.known else cell.verdict)
 
 
 def _counts(cells: list[ReportedCell]) -> dict[str, str]:

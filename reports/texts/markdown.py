@@ -19,13 +19,13 @@ COMMENT = 65_536
 """Characters that a comment on GitHub may have."""
 _SHOWN = 60
 _SHOWN_IN_SUMMARY = 20
-"""Rows told in words; a comment has a limit, and so has a reader."""
+"""Rows listed in words; a comment has a limit, and so has a reader."""
 _WHY = 240
 _NOTES = 20
 
 
 def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
-    """The same matrix gives the same text. With a `baseline` it tells what changed since."""
+    """The same matrix gives the same text. With a `baseline` it also lists what changed since."""
     head = [*_head(matrix, baseline, _SHOWN), "<details><summary>All rows</summary>", "\n".join(_legend())]
     groups = ["\n".join(_group(matrix, group)) for group in by_family(matrix)]
     left_out = "More rows than a comment can hold: the rest is in matrix.json and on the page."
@@ -79,11 +79,11 @@ def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[s
     differences = between_matrices(baseline, compared(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned(turn)] for turn in TURNS}
     yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
-    told = [line for turn in TURNS[:2] for line in _moved(matrix, turn, found[turn])]
-    if told:
-        yield from ("", _line(["", "Row", "Kafka", "Before", "Now"]), _line(["---"] * 5), *told[:shown])
-    if len(told) > shown:
-        yield f"\nand {len(told) - shown} more: `./kit report diff BASELINE MATRIX` tells them all."
+    listed = [line for turn in TURNS[:2] for line in _moved(matrix, turn, found[turn])]
+    if listed:
+        yield from ("", _line(["", "Row", "Kafka", "Before", "Now"]), _line(["---"] * 5), *listed[:shown])
+    if len(listed) > shown:
+        yield f"\nand {len(listed) - shown} more: `./kit report diff BASELINE MATRIX` lists them all."
 
 
 def _moved(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDifference, ChangedRow]]) -> Iterator[str]:
@@ -125,9 +125,9 @@ def _inconclusive(matrix: Matrix, shown: int) -> str:
     rows: dict[str, list[str]] = {}
     for each in found[:shown]:
         rows.setdefault(each.where, []).append(each.row.requirement)
-    told = "; ".join(f"on {_safe(where)}: {', '.join(names)}" for where, names in rows.items())
+    listed = "; ".join(f"on {_safe(where)}: {', '.join(names)}" for where, names in rows.items())
     more = f"; and {len(found) - shown} more rows" if len(found) > shown else ""
-    return f"{GLYPHS['inconclusive']} inconclusive {told}{more}." if told else ""
+    return f"{GLYPHS['inconclusive']} inconclusive {listed}{more}." if listed else ""
 
 
 def _legend() -> list[str]:

@@ -1,4 +1,4 @@
-"""The matrix in a terminal: counts per column, then each row that asks for a look."""
+"""The matrix in a terminal: counts per column, then each row that needs a look."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STYLES: dict[Verdict, str] = {
 
 _WIDE = 200
 _ALIKE = 3
-"""More rows than this that say the same thing of the same columns share a line."""
+"""More rows than this with the same reason on the same columns share a line."""
 _LINES: dict[Verdict, int] = {"violated": 100, "flaky": 30, "error": 30, "inconclusive": 10}
 """Lines of a verdict; the page has them all."""
 
@@ -74,7 +74,7 @@ def _legend(matrix: Matrix) -> Text:
 
 
 def _lines(found: list[RowFinding]) -> Iterator[str]:
-    """Where, which row and why; rows that say the same of the same columns share a line."""
+    """Where, which row and why; rows with the same reason on the same columns share a line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in found:
         alike.setdefault((clean(each.where), clean(each.text)[:_WIDE]), []).append(each.row.requirement)

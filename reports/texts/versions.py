@@ -1,4 +1,4 @@
-"""Columns told in a few words: `3.3.2–3.5.2, 4.0.1`."""
+"""Columns and version ranges in a few words: `3.3.2–3.5.2, 4.0.1`."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ GLYPHS: dict[Verdict, str] = {
 MEANINGS: dict[Verdict, str] = {
     "violated": "an observation breaks the row",
     "flaky": "identical tries were answered differently, no answer breaks the row",
-    "error": "the kit or its surroundings failed, so nothing is said about Kafka",
+    "error": "the kit or its surroundings failed, so the cell says nothing about Kafka",
     "inconclusive": "fewer observations than the floor asks for, or lines of a shard are missing",
     "satisfied": "every case was exercised often enough, with its premise read back, and held",
     "recorded": "informational: observed, never judged",
@@ -37,7 +37,7 @@ MEANINGS: dict[Verdict, str] = {
 }
 
 ALARMING: tuple[Verdict, ...] = ("violated", "flaky", "error", "inconclusive")
-"""Verdicts that ask for a look, the worst first."""
+"""Verdicts that need a look, the worst first."""
 
 LEVELS: dict[Level, str] = {
     "must": "the document requires it",
@@ -86,7 +86,7 @@ def counts(cells: Iterable[ReportedCell], label: str) -> dict[Verdict, int]:
 
 
 def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[ReportedCell]:
-    """Cells that ask for a look, the worst first, then in the order of the matrix."""
+    """Cells that need a look, the worst first, then in the order of the matrix."""
     rank = {verdict: place for place, verdict in enumerate(verdicts)}
     return sorted((cell for cell in matrix.cells if cell.verdict in rank), key=lambda cell: rank[cell.verdict])
 
@@ -118,33 +118,35 @@ def cell_text(cell: ReportedCell) -> str:
 
 
 def clean(text: str) -> str:
-    """For a terminal, which nothing that a broker said may steer."""
+    """For a terminal: without control characters, which a broker's text may hold."""
     return _CONTROL.sub(" ", text)
 
 
 def problems(matrix: Matrix) -> list[str]:
-    """What a reader must know before trusting a column, one sentence each."""
-    told = [
+    """Reasons to doubt a column, one sentence each."""
+    found = [
         f"Column {column.kafka_version} is incomplete: {reason}."
         for column in matrix.columns
         for reason in column.incomplete
     ]
     for column in matrix.columns:
         for name, levels in column.differing.items():
-            told.append(f"Column {column.kafka_version}: its clusters declared {name} as {levels}; the highest counts.")
-    told += [
+            found.append(
+                f"Column {column.kafka_version}: its clusters declared {name} as {levels}; the highest counts."
+            )
+    found += [
         f"Shard {entry.shard} of column {entry.kafka_version or '(unknown)'} is quarantined: {entry.reason}."
         for entry in matrix.quarantine.shards
     ]
     if matrix.quarantine.unreadable:
-        told.append(f"{matrix.quarantine.unreadable} lines are torn or no lines of a shard; they don't count.")
-    told += [
+        found.append(f"{matrix.quarantine.unreadable} lines are torn or no lines of a shard; they don't count.")
+    found += [
         f"{count} observations are of {row}, which the catalogue does not have."
         for row, count in matrix.unknown_rows.items()
     ]
-    told += [
+    found += [
         f"The known deviation of {entry.requirement} no longer holds on {entry.kafka_version}: the cell is satisfied. "
         "Narrow its versions in conformance/known-deviations.toml."
         for entry in matrix.stale_deviations
     ]
-    return told
+    return found

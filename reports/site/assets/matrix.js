@@ -12,7 +12,7 @@
   const rows = [...table.querySelectorAll("tr.row")].map((row) => ({
     row,
     family: row.parentNode.querySelector("tr.family").dataset.family,
-    said: row.cells[0].textContent.toLowerCase(),
+    words: row.cells[0].textContent.toLowerCase(),
     verdicts: [...row.cells].slice(1).map((cell) => cell.className),
   }));
   const sheet = new CSSStyleSheet();
@@ -66,10 +66,10 @@
       && (!filter.get("level") || entry.row.dataset.level === filter.get("level"))
       && (!filter.get("priority") || entry.row.dataset.priority === filter.get("priority"))
       && (!(filter.get("differs") || pair[0]) || new Set(shown).size > 1)
-      && (filter.get("text") || "").toLowerCase().split(/\s+/).every((word) => entry.said.includes(word));
+      && (filter.get("text") || "").toLowerCase().split(/\s+/).every((word) => entry.words.includes(word));
   };
 
-  const tell = (pair, shown) => {
+  const summarise = (pair, shown) => {
     compared.hidden = !pair[0];
     if (!pair[0]) return;
     const count = (kind) => shown.filter((entry) => entry.row.dataset.change === kind).length;
@@ -95,7 +95,7 @@
     sheet.replaceSync(away.map((place) => `.matrix tr > :nth-child(${place + 2}) { display: none; }`).join("\n"));
     table.classList.toggle("worded", places.length <= 6);
     form.querySelector("output").textContent = `${shown.length} of ${rows.length} rows`;
-    tell(pair, shown);
+    summarise(pair, shown);
     rove();
     return filter;
   };

@@ -15,7 +15,14 @@ from history.events import Answer, Call, Fault, History
 from history.subjects import Subject
 from reports.matrix import Matrix, Pooled
 from reports.site.evidence import NEAR, evidence_pages
-from reports.site.evidence_folder import EvidenceFolder, TranscriptFrame, read_folder, readable, said_in, shown_events
+from reports.site.evidence_folder import (
+    EvidenceFolder,
+    TranscriptFrame,
+    read_folder,
+    readable,
+    report_text,
+    shown_events,
+)
 from reports.site.fault_spans import fault_spans, leaders
 from reports.site.timeline import TimeLine, draw
 from reports.site.transcript import LINES, began_at, log_view
@@ -103,7 +110,7 @@ def test_there_are_no_pages_of_what_cannot_be_read(run: Path) -> None:
 def test_what_shows_it_is_found_in_the_report_where_the_matrix_does_not_tell(run: Path) -> None:
     path, events = write_zombie(run)
     folder = read_folder(run, path)
-    assert shown_events(folder.history, folder.said) == events
+    assert shown_events(folder.history, folder.report) == events
     assert f'class="event ok shown" id="e{events[0]}"' in page(run, path, evidence="evidence/other/one")
 
 
@@ -262,11 +269,11 @@ def test_marks_alike_are_one_with_their_count() -> None:
 
 
 def test_the_report_is_read_back() -> None:
-    said = said_in(
+    said = report_text(
         "# R: t (l)\n\nSource: KIP-1, a (level must). Case: c d. Check: k, example e.\n\nSeen again: 1 of 5.\n"
     )
     assert (said.title, said.case, said.seen_again, said.detail) == ("R: t (l)", "c d", "1 of 5.", "")
-    assert said_in("").lacking == []
+    assert report_text("").lacking == []
 
 
 def test_the_time_of_frames_is_found_without_a_clock() -> None:
