@@ -11,7 +11,7 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, candidate_epoch, epoch_of
-from conformance.rigs.quorum.quorum import StoredQuorumState, of
+from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.cluster import Received
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
@@ -42,7 +42,7 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
     answer = frozen.begin(leader, epoch, version=version)
     stored = frozen.stored()
     fetch = frozen.fetch_in(epoch, leader)
-    on_disk = stored == StoredQuorumState(leader, epoch, -1)
+    on_disk = stored == Stored(leader, epoch, -1)
     followed = answer.error is Error.NONE and of(answer) == LeaderAndEpoch(leader, epoch) and fetch is not None
     yield held_if(followed and on_disk, answer, detail=f"{answer}; {stored}; fetch: {fetch is not None}")
     if answer.error is Error.NONE:
@@ -77,13 +77,11 @@ def following_on_disk(
 ) -> Generator[Claim, None, None]:
     """On disk a follower has its leader; its vote of the same epoch is dropped up to 3.9 and kept from 4.0."""
     epoch = _without_leader(frozen, voted_for, ahead, granted=True)
-    yield premise(frozen.stored() == StoredQuorumState(-1, epoch, voted_for), "a vote on disk")
+    yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk")
     answer = frozen.begin(leader, epoch)
     stored = frozen.stored()
     vote = voted_for if expected == "VOTE_KEPT" else -1
-    yield held_if(
-        stored == StoredQuorumState(leader, epoch, vote) and _settled_state(frozen), answer, detail=f"{stored}"
-    )
+    yield held_if(stored == Stored(leader, epoch, vote) and _settled_state(frozen), answer, detail=f"{stored}")
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
@@ -92,11 +90,7 @@ def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: 
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.stored()
     # A leader may keep on disk the vote for itself that made it one.
-    expected = (
-        StoredQuorumState(-1, epoch, frozen.id)
-        if case == "candidate"
-        else StoredQuorumState(frozen.id, epoch, stored.voted_id)
-    )
+    expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, stored.voted_id)
     yield held_if(stored == expected and _settled_state(frozen), detail=f"{case} of epoch {epoch}: {stored}")
 
 

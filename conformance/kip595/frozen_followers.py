@@ -22,7 +22,7 @@ from conformance.rigs.quorum.frozen import (
     log_end_of,
     no_ops,
 )
-from conformance.rigs.quorum.quorum import StoredQuorumState
+from conformance.rigs.quorum.quorum import Stored
 from fixtures.cluster import Received
 from fixtures.wire import Error
 from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
@@ -149,7 +149,7 @@ def candidate_names_its_own_log_end(
         frozen.grant(asked)
         asked = frozen.asked_for_vote(epoch + 1, pre_vote=False)
     stored = frozen.stored()
-    right = stored == StoredQuorumState(-1, epoch + 1, frozen.id) and candidate_epoch(asked) == epoch + 1
+    right = stored == Stored(-1, epoch + 1, frozen.id) and candidate_epoch(asked) == epoch + 1
     yield held_if(right, detail=f"{asked}; {stored}", case="stored-first")
     position = LogEnd(asked.partition["last_offset_epoch"], asked.partition["last_offset"])
     own = {asked.partition.get("candidate_id"), asked.partition.get("replica_id")} & {frozen.id}
@@ -169,5 +169,5 @@ def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Gene
     frozen.bench.eventually(lambda: frozen.says().leader_epoch != epoch, "an epoch after the candidacy", SOON)
     says, stored = frozen.says(), frozen.stored()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, leader) is not None
-    right = says == newer and stored == StoredQuorumState(newer.leader_id, newer.leader_epoch, -1)
+    right = says == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)
     yield held_if(right and reached, detail=f"{newer}: {says}, {stored}, fetched: {reached}")

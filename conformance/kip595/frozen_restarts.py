@@ -9,7 +9,7 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.candidates import other
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
-from conformance.rigs.quorum.quorum import StoredQuorumState, of
+from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error, WireError
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import METADATA
@@ -42,7 +42,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
     killed(frozen)
     yield premise(given.vote_granted, "a vote that was granted")
     stored = frozen.stored()
-    yield held_if(stored == StoredQuorumState(-1, epoch, candidate), given, case="stored", detail=f"{stored}")
+    yield held_if(stored == Stored(-1, epoch, candidate), given, case="stored", detail=f"{stored}")
     refused = frozen.vote(other(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
     free = refused.error is Error.NONE and of(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
     yield held_if(free, given, refused, case="other-candidate")

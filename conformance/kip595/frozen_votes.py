@@ -10,7 +10,7 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
-from conformance.rigs.quorum.quorum import StoredQuorumState, of
+from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import VoteAnswer
@@ -41,7 +41,7 @@ def first_candidate_is_granted(
     answer = frozen.vote(candidate, epoch, log, version=version, **key)
     stored = frozen.stored()
     yield held_if(voted(answer, epoch, granted=True), answer)
-    on_disk = stored == StoredQuorumState(-1, epoch, candidate)
+    on_disk = stored == Stored(-1, epoch, candidate)
     yield held_if(on_disk and of(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
     if answer.vote_granted:
         yield held_if(on_disk, answer, row="KIP595-QS-02", case="vote", detail=f"{stored}")
@@ -57,7 +57,7 @@ def newer_epoch_of_a_stale_candidate_is_adopted(
     epoch = epoch_before_vote(frozen) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
     stored = frozen.stored()
-    adopted = stored == StoredQuorumState(-1, epoch, -1)
+    adopted = stored == Stored(-1, epoch, -1)
     yield held_if(voted(answer, epoch, granted=False) and adopted, answer, detail=f"{answer}; {stored}")
     yield held_if(adopted, answer, row="KIP595-QS-02", case="newer-epoch", detail=f"{stored}")
 
@@ -133,7 +133,7 @@ def refusal_leaves_the_vote_free(
     refused = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset - short))
     stored = frozen.stored()
     granted = frozen.vote(other(candidate), epoch, end)
-    free = voted(refused, epoch, granted=False) and stored == StoredQuorumState(-1, epoch, -1)
+    free = voted(refused, epoch, granted=False) and stored == Stored(-1, epoch, -1)
     yield held_if(free and voted(granted, epoch, granted=True), refused, granted)
 
 
@@ -152,7 +152,7 @@ def candidate_outside_the_voters(
         unmoved = answer.error is Error.INCONSISTENT_VOTER_SET and not answer.vote_granted and after == before
         yield held_if(unmoved, answer)
     else:
-        yield held_if(voted(answer, epoch, granted=True) and after == StoredQuorumState(-1, epoch, candidate), answer)
+        yield held_if(voted(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate), answer)
 
 
 @probe("KIP595-VOTE-10", rig=FROZEN, cases=["newer-epoch"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD,
@@ -169,7 +169,7 @@ def misaddressed_vote_is_refused(
     refused = all(
         answer.error is Error.INVALID_VOTER_KEY and not answer.vote_granted for answer in (wrong_id, wrong_disk)
     )
-    yield held_if(refused and stored == StoredQuorumState(-1, epoch, -1), wrong_id, wrong_disk)
+    yield held_if(refused and stored == Stored(-1, epoch, -1), wrong_id, wrong_disk)
 
 
 @probe("KIP595-VOTE-11", rig=FROZEN, cases=["leader", "follower", "candidate"], candidate=CANDIDATES,
@@ -205,7 +205,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(
     asked = epoch if case == "equal-epoch" else epoch + ahead
     answer = frozen.vote(candidate, asked, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
     after = frozen.stored()
-    expected = before if case == "equal-epoch" else StoredQuorumState(-1, asked, -1)
+    expected = before if case == "equal-epoch" else Stored(-1, asked, -1)
     yield held_if(after == expected and of(answer) == after.leader, answer, detail=f"{before} -> {after}; {answer}")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import FROZEN_VOTER
-from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, StoredQuorumState, cluster_id_of, of
+from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of
 from fixtures.cluster import Peers, Received
 from fixtures.cluster.config import peer_host, peer_port
 from fixtures.errors import KitError
@@ -88,8 +88,8 @@ class Frozen:
         """Leader and epoch as the voter has them; -1 for an unknown leader."""
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
-    def stored(self) -> StoredQuorumState:
-        return msgspec.json.decode(self.bench.read_file(self.name, QUORUM_STATE).text, type=StoredQuorumState)
+    def stored(self) -> Stored:
+        return msgspec.json.decode(self.bench.read_file(self.name, QUORUM_STATE).text, type=Stored)
 
     def next_epoch(self, ahead: int = 1) -> int:
         return self.says().leader_epoch + ahead

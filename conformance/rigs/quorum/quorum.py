@@ -40,7 +40,7 @@ FAR = 1 << 40
 TRIES = 3
 
 
-class StoredQuorumState(msgspec.Struct, frozen=True, rename="camel"):
+class Stored(msgspec.Struct, frozen=True, rename="camel"):
     """quorum-state, reduced to the fields of both versions."""
 
     leader_id: int
@@ -56,7 +56,7 @@ class Condition(msgspec.Struct, frozen=True):
     """A controller's leader and epoch in its answer, and its quorum-state (None if its disk was not read)."""
 
     says: LeaderAndEpoch
-    stored: StoredQuorumState | None
+    stored: Stored | None
 
 
 class Tried(NamedTuple, Generic[A]):
@@ -114,9 +114,9 @@ class Quorum:
 
         return self.bench.eventually(agreed, "all controllers naming one leader and epoch")
 
-    def stored(self, name: str) -> StoredQuorumState:
+    def stored(self, name: str) -> Stored:
         file = self.bench.read_file(name, QUORUM_STATE)
-        return msgspec.json.decode(file.text, type=StoredQuorumState)
+        return msgspec.json.decode(file.text, type=Stored)
 
     def condition(self, name: str, disk: bool = True) -> Condition:
         """The controller's quorum-state, then its answer."""
