@@ -17,11 +17,11 @@ from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, every_check
 from conformance.core.topologies import fitted
-from conformance.running.budget import SEARCH, Work, cost_of, kind_of
+from conformance.running.planning.budget import SEARCH, Work, cost_of, kind_of
+from conformance.running.planning.watchdog import Watchdog
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
-from conformance.running.watchdog import Watchdog
 from fixtures.errors import KitError
 from fixtures.leases import workers
 
@@ -72,7 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Unless the user asks for another distribution than xdist's own default."""
     if SESSION not in config.stash or config.getvalue("dist") != "load":
         return None
-    from conformance.running.scheduling import ByCluster
+    from conformance.running.planning.scheduling import ByCluster
 
     return ByCluster(config, log, timed=config.stash[SESSION].settings.is_timed)
 

@@ -16,7 +16,7 @@ Told = Literal["good", "bad", ""]
 """What running a version told; empty where it told nothing (inconclusive, error, inapplicable)."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
     """`first` is the first version of which `becomes` is seen, `before` the last that told the other.
 
     `between` are versions that told nothing, or were not run yet: the change may lie at any of them.
@@ -37,11 +37,11 @@ def wanted_next(versions: Sequence[str], anchors: Sequence[str], told: Mapping[s
     return [untried[len(untried) // 2] for untried in open_between if untried]
 
 
-def changes(versions: Sequence[str], told: Mapping[str, Told]) -> list[Change]:
+def changes(versions: Sequence[str], told: Mapping[str, Told]) -> list[VerdictChange]:
     """All that is known to have changed, the oldest first. `versions` are in their order."""
     telling = [(place, version) for place, version in enumerate(versions) if told.get(version)]
     return [
-        Change(before=before, first=first, becomes=told[first], between=list(versions[low + 1 : high]))
+        VerdictChange(before=before, first=first, becomes=told[first], between=list(versions[low + 1 : high]))
         for (low, before), (high, first) in pairwise(telling)
         if told[before] != told[first]
     ]

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from conformance.campaign.legs import Runner
 from conformance.campaign.plan import Leg, Say
-from conformance.running.progress import ColumnProgress, Doing, SoFar, read_progress
+from conformance.running.recording.progress import ColumnProgress, Doing, SoFar, read_progress
 
 LINE_SECONDS = 60.0
 """How often a column has a line where there is no terminal."""

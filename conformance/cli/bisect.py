@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import Change, Told, changes, unseen, wanted_next
+from conformance.campaign.bisection import Told, VerdictChange, changes, unseen, wanted_next
 from conformance.campaign.legs import PYTEST, log_of
 from conformance.campaign.plan import (
     BISECT,
@@ -33,7 +33,7 @@ from conformance.catalogue import shipped
 from conformance.cli.matrix import Prepare, code_of_interruption, run_legs, versions_of
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import judge_shards
-from conformance.running.budget import MINUTES
+from conformance.running.planning.budget import MINUTES
 from conformance.running.session import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.errors import KitError, WrongUse
 from fixtures.images import newest_patches, patches
@@ -49,7 +49,7 @@ RunLegs = Callable[[Plan], None]
 """Runs the legs of a plan to their ends."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one version showed of the row; `evidence` are folders, relative to the output directory."""
 
     verdict: str
@@ -74,7 +74,7 @@ class Bisect:
         self._options = list(options)
         self._seed = _begun(out)
 
-    def search(self, anchors: Sequence[str], run: RunLegs) -> dict[str, Seen]:
+    def search(self, anchors: Sequence[str], run: RunLegs) -> dict[str, VersionResult]:
         """Until nothing is left to run. What there is then of each version of which there is something."""
         while batch := wanted_next(self.versions, anchors, self._told(seen := self._seen())):
             _say(f"{self.row}: next {', '.join(batch)}")
@@ -86,10 +86,10 @@ class Bisect:
                 put_aside_unended(self.out, plan, _say)
         return seen
 
-    def _told(self, seen: Mapping[str, Seen]) -> dict[str, Told]:
+    def _told(self, seen: Mapping[str, VersionResult]) -> dict[str, Told]:
         return {version: one.told for version, one in seen.items() if one.verdict in _DEFINITE or version in self.ran}
 
-    def _seen(self) -> dict[str, Seen]:
+    def _seen(self) -> dict[str, VersionResult]:
         shards = list(read_shards(self.out / "shards"))
         cells = [cell for cell in judge_shards(shards) if cell.requirement == self.row]
         without = {version: _without(self.out, leg) for version, leg in self.ran.items()}
@@ -114,8 +114,8 @@ def _begun(out: Path) -> int:
     return last.seed
 
 
-def _without(out: Path, leg: Leg) -> Seen:
-    return Seen(verdict="no column", reason=f"its leg ended with {leg.code}: {log_of(out, leg)}")
+def _without(out: Path, leg: Leg) -> VersionResult:
+    return VersionResult(verdict="no column", reason=f"its leg ended with {leg.code}: {log_of(out, leg)}")
 
 
 def _lines(row: str, label: str, shards: Sequence[Shard]) -> list[ObservationLine]:
@@ -123,9 +123,9 @@ def _lines(row: str, label: str, shards: Sequence[Shard]) -> list[ObservationLin
     return [line for s in own for line in s.lines if isinstance(line, ObservationLine) and line.requirement == row]
 
 
-def _observed(verdict: str, reason: str, lines: Sequence[ObservationLine]) -> Seen:
+def _observed(verdict: str, reason: str, lines: Sequence[ObservationLine]) -> VersionResult:
     broken = [line for line in lines if line.result == "violated"]
-    return Seen(
+    return VersionResult(
         verdict=verdict,
         reason=reason,
         violated=len(broken),
@@ -137,7 +137,7 @@ def _observed(verdict: str, reason: str, lines: Sequence[ObservationLine]) -> Se
 # --- what is said in the end
 
 
-def table_of(row: str, versions: Sequence[str], seen: Mapping[str, Seen], ran: Mapping[str, Leg]) -> Table:
+def table_of(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult], ran: Mapping[str, Leg]) -> Table:
     table = Table(title=row, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for head in ("version", "", "verdict", "violated", ""):
         table.add_column(head)
@@ -152,7 +152,7 @@ def table_of(row: str, versions: Sequence[str], seen: Mapping[str, Seen], ran: M
     return table
 
 
-def told_in_words(versions: Sequence[str], seen: Mapping[str, Seen], out: Path) -> list[str]:
+def told_in_words(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
     """Each change with the neighbour on its other side, then where the evidence is."""
     told = {version: one.told for version, one in seen.items()}
     found = changes(versions, told)
@@ -172,7 +172,7 @@ def told_in_words(versions: Sequence[str], seen: Mapping[str, Seen], out: Path) 
     return [*lines, *(["evidence:", *evidence] if evidence else [])]
 
 
-def _in_words(change: Change) -> str:
+def _in_words(change: VerdictChange) -> str:
     other = {"bad": "good", "good": "bad"}[change.becomes]
     around = f"; {', '.join(change.between)} between them told nothing" if change.between else ""
     return f"first {change.becomes}: {change.first} ({change.before} is {other}{around})"

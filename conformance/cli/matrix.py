@@ -29,9 +29,9 @@ from conformance.campaign.rerun import legs_again, seen_again, violated_in
 from conformance.campaign.watching import watching
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
+from conformance.running.recording.spent import spent_lines
+from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
-from conformance.running.spent import spent_lines
-from conformance.running.unfinished import unfinished_lines
 from fixtures.errors import WrongUse
 from fixtures.images import select
 from fixtures.leases import workers

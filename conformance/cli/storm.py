@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from conformance.running.probes import draw
+from conformance.running.probe.run import draw
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnessed

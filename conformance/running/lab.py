@@ -16,10 +16,10 @@ from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import fitted
-from conformance.running.budget import Plan, Work
-from conformance.running.progress import Progress
+from conformance.running.planning.budget import TimePlan, Work
+from conformance.running.recording.progress import Progress
+from conformance.running.recording.shard_writer import ShardWriter
 from conformance.running.settings import Settings
-from conformance.running.shard_writer import ShardWriter
 from fixtures.cluster import KRaftCluster, Topology
 from fixtures.errors import EngineTrouble, KitError
 from fixtures.faults.base.watch import Watch
@@ -56,10 +56,10 @@ class Lab:
     """Holds at most one cluster; asking for another topology or image closes it first."""
 
     def __init__(
-        self, settings: Settings, run: Run, worker: str, images: dict[str, Image], plan: Plan | None = None
+        self, settings: Settings, run: Run, worker: str, images: dict[str, Image], plan: TimePlan | None = None
     ) -> None:
         self.settings = settings
-        self.plan = plan or Plan(0.0, {})
+        self.plan = plan or TimePlan(0.0, {})
         self._began = time.monotonic() - (time.time() - settings.began if settings.began else 0.0)
         self._ledgers: dict[str, Ledger] = {}
         self.run = run

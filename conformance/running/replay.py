@@ -13,7 +13,7 @@ from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.run import MachineRun
-from conformance.running.probes import ProbeRun
+from conformance.running.probe.run import ProbeRun
 from history.observations import Observation
 
 

@@ -18,18 +18,18 @@ from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_p
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline, new_violations, read_baseline
-from conformance.running.budget import MINUTES, PARTS, Plan, Work, planned
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
-from conformance.running.probes import ProbeRun
+from conformance.running.planning.budget import MINUTES, PARTS, TimePlan, Work, planned
+from conformance.running.planning.search import Search
+from conformance.running.probe.run import ProbeRun
+from conformance.running.recording.spent import spent_lines
+from conformance.running.recording.statistics import lines, reached
+from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.replay import ReplayRun, read_schedule
-from conformance.running.search import Search
 from conformance.running.settings import Settings, read
-from conformance.running.spent import spent_lines
-from conformance.running.statistics import lines, reached
-from conformance.running.unfinished import unfinished_lines
 from fixtures.engine import ensure
 from fixtures.errors import KitError
 from fixtures.images import Image, from_home, from_image, newest, obtain, select
@@ -55,7 +55,7 @@ class ConformanceSession:
         self._cells: list[Cell] = []
         self._lines: list[str] = []
         self._expected: dict[str, int] = {}
-        self._plan: Plan | None = None
+        self._plan: TimePlan | None = None
 
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from conformance.running.budget import MINUTES, Profile
+from conformance.running.planning.budget import MINUTES, Profile
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from conformance.core.evaluate import Outcome, evaluate
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.running import lab as lab_module
 from conformance.running.lab import REPLACED_NOTE, Lab
-from conformance.running.probes import ProbeRun
+from conformance.running.probe.run import ProbeRun
 from conformance.running.settings import Settings
 from fixtures.engine import connect
 from fixtures.errors import KitError

@@ -11,10 +11,10 @@ from conformance.core.checks import Check
 from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
 from conformance.core.machines import AnyMachine, MachineCheck
-from conformance.running.budget import Profile
 from conformance.running.lab import Lab, Standing
 from conformance.running.machine.run import MachineRun
-from conformance.running.probes import ProbeRun
+from conformance.running.planning.budget import Profile
+from conformance.running.probe.run import ProbeRun
 from conformance.running.settings import Settings
 from fixtures.cluster import Topology
 from fixtures.errors import KitError

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from conformance.core.bench import Bench
-from conformance.running.budget import Profile
 from conformance.running.lab import Standing
+from conformance.running.planning.budget import Profile
 from fixtures.cluster import Topology
 from fixtures.runs import Run
 from fixtures.tape import LiveTape

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.running.evidence import on_disk as stored
-from conformance.running.evidence.folder import Replays, conclude, write_evidence
+from conformance.running.evidence.folder import ReplayResult, conclude, write_evidence
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
@@ -115,7 +115,7 @@ def write_zombie(
         )
         cluster = FakeCluster(entries=_frames(history, began), logs=_logs(began))
         path = write_evidence(run, cluster, COLUMN, history, seen, 10.0)  # type: ignore[arg-type]
-    conclude(run / path, Replays(seen=4, tries=5, note="9 steps shrunk to 4."))
+    conclude(run / path, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 4."))
     return path, events
 
 

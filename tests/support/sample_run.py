@@ -8,7 +8,7 @@ import msgspec
 
 from benchmarks.histories import history
 from conformance.cli import rejudge
-from conformance.running.shard_writer import ShardWriter
+from conformance.running.recording.shard_writer import ShardWriter
 from history.events import End, History
 from history.shards import SCHEMA, Column
 from history.store import HistoryWriter

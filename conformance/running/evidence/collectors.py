@@ -23,7 +23,7 @@ OFFSETS, TRANSACTIONS = "__consumer_offsets-0", "__transaction_state-0"
 """The kit's clusters keep both topics in a single partition (`fixtures/cluster/config.py`)."""
 
 
-class OnDisk(msgspec.Struct, kw_only=True):
+class FilesOnDisk(msgspec.Struct, kw_only=True):
     """Lines in words, of the files that were copied; and what is missing."""
 
     told: list[str] = []
@@ -33,25 +33,25 @@ class OnDisk(msgspec.Struct, kw_only=True):
 class Collector(Protocol):
     """Copies the files of these subjects to `folder`/<node>/. Raises what the engine does."""
 
-    def __call__(self, cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk: ...
+    def __call__(self, cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk: ...
 
 
-def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     told, lacking = replicas(cluster, folder, names)
-    return OnDisk(told=told, lacking=lacking)
+    return FilesOnDisk(told=told, lacking=lacking)
 
 
-def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     return partitions(cluster, folder, [OFFSETS])
 
 
-def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     return partitions(cluster, folder, [TRANSACTIONS])
 
 
-def quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> OnDisk:
+def quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     told, lacking = controllers(cluster, folder, DIRECTORY)
-    return OnDisk(told=told, lacking=lacking)
+    return FilesOnDisk(told=told, lacking=lacking)
 
 
 COLLECTORS: dict[Kind, Collector] = {

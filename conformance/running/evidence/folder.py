@@ -36,7 +36,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[dict[str, Any]] = []
 
 
-class Replays(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a violation afterwards: seen again in so many of its replays, with which schedule."""
 
     seen: int = 0
@@ -70,7 +70,7 @@ def write_evidence(
     return str(relative)
 
 
-def conclude(folder: Path, replays: Replays) -> None:
+def conclude(folder: Path, replays: ReplayResult) -> None:
     """Say in the report what shrinking and replays showed; a schedule that did not show it again is kept beside it."""
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
     path = folder / "report.md"

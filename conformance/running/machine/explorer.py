@@ -15,8 +15,8 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.machines import AnyMachine
+from conformance.running.machine.discovery import Discovery, Record
 from conformance.running.machine.example import LiveExample
-from conformance.running.machine.finding import Finding, Record
 from conformance.running.violations import RequirementViolated, violation_of
 
 BATCH = 20
@@ -48,9 +48,9 @@ class Explorer:
         self._record = record
         self._wanted = wanted
 
-    def draw(self, drawing: Drawing) -> Finding | None:
+    def draw(self, drawing: Drawing) -> Discovery | None:
         """Examples until one has news; None when none had, of as many as are wanted or as Hypothesis is asked for at a time."""
-        found: list[Finding] = []
+        found: list[Discovery] = []
 
         def machine() -> Any:
             return self._machine(found)
@@ -61,7 +61,7 @@ class Explorer:
             run_state_machine_as_test(seeded, settings=_settings(drawing, max(1, min(BATCH, self._wanted()))))
         return found[0] if found else None
 
-    def _machine(self, found: list[Finding]) -> Any:
+    def _machine(self, found: list[Discovery]) -> Any:
         if found or self._wanted() <= 0:
             return self._check.machine(lambda step: None, lambda: None)
         self.drawn += 1

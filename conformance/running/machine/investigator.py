@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from conformance.core.machines import AnyMachine
-from conformance.running.evidence.folder import Replays, conclude
+from conformance.running.evidence.folder import ReplayResult, conclude
+from conformance.running.machine.discovery import Discovery, Play, Reproduced
 from conformance.running.machine.example import Played, Schedule
-from conformance.running.machine.finding import Finding, Play, Reproduced
 from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
@@ -56,7 +56,7 @@ class Investigator:
         self._tell = tell
 
     def investigate(
-        self, finding: Finding, broken: Sequence[Observation], until: float, done: Callable[[Reproduced], None]
+        self, finding: Discovery, broken: Sequence[Observation], until: float, done: Callable[[Reproduced], None]
     ) -> None:
         """Shrink and replay until each breach has its replays, or time is up; `done` hears of each at once."""
         began = time.monotonic()
@@ -66,7 +66,7 @@ class Investigator:
             breach, observation = next(iter(pending.items()))
             del pending[breach]
             if time.monotonic() >= ends:
-                conclude(self._out / finding.evidence[breach], Replays(note=f"Not shrunk: {self._why}"))
+                conclude(self._out / finding.evidence[breach], ReplayResult(note=f"Not shrunk: {self._why}"))
                 continue
             shrunk = self._shrunk(finding.played, observation, ends)
             for one in self._replayed(finding, shrunk, breach, ends):
@@ -109,7 +109,7 @@ class Investigator:
 
     # --- replaying
 
-    def _replayed(self, finding: Finding, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
+    def _replayed(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
         """How often each breach was seen that has no replays yet; their evidence says so."""
         seen: Counter[Breach] = Counter({breach: 0})
         evidence: dict[Breach, str] = {}
@@ -139,9 +139,11 @@ class Investigator:
         """`evidence` is that of the first replay that showed it, empty where none did; `first` that of the finding."""
         seen, tries = replays
         plain = [msgspec.to_builtins(step) for step in shrunk.schedule]
-        conclude(self._out / (evidence or first), Replays(seen=seen, tries=tries, note=f"{shrunk}.", schedule=plain))
+        conclude(
+            self._out / (evidence or first), ReplayResult(seen=seen, tries=tries, note=f"{shrunk}.", schedule=plain)
+        )
         if evidence not in ("", first):
-            conclude(self._out / first, Replays(note=f"Shrunk: a shorter schedule is in `{evidence}`."))
+            conclude(self._out / first, ReplayResult(note=f"Shrunk: a shorter schedule is in `{evidence}`."))
         self.concluded.add(breach)
         self._tell(f"{breach}: {shrunk}; violated in {seen} of {tries} replays: {evidence or first}")
         return Reproduced(breach=breach, evidence=evidence or first, seen=seen, tries=tries)

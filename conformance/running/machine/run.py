@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from conformance.catalogue import shipped
 from conformance.core.machines import AnyMachine
 from conformance.judging.verdicts import FLOORS
-from conformance.running.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, slug
+from conformance.running.machine.discovery import Discovery, Reproduced
 from conformance.running.machine.example import LiveExample, Played, Schedule, Stops
 from conformance.running.machine.explorer import BATCH, Drawing, Explorer
-from conformance.running.machine.finding import Finding, Reproduced
 from conformance.running.machine.investigator import Investigator
+from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.violations import Breach, breach_of, first_of_each
 from fixtures.errors import KitError
 from history.observations import Observation
@@ -129,7 +129,7 @@ class MachineRun(CheckRun):
         rests: bool = True,
         hurries: bool = False,
         shows: Stops | None = None,
-    ) -> Finding:
+    ) -> Discovery:
         """Run a schedule outside of Hypothesis and record it, also with evidence of what it `shows`."""
         example = self._example(stops or self._is_enough, rests=rests, hurries=hurries)
         for step in steps:
@@ -138,12 +138,12 @@ class MachineRun(CheckRun):
 
     # --- recording
 
-    def record(self, played: Played, shows: Stops | None = None) -> Finding:
+    def record(self, played: Played, shows: Stops | None = None) -> Discovery:
         """File an example, with evidence of each breach that it is the first to show."""
         first = first_of_each(played.violations)
         news = tuple(o for o in first if breach_of(o) not in self.found)
         shown = [o for o in first if o in news or (shows is not None and shows(o))]
-        finding = Finding(played=played, news=news, evidence={breach_of(o): self._evidence(played, o) for o in shown})
+        finding = Discovery(played=played, news=news, evidence={breach_of(o): self._evidence(played, o) for o in shown})
         self.found = finding.evidence | self.found
         evidence = {id(o): finding.evidence[breach_of(o)] for o in shown}
         self.file(
@@ -164,7 +164,7 @@ class MachineRun(CheckRun):
 
     # --- investigating
 
-    def _investigate(self, finding: Finding) -> None:
+    def _investigate(self, finding: Discovery) -> None:
         """Of what it broke first: what was asked for before the rest, and of that what ended the example."""
         suspicion = finding.played.suspicion
         suspected = breach_of(suspicion.observation) if suspicion is not None else None

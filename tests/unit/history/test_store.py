@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 import history.schema
-from conformance.running.shard_writer import ShardWriter
+from conformance.running.recording.shard_writer import ShardWriter
 from history.events import Answer, Call, End, Example, Fault, Line, Note, Premise
 from history.observations import Observation
 from history.shards import BOM, Column, Footer, Header, ObservationLine, encode_line, read_shard, read_shards

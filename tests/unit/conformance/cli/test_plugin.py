@@ -20,8 +20,8 @@ from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, ev
 from conformance.core.topologies import fitted
 from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
-from conformance.running.budget import PARTS, cost_of
 from conformance.running.evidence.folder import Schedule
+from conformance.running.planning.budget import PARTS, cost_of
 from conformance.running.session import exit_code
 from fixtures.images import newest
 from history.shards import Column

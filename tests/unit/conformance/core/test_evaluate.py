@@ -19,7 +19,7 @@ from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.judging.judge import Finding, judge
 from conformance.judging.pooling import judge_shards
-from conformance.running.shard_writer import ShardWriter
+from conformance.running.recording.shard_writer import ShardWriter
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire import Unanswered, WireError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import floats, integers, sampled_from
 
-from conformance.running.budget import MINUTES, PARTS, PATIENCE, Plan, Profile, Work, planned
+from conformance.running.planning.budget import MINUTES, PARTS, PATIENCE, Profile, TimePlan, Work, planned
 
 WHOLE = ("quick", "nightly")
 
@@ -27,7 +27,7 @@ def items(machines: int, parts: int, probes: int = 40, searches: int = 0, labels
     ]
 
 
-def played(plan: Plan, work: list[Work], workers: int, lasts: float) -> dict[Work, float]:
+def played(plan: TimePlan, work: list[Work], workers: int, lasts: float) -> dict[Work, float]:
     """What each item gets when each probe and schedule `lasts` so long, and the others take all that they are given."""
     clocks = [0.0] * workers
     got: dict[Work, float] = {}

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.judging.narration import LONGEST, Narration, in_words, leader_of
 from conformance.running.evidence import on_disk as stored
-from conformance.running.evidence.folder import Replays, Schedule, conclude, write_evidence
+from conformance.running.evidence.folder import ReplayResult, Schedule, conclude, write_evidence
 from conformance.running.evidence.report import MOST_LINES
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
@@ -163,10 +163,10 @@ def test_the_replay_command_and_its_schedule_stand_beside(tmp_path: Path, disks:
 def test_what_replays_showed_is_entered(tmp_path: Path, disks: Any) -> None:
     folder = written(tmp_path, whole(told()))
     assert "Seen again: not replayed yet." in (folder / "report.md").read_text()
-    conclude(folder, Replays(seen=4, tries=5, note="9 steps shrunk to 2."))
+    conclude(folder, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 2."))
     assert "Seen again: 4 of 5 replays. 9 steps shrunk to 2.\n" in (folder / "report.md").read_text()
     assert not (folder / "shrunk.json").exists()
-    conclude(folder, Replays(seen=0, tries=5, schedule=[{"do": "read"}]))
+    conclude(folder, ReplayResult(seen=0, tries=5, schedule=[{"do": "read"}]))
     assert json.loads((folder / "shrunk.json").read_text())["steps"] == [{"do": "read"}]
 
 

@@ -18,11 +18,11 @@ from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, Judge, judge
-from conformance.running.budget import SHRINKING
 from conformance.running.evidence.folder import schedule_of
 from conformance.running.machine.example import SUSPICION_NOTE
 from conformance.running.machine.explorer import BATCH
 from conformance.running.machine.run import MachineRun
+from conformance.running.planning.budget import SHRINKING
 from conformance.running.replay import ReplayRun, read_schedule
 from fixtures.errors import KitError
 from fixtures.runs import Run

@@ -15,8 +15,8 @@ from conformance.core.bench import Bench
 from conformance.core.machines import KafkaMachine, MachineCheck
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, Judge, judge
-from conformance.running.budget import Work, planned
 from conformance.running.machine.run import MachineRun
+from conformance.running.planning.budget import Work, planned
 from fixtures.runs import Run
 from history.events import History
 from strategies.steps import Step

@@ -17,8 +17,8 @@ from conformance.campaign.plan import legs_for, new_plan
 from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if
-from conformance.running.probes import ProbeRun
-from conformance.running.progress import Doing, Progress, SoFar, read_progress
+from conformance.running.probe.run import ProbeRun
+from conformance.running.recording.progress import Doing, Progress, SoFar, read_progress
 from fixtures.runs import Run, kept_of
 from history.observations import Observation
 from tests.support.fake_cluster import TOPOLOGY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.core.registry import every_check
-from conformance.running.rarest import ranked, so_far
+from conformance.running.planning.rarest import ranked, so_far
 from conformance.running.violations import Breach
 from history.shards import Shard
 from tests.support.declared import facts_of

@@ -12,7 +12,7 @@ from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, every_check
 from conformance.core.topologies import fitted
-from conformance.running.scheduling import ByCluster, cluster_of, shares, units, weight_of
+from conformance.running.planning.scheduling import ByCluster, cluster_of, shares, units, weight_of
 
 
 def first_letter(name: str) -> str:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim, Rig, held_if
-from conformance.running.budget import SMALLER
-from conformance.running.smaller_inputs import least_of, smallest
+from conformance.running.planning.budget import SMALLER
+from conformance.running.probe.smaller_inputs import least_of, smallest
 from history.shards import ObservationLine, ReplayLine
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_lab import Play, of

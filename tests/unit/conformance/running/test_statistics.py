@@ -12,7 +12,7 @@ from conformance.core.checks import Check, Rig
 from conformance.core.machines import KafkaMachine, MachineCheck
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
-from conformance.running.statistics import lines, reached
+from conformance.running.recording.statistics import lines, reached
 from history.events import History
 from history.shards import CheckLine, ExampleLine, FaultCount, PremiseCount, Shard, read_shard
 from strategies.steps import Step

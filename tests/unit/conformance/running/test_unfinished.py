@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from conformance.core.registry import every_check
-from conformance.running.spent import spent_lines
-from conformance.running.unfinished import unfinished_lines
+from conformance.running.recording.spent import spent_lines
+from conformance.running.recording.unfinished import unfinished_lines
 from history.shards import CheckLine, Footer, Shard
 from tests.support.sample_shards import ShardBuilder
 

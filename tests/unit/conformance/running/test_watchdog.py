@@ -3,7 +3,7 @@
 import threading
 import time
 
-from conformance.running.watchdog import Watchdog
+from conformance.running.planning.watchdog import Watchdog
 
 
 class Process:

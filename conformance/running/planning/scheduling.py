@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import check_of_item
 from conformance.core.topologies import fitted
-from conformance.running.budget import SEARCH, cost_of
+from conformance.running.planning.budget import SEARCH, cost_of
 
 if TYPE_CHECKING:
     import pytest

@@ -17,11 +17,11 @@ from conformance.catalogue.applicability import applies
 from conformance.core.checks import Check
 from conformance.core.evaluate import canonical, evaluate
 from conformance.judging.verdicts import FLOORS
-from conformance.running.budget import SMALLER
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, Standing, with_reason
-from conformance.running.smaller_inputs import Broken, Inputs, Tried, investigate
+from conformance.running.planning.budget import SMALLER
+from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, investigate
 from conformance.running.violations import Breach, breach_of, first_of_each
 from history.events import End, History
 from history.observations import Observation
@@ -39,7 +39,7 @@ class ProbeRun(CheckRun):
         self._rounds = range(further, further + 1) if further else range(ROUNDS)
         self._rarest = rarest
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
-        self._broken: dict[Breach, Broken] = {}
+        self._broken: dict[Breach, BrokenInputs] = {}
         self._investigating = False
 
     def run_examples(self) -> None:
@@ -114,7 +114,7 @@ class ProbeRun(CheckRun):
         self.file(standing, history, outcome.observations, evidence, seconds)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first}
         for breach, folder in broken.items():
-            self._broken.setdefault(breach, Broken(case=case, inputs=drawn, evidence=folder))
+            self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder))
         if replaced:
             self.replace_cluster(replaced)
         if end == "error" and not self._investigating:
@@ -135,10 +135,10 @@ class ProbeRun(CheckRun):
                 self._reproduce(breach, broken, ends)
         self._investigating = False
 
-    def _reproduce(self, breach: Breach, broken: Broken, ends: float) -> None:
-        def attempt(inputs: Inputs, *, wanted: bool) -> Tried:
+    def _reproduce(self, breach: Breach, broken: BrokenInputs, ends: float) -> None:
+        def attempt(inputs: Inputs, *, wanted: bool) -> Attempted:
             found = self.example(broken.case, inputs, breach if wanted else None)
-            return Tried(shown=breach in found, evidence=found.get(breach, ""))
+            return Attempted(shown=breach in found, evidence=found.get(breach, ""))
 
         found = investigate(broken, self.check.strategies, attempt, self.lab.settings.out_dir, ends)
         self.replayed(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, find, settings
 from hypothesis import strategies as st
 
 from conformance.core.evaluate import canonical
-from conformance.running.evidence.folder import Replays, conclude
+from conformance.running.evidence.folder import ReplayResult, conclude
 
 Inputs = dict[str, Any]
 REPLAYS = 5
 
 
-class Broken(msgspec.Struct, frozen=True, kw_only=True):
+class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The first example that showed a breach: the case it was run for, its inputs, and where its evidence is."""
 
     case: str
@@ -26,7 +26,7 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class Attempted(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an example showed the breach, and its evidence where that was wanted."""
 
     shown: bool
@@ -36,7 +36,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 class Try(Protocol):
     """Runs an example with these inputs, with evidence of the breach where it is `wanted`."""
 
-    def __call__(self, inputs: Inputs, *, wanted: bool) -> Tried: ...
+    def __call__(self, inputs: Inputs, *, wanted: bool) -> Attempted: ...
 
 
 class Smallest(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Smallest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def investigate(
-    broken: Broken, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: Try, out: Path, ends: float
+    broken: BrokenInputs, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: Try, out: Path, ends: float
 ) -> Smallest:
     """Make the inputs smaller and replay the smallest until `ends` (`time.monotonic`); the evidence below `out` says so."""
     tried = smallest(
@@ -61,14 +61,14 @@ def investigate(
     found = _replayed(tried, broken, attempt, ends)
     conclude(
         out / found.evidence,
-        Replays(seen=found.seen, tries=found.tries, note=f"Smallest inputs: `{_text(found.inputs)}`."),
+        ReplayResult(seen=found.seen, tries=found.tries, note=f"Smallest inputs: `{_text(found.inputs)}`."),
     )
     if found.evidence != broken.evidence:
-        conclude(out / broken.evidence, Replays(note=f"Smaller inputs are in `{found.evidence}`."))
+        conclude(out / broken.evidence, ReplayResult(note=f"Smaller inputs are in `{found.evidence}`."))
     return found
 
 
-def _replayed(inputs: Inputs, broken: Broken, attempt: Try, ends: float) -> Smallest:
+def _replayed(inputs: Inputs, broken: BrokenInputs, attempt: Try, ends: float) -> Smallest:
     """The evidence is that of the first replay that shows it, else that of the example that showed it first."""
     seen = tries = 0
     evidence = ""

@@ -12,7 +12,7 @@ from conformance.running.violations import Breach
 from history.observations import Observation
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
     """An example as it was recorded: what no example had shown before is `news`; `evidence` are its folders."""
 
     played: Played
@@ -29,7 +29,7 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
 
 
-Record = Callable[[Played], Finding]
+Record = Callable[[Played], Discovery]
 """Files an example; everything it showed is in the shard when this returns."""
 
 
@@ -38,4 +38,4 @@ class Play(Protocol):
 
     def __call__(
         self, steps: Schedule, stops: Stops, *, rests: bool = True, hurries: bool = False, shows: Stops | None = None
-    ) -> Finding: ...
+    ) -> Discovery: ...

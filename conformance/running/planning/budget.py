@@ -88,7 +88,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.seconds, max(0.0, self.until - elapsed) / self.rounds)
 
 
-class Plan(msgspec.Struct, frozen=True):
+class TimePlan(msgspec.Struct, frozen=True):
     """The shares of all items of a run. Without `total` seconds there is no clock."""
 
     total: float
@@ -104,20 +104,20 @@ class Plan(msgspec.Struct, frozen=True):
         return max((share.allowance(0.0) for share in self.shares.values()), default=0.0) if self.total else 0.0
 
 
-def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> Plan:
+def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
     """The plan of `items`, in the order in which they begin, for `workers` side by side.
 
     `minutes` is the time of each column, 0 for that of the profile. Columns share the cores and so their time.
     """
     total = 60 * (minutes or MINUTES[profile]) * len({work.label for work in items})
     if not total:
-        return Plan(0.0, {work: Share() for work in items})
+        return TimePlan(0.0, {work: Share() for work in items})
     machines = [work for work in items if work.kind == "machine"]
     latest = total - _reserved(profile, len(machines), total, workers)
     bounded = {
         work: Share(seconds=PATIENCE[work.kind], until=latest) for work in items if work.kind in ("probe", "schedule")
     }
-    return Plan(total, {**bounded, **_unbounded(items, total, workers)})
+    return TimePlan(total, {**bounded, **_unbounded(items, total, workers)})
 
 
 def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:

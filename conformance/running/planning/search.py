@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck
-from conformance.running.budget import PARTS, PATIENCE
 from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
-from conformance.running.probes import ProbeRun
-from conformance.running.rarest import Rare, ranked, so_far
+from conformance.running.planning.budget import PARTS, PATIENCE
+from conformance.running.planning.rarest import Rare, ranked, so_far
+from conformance.running.probe.run import ProbeRun
 from conformance.running.violations import Breach
 from history.observations import Observation
 from history.shards import read_shards

@@ -29,7 +29,7 @@ class Rare(msgspec.Struct, frozen=True, kw_only=True):
     check: str
 
 
-class SoFar(msgspec.Struct, frozen=True, kw_only=True):
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """What a run has observed on one column, over all workers.
 
     `seconds` are those of examples, by check; `breaches` are what was violated, with the evidence of the first observation.
@@ -49,7 +49,7 @@ class SoFar(msgspec.Struct, frozen=True, kw_only=True):
         return found[row, case] / max(1.0, self.seconds[check]) if found else 0.0
 
 
-def so_far(shards: Iterable[Shard], label: str) -> SoFar | None:
+def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
     """Of the shards of one run; None before any has begun."""
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
@@ -68,10 +68,10 @@ def so_far(shards: Iterable[Shard], label: str) -> SoFar | None:
                 seconds[line.check] += line.seconds
     if column is None:
         return None
-    return SoFar(column=column, observed=observed, seconds=seconds, breaches=breaches)
+    return Observed(column=column, observed=observed, seconds=seconds, breaches=breaches)
 
 
-def ranked(found: SoFar, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
+def ranked(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
     """The rarest first, each check once. One that was `tried` already comes after all that were tried less often."""
     rare = [
         Rare(
@@ -99,6 +99,6 @@ def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, st
                 yield row, case.id, FLOORS[shipped()[row].kind].observations, ids
 
 
-def _best(found: SoFar, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
+def _best(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
     """The check that has observed it most often in its time; where none has, the one that was tried least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

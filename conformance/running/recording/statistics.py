@@ -19,7 +19,7 @@ WIDTH = 118
 INDENT = 12
 
 
-class Reached:
+class CheckTotals:
     """What one check came to on one column, over all workers."""
 
     def __init__(self, column: Column) -> None:
@@ -55,19 +55,19 @@ class Reached:
         return Counter((observation.requirement, observation.case) for observation in self.observations)
 
 
-def reached(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], Reached]:
+def reached(shards: Iterable[Shard], run: str) -> dict[tuple[str, str], CheckTotals]:
     """By check and column's label, of the shards of one run."""
-    found: dict[tuple[str, str], Reached] = {}
+    found: dict[tuple[str, str], CheckTotals] = {}
     for shard in shards:
         if shard.header is not None and shard.header.run == run:
             column = shard.header.column
             for line in shard.lines:
                 if isinstance(line, ExampleLine | ObservationLine | CheckLine):
-                    _add(found.setdefault((current_id(line.check), column.label), Reached(column)), line)
+                    _add(found.setdefault((current_id(line.check), column.label), CheckTotals(column)), line)
     return dict(sorted(found.items()))
 
 
-def _add(to: Reached, line: ExampleLine | ObservationLine | CheckLine) -> None:
+def _add(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) -> None:
     match line:
         case ExampleLine():
             to.examples.append(line)
@@ -77,7 +77,7 @@ def _add(to: Reached, line: ExampleLine | ObservationLine | CheckLine) -> None:
             to.outcomes.add(line.outcome)
 
 
-def lines(found: Mapping[tuple[str, str], Reached], checks: Mapping[str, AnyCheck]) -> list[str]:
+def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
     """First what machines reached, then a line for each schedule; nothing for a run of probes."""
     told: list[str] = []
     schedules: list[tuple[str, str, str]] = []
@@ -93,7 +93,7 @@ def lines(found: Mapping[tuple[str, str], Reached], checks: Mapping[str, AnyChec
 # --- machines
 
 
-def machine_lines(check: AnyMachine, label: str, one: Reached) -> list[str]:
+def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
     """Steps, faults, premises and cases with how often they were reached, and by name what never was."""
     ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.ended.items())) or "not run"
     head = (
@@ -132,7 +132,7 @@ def _counted(counts: Counter[str]) -> list[str]:
     return [f"{name} {count}" for name, count in sorted(counts.items()) if count]
 
 
-def _faults(one: Reached) -> list[str]:
+def _faults(one: CheckTotals) -> list[str]:
     """How often each was witnessed; where it was injected or healed another number of times, that too."""
     injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
     return [
@@ -142,25 +142,25 @@ def _faults(one: Reached) -> list[str]:
     ]  # fmt: skip
 
 
-def _premises(one: Reached) -> list[str]:
+def _premises(one: CheckTotals) -> list[str]:
     met, unmet = one.premises("met"), one.premises("unmet")
     return [f"{what}: {met[what]} of {met[what] + unmet[what]}" for what in sorted(met.keys() | unmet.keys())]
 
 
-def _cases(one: Reached) -> list[str]:
+def _cases(one: CheckTotals) -> list[str]:
     by_row: dict[str, list[str]] = defaultdict(list)
     for (row, case), count in sorted(one.cases.items()):
         by_row[row].append(f"{case} {count}")
     return [f"{row} {' '.join(cases)}" for row, cases in by_row.items()]
 
 
-def _never_observed(check: AnyMachine, one: Reached) -> list[str]:
+def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
     facts = Facts(version=one.column.version, ranges=one.column.ranges)
     applicable = [(row, case.id) for row in check.rows for case in shipped()[row].applicable_cases(facts)]
     return [f"{row} {case}" for row, case in dict.fromkeys(applicable) if not one.cases[row, case]]
 
 
-def _troubles(one: Reached) -> list[str]:
+def _troubles(one: CheckTotals) -> list[str]:
     """What ended examples early, by its first line, without the names of the example's own topics and groups."""
     said = [e.detail.partition("\n")[0] for e in one.examples if e.outcome == "error"]
     counts = Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in said)
@@ -170,14 +170,14 @@ def _troubles(one: Reached) -> list[str]:
 # --- schedules
 
 
-def schedule_line(check: Check, label: str, one: Reached) -> str:
+def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
     """How often its premise was reached, what it showed, and how long it took."""
     total = len(one.examples)
     count = f"premise reached {one.ended['judged']} of {total}" if total else "not run"
     return f"{check.schedule:12} {label:10} {count:24} {verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
 
 
-def verdict(check: Check, one: Reached) -> str:
+def verdict(check: Check, one: CheckTotals) -> str:
     """Of what the schedule itself showed, of its own rows and of the invariants that judged its history."""
     results = Counter(observation.result for observation in one.observations)
     if results["violated"]:

@@ -1,0 +1,1 @@
+"""Running a probe, and making the inputs of what it finds smaller."""

@@ -1,0 +1,1 @@
+"""Writing down what a run shows, and telling of it."""
