@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,64 +14,17 @@ import pytest
 
 from conformance.campaign.plan import legs_for, new_plan, read_plan, write_plan
 from conformance.catalogue import shipped
-from conformance.cli.matrix import matrix
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
 from fixtures.waiting import eventually
 from history.shards import read_shards
 from tests.support.fake_leg import OTHER
-
-FAKE = (sys.executable, "-m", "tests.support.fake_leg")
-ROOT = Path(__file__).parents[4]
-ALL_COLUMNS = ("3.8.1", "3.9.2", "4.3.1")
-
-
-class Kit:
-    """`./kit matrix` in this process, with fake legs, no engine and a merge that only says what it was given."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.out = folder / "out"
-        self.merged: list[tuple[Path, list[str]]] = []
-        self.prepared: list[str] = []
-        self._monkeypatch = monkeypatch
-
-    def __call__(self, *options: str, versions: Sequence[str] = ALL_COLUMNS, **legs: list[str]) -> int:
-        """`legs` names columns as `v3_9_2`."""
-        named = {name.removeprefix("v").replace("_", "."): words for name, words in legs.items()}
-        self._monkeypatch.setenv("FAKE_LEGS", json.dumps(named))
-        columns = [text for version in versions for text in ("--kafka-version", version)]
-        return matrix(["--conformance-out", str(self.out), *columns, *options], self.prepared.extend, FAKE, self._merge)
-
-    def _merge(self, out: Path, options: Sequence[str]) -> int:
-        self.merged.append((out, list(options)))
-        return 0
-
-    @property
-    def calls(self) -> list[str]:
-        """The columns that were run, in the order in which they began."""
-        return [column for column, _ in self.given]
-
-    @property
-    def given(self) -> list[tuple[str, list[str]]]:
-        file = self.out.parent / "calls.jsonl"
-        return [tuple(json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
-
-    @property
-    def columns(self) -> list[str]:
-        """Of the shards that are not put aside."""
-        return sorted(s.header.column.label for s in read_shards(self.out / "shards") if s.header)
-
-    @property
-    def aside(self) -> list[str]:
-        return sorted(p.stem.partition("-gw0-")[2] for p in self.out.glob("earlier/*/shards/*.jsonl"))
+from tests.support.fake_matrix import ALL_COLUMNS, ROOT, Kit, fresh_kit
 
 
 @pytest.fixture
 def kit(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.chdir(ROOT)
-    return Kit(tmp_path, monkeypatch)
+    return fresh_kit(tmp_path, monkeypatch)
 
 
 # --- what is run

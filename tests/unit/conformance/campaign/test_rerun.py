@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -13,18 +12,15 @@ from conformance.campaign.rerun import legs_again, violated_in
 from fixtures.errors import WrongUse
 from history.shards import read_shard
 from tests.support.fake_leg import OTHER, ROW
+from tests.support.fake_matrix import ALL_COLUMNS, Kit, fresh_kit
 from tests.support.sample_shards import ShardBuilder
-from tests.unit.conformance.campaign.test_legs import ALL_COLUMNS, ROOT, Kit
 
 RED = ["satisfied", "violated"]
 
 
 @pytest.fixture
 def kit(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    for variable in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_CONF")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.chdir(ROOT)
-    return Kit(tmp_path, monkeypatch)
+    return fresh_kit(tmp_path, monkeypatch)
 
 
 def merged(out: Path, violated: dict[str, list[str]]) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis.stateful import rule
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, Claim, Rig, held_if
+from conformance.core.checks import Claim, Rig, held_if
 from conformance.core.faulting import Faults
 from conformance.core.machines import KafkaMachine, MachineCheck
 from conformance.core.model import FaultModel
@@ -29,12 +28,10 @@ from history.events import End, Example, Fault, History, Note
 from history.shards import CheckLine, ExampleLine, Footer, ObservationLine
 from history.store import HistoryWriter, read_histories
 from strategies.steps import Step
+from tests.support.fake_checks import ROW, TOPIC, Data, check_of, handle
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
 from tests.support.fake_lab import IMAGE, Play, faults_on, of
-
-ROW = "KIP320-FETCH-02"
-
 
 # --- through the tape
 
@@ -96,26 +93,6 @@ def test_trouble_with_a_fault_is_raised_again_as_it_was(tape: LiveTape, fault: R
 def play(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     monkeypatch.setattr(lab_module, "WHOLE_AGAIN_WITHIN", 0.05)
     return Play(tmp_path)
-
-
-class Data(msgspec.Struct):
-    pass
-
-
-def prepared(_: Bench) -> Data:
-    return Data()
-
-
-def handle(bench: Bench, _: Data) -> Bench:
-    return bench
-
-
-RIG: Rig[Data, Bench] = Rig(TOPOLOGY, prepared, handle)
-TOPIC: Any = None
-
-
-def check_of(body: Any, rig: Rig[Data, Bench] = RIG, examples: int = 1) -> Check:
-    return Check((ROW,), rig, ("consumer",), examples, True, {}, body)
 
 
 def holds(bench: Bench) -> Generator[Claim, None, None]:

@@ -21,10 +21,10 @@ from conformance.running.probe.run import ProbeRun
 from conformance.running.recording.progress import Doing, Progress, SoFar, read_progress
 from fixtures.runs import Run, kept_of
 from history.observations import Observation
+from tests.support.fake_checks import ROW, TOPIC, check_of
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
 from tests.support.fake_lab import FakeLab
-from tests.unit.conformance.running.test_lab import ROW, TOPIC, check_of
 
 
 def seen(row: str, result: str = "held") -> Observation:
