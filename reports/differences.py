@@ -1,4 +1,4 @@
-"""What changed between two matrices or two columns, grouped as people ask for it."""
+"""Changes between two matrices or two columns, by whether they are for the worse."""
 
 from __future__ import annotations
 

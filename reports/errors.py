@@ -1,4 +1,4 @@
-"""What stops a merge."""
+"""Errors that stop a merge."""
 
 
 class ReportError(Exception):

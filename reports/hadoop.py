@@ -22,7 +22,7 @@ class HadoopFolder:
             self._root: Any = self._files.makeQualified(given)
         except Py4JJavaError as error:
             raise ReportError(
-                f"{uri!r} can't be opened ({_said(error)}). Give a folder, or the URI of one on a file system that Spark "
+                f"{uri!r} can't be opened ({_message(error)}). Give a folder, or the URI of one on a file system that Spark "
                 "is configured for, such as file:///archive or hdfs://host/archive."
             ) from error
 
@@ -68,5 +68,5 @@ class HadoopFolder:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
 
 
-def _said(error: Py4JJavaError) -> str:
+def _message(error: Py4JJavaError) -> str:
     return str(error.java_exception)

@@ -68,7 +68,7 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def read_insights(matrix: Path) -> Insights:
-    """What was written beside a matrix.json; nothing, if nothing was."""
+    """The insights.json beside a matrix.json; empty insights if there is none."""
     path = matrix.with_name(INSIGHTS)
     return _read(path, Insights) if path.is_file() else Insights()
 

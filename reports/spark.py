@@ -41,7 +41,7 @@ _SMALL = {
 }
 _ALWAYS_PRINTED = "WARNING: Using incubator modules"
 _SMALL_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-# What is cached fills the memory, and all cores wait while it is looked through.
+# Cached tables fill the memory, and all cores wait while it is collected.
 _LARGE_FLAGS = "-XX:+UseParallelGC"
 
 

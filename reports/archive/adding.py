@@ -70,7 +70,7 @@ class _Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What the names of its files begin with. A run's id may be any text."""
+        """The beginning of the names of its files. A run's id may be any text."""
         return f"{quote(self.run, safe='')}-{self.batch}"
 
     @property

@@ -1,4 +1,4 @@
-"""What changed between two columns of a matrix, or between two matrices."""
+"""Changes between two columns of a matrix, or between two matrices."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ SHARDS = "*.jsonl"
 _JSON = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": UNREADABLE,
-    # What only Spark takes for JSON, and `history.shards` does not.
+    # Spark takes these for JSON, and `history.shards` does not.
     "allowNonNumericNumbers": "false",
     "allowSingleQuotes": "false",
 }
 _AROUND = "\ufeff \t\r"
-"""What editors and other systems put around a line: a mark of the byte order, blanks, the end of a line on Windows."""
+"""Characters that editors and other systems put around a line: a mark of the byte order, blanks, the end of a line on Windows."""
 
 
 def read_text(spark: SparkSession, folder: str) -> DataFrame:

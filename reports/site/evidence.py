@@ -158,7 +158,7 @@ def _narrated(history: History, events: Sequence[int]) -> list[int]:
 
 
 def _about(history: History, events: Sequence[int]) -> list[Subject]:
-    """What these events are about. Metadata names all partitions, so that it counts only where nothing else does."""
+    """The subjects of these events. Metadata names all partitions, so that it counts only where nothing else does."""
     metadata = {
         n for n in events if isinstance(event := history.events[n], Answer) and _op(history, event) == "metadata"
     }

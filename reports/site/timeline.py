@@ -31,7 +31,7 @@ LETTERS = {
     "produce": "P", "fetch": "F", "list_offsets": "L", "offset_for_leader_epoch": "E", "metadata": "M", "init_producer_id": "I",
     "end_txn": "T", "offset_commit": "C", "offset_fetch": "O", "vote": "V", "delete_records": "D", "replicas": "R",
 }  # fmt: skip
-"""What stands in a mark; other calls have a dot."""
+"""The letter in a mark; other calls have a dot."""
 
 
 class CallMark(msgspec.Struct, frozen=True, kw_only=True):

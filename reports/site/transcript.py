@@ -58,7 +58,7 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogView(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown of the log of a node; `gaps` are the places in `lines` before which lines are left out."""
+    """The lines shown of the log of a node; `gaps` are the places in `lines` before which lines are left out."""
 
     node: str
     lines: list[LogLine]

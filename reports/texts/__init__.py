@@ -1,1 +1,1 @@
-"""What people and machines read of a matrix, but for the site."""
+"""A matrix as text, for people and machines: all but the site."""

@@ -178,7 +178,7 @@ def _trend(about: ExplainedCell) -> Iterator[str]:
 
 
 def _commands(about: ExplainedCell) -> Iterator[str]:
-    """What to paste into a shell; nothing where no run could show anything."""
+    """Commands to paste into a shell; none where no run could show anything."""
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
         return

@@ -25,7 +25,7 @@ OUTCOMES: dict[Verdict, Outcome] = {
 """All other verdicts passed. JUnit has no state between passed and failed, so a cell that proves nothing is skipped."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 can't hold, not even escaped."""
+"""Characters that XML 1.0 cannot hold, not even escaped."""
 
 
 def junit(matrix: Matrix) -> bytes:

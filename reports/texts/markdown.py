@@ -39,7 +39,7 @@ def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
 
 
 def summary(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
-    """What fits on a screen."""
+    """The part that fits on a screen."""
     return _text(_head(matrix, baseline, _SHOWN_IN_SUMMARY))
 
 
@@ -72,7 +72,7 @@ def _counts(matrix: Matrix) -> Iterator[str]:
 
 
 def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
-    """What got worse and better since, row by row; all else as a count."""
+    """Rows that got worse and better since, one by one; all others as a count."""
     if not pairs(baseline, compared(matrix)):
         yield f"### The baseline has none of these columns: it is of {_safe(', '.join(baseline.kafka_versions))}"
         return
