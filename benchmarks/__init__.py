@@ -1,1 +1,1 @@
-"""What is measured, and how: `python -m benchmarks`. Ratios within one run, printed and never asserted."""
+"""The kit's own measurements: `python -m benchmarks`. Ratios within one run, printed and never asserted."""

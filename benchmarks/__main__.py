@@ -15,7 +15,7 @@ from fixtures.leases import workers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 with the table on stdout; as elsewhere in the kit 2 for wrong use, 3 for trouble with engine, image or node."""
+    """0 with the table on stdout; as elsewhere in the kit 2 for wrong use, 3 for errors of engine, image or node."""
     asked = _parser().parse_args(arguments)
     try:
         print(asked.run(asked))
@@ -53,11 +53,11 @@ def _parser() -> argparse.ArgumentParser:
     judges.add_argument(
         "--example-events", metavar="N", type=_rounds, default=3_000, help="of one example; default: 3000"
     )
-    judges.add_argument("--histories", metavar="DIR", type=Path, help="stored ones of a run, in place of made up ones")
+    judges.add_argument("--histories", metavar="DIR", type=Path, help="a run's histories, instead of generated ones")
     scaled = benchmarks.add_parser("reports", help="merging and judging again at scale, in Spark; needs no engine")
     scaled.add_argument("--scale", choices=reports.SCALES, default="small", help="default: small")
     scaled.add_argument("--part", choices=reports.PARTS, action="append", help="one of them; default: both")
-    scaled.add_argument("--keep", metavar="DIR", type=Path, help="leave what is made up in this new folder")
+    scaled.add_argument("--keep", metavar="DIR", type=Path, help="leave the generated data in this new folder")
     parser.set_defaults(run=lambda asked: asked.measure(obtain(asked.kafka_version, progress=_tell), asked))
     judges.set_defaults(run=_judged)
     scaled.set_defaults(
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _judged(asked: argparse.Namespace) -> str:
-    """Stored histories are read before the clock runs, made up ones one after the other."""
+    """Stored histories are read before the clock starts, generated ones one after the other."""
     histories = (
         judging.stored(asked.histories, asked.events)
         if asked.histories

@@ -1,7 +1,7 @@
-"""Histories as an example of the log machine leaves them, made up: an honest cluster that is asked, written to and elected on.
+"""Generated histories like those of the log machine: a correct cluster with reads, writes and elections.
 
-Requests and answers are of the wire client's own types, so that they look as recorded ones do. About two thirds of the events
-are Metadata, as in real histories, where checks wait for leaders.
+Requests and answers have the wire client's own types, so that they look like recorded ones. About two thirds of the
+events are Metadata, as in real histories, where checks wait for leaders.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ BROKERS = (1, 2, 3)
 PARTITIONS = 4
 WHOLE = -3
 REST = ("all faults are healed and nobody writes any more", "at rest")
-"""The premises at the end, by the names that judges know them by."""
+"""The premises at the end, by the names that judges know."""
 KEPT = 400
-"""Batches that a log holds at most: DeleteRecords takes the others, as machines do."""
+"""Maximum number of batches in a log: DeleteRecords removes the others, as machines do."""
 
 
 class WrittenPartition:
-    """A log whose replicas are equal at all times."""
+    """A log whose replicas are always equal."""
 
     def __init__(self, topic: Topic, index: int) -> None:
         self.topic = topic
@@ -81,7 +81,9 @@ class WrittenPartition:
         self.epochs = [*(entry for entry in self.epochs if entry[1] < self.end), (self.epoch, self.end)]
 
     def end_of(self, epoch: int) -> tuple[int, int]:
-        """As OffsetForLeaderEpoch answers: the largest epoch at or below (itself, below all), and where the next one begins."""
+        """The answer of OffsetForLeaderEpoch: the largest epoch at or below (itself, below all), and the start of the
+        next one.
+        """
         known = max((number for number, _ in self.epochs if number <= epoch), default=epoch)
         later = [start for number, start in self.epochs if number > epoch]
         return known, later[0] if later else self.end
@@ -94,7 +96,7 @@ class WrittenPartition:
 
 
 class WrittenEvents:
-    """Events as they are told, one after the other."""
+    """Events in order of time."""
 
     def __init__(self, name: str) -> None:
         members = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in BROKERS]
@@ -123,7 +125,7 @@ class WrittenEvents:
 
 
 def history(name: str, events: int, seed: int) -> History:
-    """One example with about so many events."""
+    """One example with about that many events."""
     return _Example(name, random.Random(seed)).told(events)
 
 
@@ -158,7 +160,7 @@ class _Example:
     # --- steps
 
     def _metadata(self, partition: WrittenPartition) -> None:
-        """Every broker is asked, as by one who waits for all of them to name one leader."""
+        """Metadata from every broker, as sent by a client that waits for all of them to name one leader."""
         state = PartitionMetadata(
             error=Error.NONE,
             partition=partition.index,
@@ -182,13 +184,13 @@ class _Example:
         self._told.asked(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
 
     def _fetch(self, partition: WrittenPartition) -> None:
-        """Near the end, as a consumer that follows."""
+        """Close to the log end, like a consumer that follows."""
         behind = partition.batches[-self._drawn.randint(1, 8) :]
         offset = behind[0].base_offset if behind else partition.start
         self._read(partition, partition.leader, offset, tuple(behind), CONSUMER)
 
     def _whole(self, partition: WrittenPartition) -> None:
-        """All that each replica holds: a Fetch of it, and one behind its end that shows nothing more."""
+        """A full-log read of each replica: a Fetch of its records, and one at its end that returns nothing more."""
         for broker in BROKERS:
             for offset in dict.fromkeys((partition.start, partition.end)):
                 left = tuple(batch for batch in partition.batches if batch.base_offset >= offset)
@@ -230,7 +232,7 @@ class _Example:
             )  # fmt: skip
 
     def _refused(self, partition: WrittenPartition) -> None:
-        """A fetch that names the next epoch, which nobody knows yet."""
+        """A fetch with the next epoch, which no broker knows yet."""
         answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
         self._told.asked(
             partition.leader, "fetch", answer, partition.topic, partition.index, partition.end,
@@ -263,5 +265,5 @@ def _bound(op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, 
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from a stored history."""
+    """The value as a stored history has it."""
     return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))

@@ -1,7 +1,7 @@
-"""Judging: how long all judges of the log machine take over a million events, on one core, in plain Python.
+"""Judging: the time that all judges of the log machine take for a million events, on one core, in plain Python.
 
-Events come from stored histories (a run's output directory) or are made up. Making and reading them is not counted; what
-is, is time of the core, so that it does not matter what else the machine does.
+Events come from stored histories (a run's output directory) or are generated. Generating and reading them is not
+counted; the clock is CPU time, so other load on the machine does not matter.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from history.events import History
 from history.store import read_histories
 
 EVERY = 20.0
-"""Seconds between two words on how far it is."""
+"""Seconds between two lines of progress."""
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """Seconds of one core, by what was done: readings of the history and judges, by name."""
+    """Seconds of CPU time by activity: readings of the history and judges, by name."""
 
     examples: int = 0
     events: int = 0
@@ -46,7 +46,7 @@ def made_up(events: int, per_example: int) -> Iterator[History]:
 
 
 def stored(out: Path, events: int) -> Iterator[History]:
-    """The histories of a run, again and again until there were so many events. Raises ValueError when there are none."""
+    """The histories of a run, repeated until there were that many events. Raises ValueError if there are none."""
     paths = sorted(out.rglob("*.jsonl.zst"))
     found = [one for path in paths for one in read_histories(path) if one.complete]
     if not any(one.events for one in found):
@@ -93,7 +93,7 @@ def _name(function: Any) -> str:
 
 
 def table(measured: Measured) -> str:
-    """The total, and who takes how much of it, as Markdown."""
+    """The total, and each one's part in it, as Markdown."""
     lines = [
         f"{measured.events} events in {measured.examples} examples: {measured.total:.1f} s, "
         f"{measured.total / measured.events * 1e6:.1f} s a million; {measured.observations} observations, "

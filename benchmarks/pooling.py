@@ -1,7 +1,7 @@
-"""What a merge pools, in pandas: `python -m benchmarks.pooling SHARDS` prints how many cells and cases it found.
+"""The pooling of a merge, in pandas: `python -m benchmarks.pooling SHARDS` prints the number of cells and cases.
 
-Each shard is read by `pandas.read_json`, the lines of all are put together, and counted once; then counts and distinct inputs
-and examples per case, checks and faults per row. No shard is validated, no cell judged and nothing written.
+Each shard is read by `pandas.read_json`, the lines of all are concatenated and counted once; then counts and distinct
+inputs and examples per case, checks and faults per row. No shard is validated, no cell judged and nothing written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A command and all processes that it starts: how long it takes, time of the cores, and memory."""
+"""A command and all processes that it starts: wall time, CPU time, and memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 ROOT = Path(__file__).parent.parent
 EVERY = 0.2
-"""Seconds between two looks at the processes; what one does after the last of them is not counted."""
+"""Seconds between two samples of the processes; CPU time after a process's last sample is not counted."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -43,7 +43,7 @@ def watched(*command: str | Path) -> Watched:
 
 
 class _Watch(threading.Thread):
-    """Looks at a process and all below it, also at those whose parent has ended meanwhile."""
+    """Samples a process and all its descendants, even those whose parent has ended meanwhile."""
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
@@ -83,7 +83,7 @@ def _pids() -> Sequence[int]:
 
 
 def _process(pid: int) -> _Process | None:
-    """None for one that has ended. See proc(5): the name, in brackets, may hold blanks."""
+    """None for one that has ended. See proc(5): the name, in brackets, may contain blanks."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,5 @@
-"""Reports at scale: merging millions of observations beside pandas, judging millions of events again beside plain Python.
+"""Reports at scale: merging millions of observations compared with pandas, and judging millions of events compared with
+plain Python.
 
 All of it on two cores (`local[2]`), by the commands that users run, in processes of their own.
 """
@@ -21,11 +22,11 @@ from fixtures.runs import Progress
 
 MASTER = "local[2]"
 ROOM = 0.7
-"""The part of the memory that is free which pandas is trusted with."""
+"""The part of the free memory that pandas may use."""
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """Observations of two merges, events to judge again, and how many of them plain Python judges."""
+    """Observations of two merges, events to judge again, and the number of them that plain Python judges."""
 
     merges: tuple[int, int]
     events: int
@@ -40,7 +41,7 @@ PARTS = ("merging", "judging")
 
 
 class MergeCost(msgspec.Struct, frozen=True, kw_only=True):
-    """`pandas` is None where its memory would not have been enough: about `needed` bytes."""
+    """`pandas` is None if its memory would not have been enough: about `needed` bytes."""
 
     observations: int
     size: int
@@ -59,7 +60,7 @@ class JudgingCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(scale: Scale, parts: Sequence[str], progress: Progress, keep: Path | None = None) -> str:
-    """The tables of the parts, as Markdown. What is made up goes to `keep`, or to a folder that is removed at the end."""
+    """The tables of the parts, as Markdown. Generated data goes to `keep`, or to a folder that is removed at the end."""
     folder = keep or Path(tempfile.mkdtemp(prefix="kafka-conformance-"))
     tables = {"merging": lambda: merging(folder, scale, progress), "judging": lambda: judging(folder, scale, progress)}
     try:
@@ -127,7 +128,7 @@ def _merged_row(one: MergeCost) -> str:
 
 
 def judging(folder: Path, scale: Scale, progress: Progress) -> str:
-    """Plain Python has its turn before and after Spark, since a machine may be quicker at one time than at another."""
+    """Plain Python runs before and after Spark, since a machine's speed may change over time."""
     sample = _written(folder / "sample", scale.sample, progress)
     run = _written(folder / "run", scale.events, progress)
     before = _judge(folder / "sample", sample, [], progress)

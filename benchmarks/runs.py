@@ -1,7 +1,8 @@
-"""The output directory of a long night, made up: histories of many workers, one of whom has 30 % of all events.
+"""The output directory of a long night, generated: histories of many workers, one of which has 30 % of all events.
 
-A few examples (`benchmarks.histories`) come again and again under names of their own. Shards hold what today's judges say of
-them, so that judging again has nothing new to tell: `python -m conformance.cli.rejudge` is asked once about each of the few.
+A few examples (`benchmarks.histories`) are repeated under names of their own. Shards hold the observations of today's
+judges, so that judging again changes nothing: each of the few is judged once, like `python -m conformance.cli.rejudge`
+does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from history.shards import Footer, ObservationLine, encode_line
 from history.store import HistoryWriter
 
 EXAMPLE = 3000
-"""Events of one example, as the log machine's have them."""
+"""Events of one example, as in the log machine's."""
 FEW = 20
 WORKERS = 12
 
@@ -31,9 +32,9 @@ _Said = dict[str, list[dict[str, Any]]]
 
 
 def write_run(out: Path, events: int) -> int:
-    """Writes so many events, and some more; returns how many."""
+    """Writes at least that many events. Returns how many."""
     few = [_named(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
-    said = _said(out.with_name(f"{out.name}-few"), few)
+    said = _judged_once(out.with_name(f"{out.name}-few"), few)
     counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
     return sum(_worker(out, f"gw{number}", count, few, said) for number, count in enumerate(counts))
 
@@ -43,8 +44,8 @@ def _named(example: History, name: str) -> History:
     return History(example=opened, events=example.events, end=End(example=name, outcome="judged"))
 
 
-def _said(out: Path, few: Sequence[History]) -> _Said:
-    """What judges say about each of the few, by its name."""
+def _judged_once(out: Path, few: Sequence[History]) -> _Said:
+    """The observations of the judges for each of the few, by its name."""
     _write(out, "gw0", few, {})
     watched(sys.executable, "-m", "conformance.cli.rejudge", out)
     found: _Said = defaultdict(list)

@@ -1,8 +1,9 @@
-"""Shards as the runs of many workers leave them, made up: a column for each minor version, and one shard with 30 % of all.
+"""Generated shards like those of runs with many workers: a column for each minor version, and one shard with 30 % of
+all.
 
-As in real ones, a few examples are those of machines, with hundreds of observations that differ in their events only; most
-are those of probes, with a handful of observations that tell drawn inputs and answers. 120 observations an example, 360 bytes
-an observation.
+As in real shards, a few examples are those of machines, with hundreds of observations that differ in their events only;
+most are those of probes, with a handful of observations with drawn inputs and answers. 120 observations an example, 360
+bytes an observation.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ from history.shards import (
 RUN = "260101-000000-beef"
 RANGES = {"Fetch": 17, "InitProducerId": 5, "ListOffsets": 10, "OffsetForLeaderEpoch": 4, "transaction.version": 2}
 SKEWED = 0.3
-"""The part of all observations that stands in one shard."""
+"""The fraction of all observations in one shard."""
 WORKERS = 6
 """Shards of a column."""
 MACHINES = 0.25
-"""The part of examples that are a machine's."""
+"""The fraction of examples that are a machine's."""
 MACHINE = "machines.log.LogMachine"
 
 _CATALOGUES = Path(__file__).parent.parent / "conformance" / "catalogue"
 
 
 def write_shards(folder: Path, observations: int, seed: int = 1) -> int:
-    """Writes so many observations, and some more, below `folder`; returns the bytes that they take."""
+    """Writes at least that many observations below `folder`. Returns their size in bytes."""
     folder.mkdir(parents=True)
     cases = _cases()
     rest = int(observations * (1 - SKEWED) / (len(newest_patches()) * WORKERS))

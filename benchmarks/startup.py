@@ -1,6 +1,6 @@
-"""The start of a cluster beside the start of one plain broker process of the same version.
+"""The start of a cluster compared with the start of one plain broker process of the same version.
 
-Absolute times say more about the machine than about the kit, so both are measured in turn, and what counts is their ratio.
+Absolute times depend more on the machine than on the kit, so both are measured in turn, and their ratio is the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLUSTER = Topology(name="startup", controllers=1, brokers=3)
 _PROPERTIES = "/server.properties"
 _CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 _WITHIN = 90.0
-# What a single node cannot do without; everything else is Kafka's default.
+# The settings that a single node needs; everything else is Kafka's default.
 _PLAIN = b"""\
 process.roles=broker,controller
 node.id=1
@@ -41,7 +41,7 @@ log.dirs=/kafka-data
 
 
 class Round(msgspec.Struct, frozen=True):
-    """Seconds from asking until ready: of the cluster, and of the plain broker process."""
+    """Seconds from the start until ready: of the cluster, and of the plain broker process."""
 
     cluster: float
     plain: float

@@ -1,4 +1,5 @@
-"""Brokers with one planted bug each, to show that the kit has teeth: a Java agent and a table of what must turn red.
+"""Brokers with one planted bug each, to prove that the kit detects bugs: a Java agent and a table of the rows that must
+turn red.
 
 A further mutant is one class in agent/src/main/java/mutants/planted/ and one entry in table.toml, whose rows are
 committed before the mutant runs for the first time.
@@ -19,7 +20,7 @@ class UnknownMutant(KitError):
 
 
 class Red(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A row that must turn `violated`; `kind` says which checks have to run before it can."""
+    """A row that must turn `violated`; `kind` names the checks that have to run before it can."""
 
     id: str
     kind: Literal["probe", "property", "scenario"]
@@ -27,10 +28,10 @@ class Red(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A planted bug. `targets` has a line for each place where it acts: Class#method, and what the class is called elsewhere.
+    """A planted bug. `targets` has a line for each place that it changes: Class#method, and the class's name elsewhere.
 
-    `applies` are the Kafka versions that have the places, as in the catalogue; `when` says how often the bug shows there.
-    `red` must turn `violated`, `may` can but needs luck that a schedule does not always have.
+    `applies` are the Kafka versions with these places, as in the catalogue; `when` says how often the bug shows there.
+    `red` must turn `violated`; `may` can, but depends on timing.
     """
 
     name: str
@@ -43,11 +44,11 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def installed(self) -> str:
-        """How the line begins that a JVM with this mutant writes to stderr before it runs anything of Kafka's."""
+        """The start of the line that a JVM with this mutant writes to stderr before any code of Kafka runs."""
         return f"Mutant {self.name} is installed in "
 
     def is_installed_by(self, line: str) -> bool:
-        """Does this line say that the mutant is in all its places?"""
+        """True if this line says that the mutant is in all its places."""
         places = (any(f"{target} of " in line for target in names) for names in self.targets)
         return line.startswith(self.installed) and all(places)
 
@@ -62,7 +63,7 @@ def all_mutants() -> tuple[Mutant, ...]:
 
 
 def mutant(name: str) -> Mutant:
-    """Raises UnknownMutant with the names there are."""
+    """Raises UnknownMutant with the known names."""
     known = {each.name: each for each in all_mutants()}
     if name not in known:
         raise UnknownMutant(f"no mutant is named '{name}': take one from {TABLE.name}: {', '.join(sorted(known))}.")

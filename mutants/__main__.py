@@ -1,5 +1,6 @@
-"""`build NAME --kafka-version V` prints the reference of an image to hand to --kafka-image; `compare NAME MATRIX MUTATED
-UNHARMED` holds a mutant's column of a matrix.json against the table and the column of the unharmed Kafka."""
+"""`build NAME --kafka-version V` prints the reference of an image for --kafka-image; `compare NAME MATRIX MUTATED
+UNHARMED` compares a mutant's column of a matrix.json with the table and with the column of the unmodified Kafka.
+"""
 
 import argparse
 import sys
@@ -14,7 +15,7 @@ from mutants.compare import compare
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 with the reference on stdout; as elsewhere in the kit 2 for wrong use, 3 for trouble with images or tools."""
+    """0 with the reference on stdout; as elsewhere in the kit 2 for wrong use, 3 for errors of images or tools."""
     options = _parser().parse_args(arguments)
     try:
         return _compare(options) if options.command == "compare" else _build(options)
@@ -33,7 +34,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    """0 when the mutant did what the table says, else 1."""
+    """0 if the mutant did what the table says, else 1."""
     comparison = compare(mutant(options.name), options.matrix, options.mutated, options.unharmed)
     print(comparison)
     return 0 if comparison.as_promised else 1
@@ -42,7 +43,7 @@ def _compare(options: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
-    held = commands.add_parser("compare", help="hold a mutant's column against the table")
+    held = commands.add_parser("compare", help="compare a mutant's column with the table")
     held.add_argument("name", choices=[each.name for each in all_mutants()])
     held.add_argument("matrix", type=Path, help="a matrix.json")
     held.add_argument("mutated", help="the mutant's column")

@@ -23,13 +23,13 @@ _SECONDS = 600
 
 
 class AgentNotBuilt(KitError):
-    """Maven is missing, or could not make the agent's jar."""
+    """Maven is missing, or could not build the agent's jar."""
 
 
 def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
-    """The agent's jar, built by Maven and kept under the hash of its sources.
+    """The agent's jar, built by Maven and cached under the hash of its sources.
 
-    Equal sources give equal bytes. An interrupted build leaves nothing that a later one would take for a jar.
+    Equal sources give equal bytes. An interrupted build leaves nothing that a later one could mistake for a jar.
     """
     kept = cache_dir() / "mutants" / f"agent-{_hash(sources)}.jar"
     if kept.exists():
@@ -42,10 +42,10 @@ def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
 
 
 def mutant_image(name: str, base: Image, progress: Progress = quiet) -> Image:
-    """`base` with the agent in it and KAFKA_OPTS that load the mutant after whatever the base's own options load.
+    """`base` with the agent in it and KAFKA_OPTS that load the mutant after the base's own options.
 
     The image is kept, so that one base and one mutant are one image id, and so one column. A broker whose code the
-    mutant does not fit writes why and does not start. Raises UnknownMutant, AgentNotBuilt, EngineTrouble.
+    mutant does not fit writes the reason and does not start. Raises UnknownMutant, AgentNotBuilt, EngineTrouble.
     """
     planted = mutant(name)
     agent = build_agent(progress)
@@ -71,7 +71,7 @@ def _hash(sources: Path) -> str:
 
 
 def _packaged(sources: Path, project: Path) -> Path:
-    """Builds a copy, so that the checkout stays as it is and two builds at once do not meet."""
+    """Builds a copy, so that the checkout is unchanged and parallel builds do not interfere."""
     shutil.copytree(sources / "src" / "main", project / "src" / "main")
     shutil.copy(sources / "pom.xml", project)
     command = ["mvn", "-B", "-ntp", "-f", str(project / "pom.xml"), "package"]

@@ -1,4 +1,4 @@
-"""Whether a mutant turned the rows red that the table names, and no others: its column beside that of the unharmed Kafka."""
+"""Compares a mutant's red rows with the table: its column beside that of the unmodified Kafka."""
 
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ NO_CHECK = ("untested", "not-run", "inapplicable")
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """`missed`: rows of the table that were exercised and stayed free of violations; `unexpected`: red only on the mutant, and
-    not in the table; `unexercised`: rows of the table that no check ran for; `as_well`: those red ones that only may be."""
+    """`missed`: rows of the table that were exercised without a violation; `unexpected`: red only on the mutant, and
+    not in the table; `unexercised`: rows of the table that no check ran for; `as_well`: red rows that only may be.
+    """
 
     caught: tuple[str, ...]
     as_well: tuple[str, ...]
@@ -31,7 +32,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(mutant: Mutant, matrix: Path, mutated: str, unharmed: str) -> Comparison:
-    """`mutated` and `unharmed` are columns of a matrix.json. Raises ValueError for a column that it does not have."""
+    """`mutated` and `unharmed` are columns of a matrix.json. Raises ValueError for a column that is missing there."""
     cells: list[dict[str, Any]] = msgspec.json.decode(matrix.read_bytes())["cells"]
     of = {
         label: {c["requirement"]: c["verdict"] for c in cells if c["kafka_version"] == label}

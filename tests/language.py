@@ -50,7 +50,7 @@ PHRASES = (
     _phrase(r"(?i)\bgenuine pairs?\b", "valid fetch position"),
     _phrase(r"(?i)\bepoch files?\b", "leader-epoch-checkpoint"),
     _phrase(r"(?i)\bvacanc(?:y|ies)\b", "time without a leader"),
-    _phrase(r"(?i)\bparked\b", "in purgatory, delayed"),
+    _phrase(r"(?i)\b(?:is|are|was|were|stays?) parked\b|\bparked (?:fetch|request|at|until)", "in purgatory, delayed"),
     _phrase(r"(?i)\brotten\b", "corrupt"),
     _phrase(r"\b(?:class|def) \w*(?:[Tt]old|[Ss]aid)\b", "a noun: Exchange, EpochEndOffset, message"),
     _phrase(r"(?i)\b(?:the|a|each|every|no) told\b", "a noun: exchange, answer, message"),

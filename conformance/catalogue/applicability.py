@@ -1,4 +1,4 @@
-"""Whether a row can be tried on a column, decided from what the column declares, never from a failed call."""
+"""Whether a row can be tested on a column, decided from the column's declarations, never from a failed call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RANGE = re.compile(r"^(?P<low>\d+\.\d+(\.\d+)?)?\.\.(?P<high>\d+\.\d+(\.\d+)?)?
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a column declares: its version, and ranges as in `history.shards.Column`."""
+    """The declarations of a column: its version, and ranges as in `history.shards.Column`."""
 
     version: str
     ranges: dict[str, int] = {}
@@ -24,10 +24,10 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def in_range(version: str, text: str) -> bool:
-    """Is the version inside `3.3..4.2`? Ends are inclusive; an end given as a minor holds all of its patches."""
+    """True if the version is inside `3.3..4.2`. Ends are inclusive; an end that is a minor includes all of its patches."""
     match = _RANGE.match(text)
     if match is None:
-        raise ValueError(f"{text!r} is no version range; write '3.3..4.2', '4.3..' or '..3.9.1'")
+        raise ValueError(f"{text!r} is not a version range; write '3.3..4.2', '4.3..' or '..3.9.1'")
     low, high = numbers(match["low"] or ""), numbers(match["high"] or "")
     if high and low[: len(high)] > high:
         raise ValueError(f"{text!r} holds no version; write the older end first, as in '3.9..4.2'")
@@ -46,7 +46,7 @@ def need(text: str) -> tuple[str, str, int]:
 
 
 def meets(facts: Facts, needs: Sequence[str]) -> bool:
-    """Do the declared levels meet all needs? What a column that never came up would declare is unknown: then yes."""
+    """True if the declared levels meet all needs, or if the cluster never started, since its levels are then unknown."""
     return not facts.ranges or all(_meets_one(facts, *need(text)) for text in needs)
 
 

@@ -1,4 +1,4 @@
-"""Deviations of released versions that are known: they add a mark and a link to a red cell, never an excuse."""
+"""Known deviations of released versions: they add a mark and a link to a red cell, never an excuse."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SHIPPED = files("conformance") / "known-deviations.toml"
 
 
 class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row that released versions are known to break; `ticket` is Kafka's own where there is one.
+    """A row that released versions are known to break; `ticket` is Kafka's own, if there is one.
 
-    A `race` is met by luck: a column where it was not met says nothing about its end. With `cases` it is about these only.
+    A `race` depends on timing: a column without it is no evidence of a fix. With `cases` it is about these only.
     """
 
     requirement: str
@@ -33,7 +33,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return requirement == self.requirement and any(in_range(version, text) for text in self.versions)
 
     def explains(self, violated: Iterable[str]) -> bool:
-        """Is it about all of these cases? What breaks another case is not known."""
+        """True if it is about all of these cases. A violation of another case is not known."""
         return not self.cases or set(violated) <= set(self.cases)
 
 

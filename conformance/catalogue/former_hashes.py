@@ -1,7 +1,7 @@
-"""Rows of shards whose hashes were computed by the former rule, which covered a row's words too.
+"""Hashes of rows in older shards, computed by the former rule, which covered a row's words too.
 
 `former_hashes.json` maps the id of a row to two hashes of the same row, taken on one day: by the former rule and by
-today's. The former one is recognised for as long as the latter is that of the row.
+today's. The former one is recognised as long as the latter is that of the row.
 """
 
 from __future__ import annotations

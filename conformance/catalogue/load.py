@@ -16,7 +16,7 @@ from conformance.catalogue.applicability import in_range, need
 from conformance.catalogue.rows import CatalogueError, Requirement
 
 SHIPPED = files(__package__)
-"""This folder, which lies in an archive when Spark was given the code as a zip."""
+"""This folder, which is in an archive if Spark was given the code as a zip."""
 
 
 class Catalogue:
@@ -43,7 +43,7 @@ class Catalogue:
         return len(self._rows)
 
     def matching(self, patterns: Iterable[str]) -> list[Requirement]:
-        """Rows whose id matches one of the globs; all of them when there is no glob."""
+        """Rows whose id matches one of the globs; all of them if there is no glob."""
         globs = list(patterns) or ["*"]
         return [row for row in self if any(fnmatch.fnmatchcase(row.id, glob) for glob in globs)]
 

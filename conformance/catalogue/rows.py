@@ -15,7 +15,7 @@ Kind = Literal["probe", "property", "scenario"]
 
 
 class CatalogueError(Exception):
-    """A row that cannot be used; the text names file, row, value and rule."""
+    """A row that cannot be used; the message names file, row, value and rule."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a row expects in a range of versions or levels; `expect` is the token a check switches on."""
+    """A row's expectation in a range of versions or levels; `expect` is the token a check switches on."""
 
     versions: list[str] = []
     needs: list[str] = []
@@ -68,14 +68,14 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def hash(self) -> str:
-        """Identity of what is judged: id, applicability, ids of cases and tokens of expectations, but no words."""
+        """Identity of the requirement: id, applicability, ids of cases and tokens of expectations, without its words."""
         cases = [(case.id, case.applies, case.needs) for case in self.cases]
         expectations = [(one.versions, one.needs, one.expect) for one in self.expectations]
         judged = (self.id, self.applies, self.needs, cases, expectations)
         return hashlib.sha256(msgspec.json.encode(judged)).hexdigest()[:16]
 
     def applicable_cases(self, facts: Facts) -> list[Case]:
-        """The cases that this column must show; none when the row as a whole does not apply."""
+        """The cases that this column must show; none if the row as a whole does not apply."""
         if not applies(facts, self.applies, self.needs):
             return []
         return [case for case in self.cases if applies(facts, case.applies, case.needs)]

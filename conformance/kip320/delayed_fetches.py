@@ -15,7 +15,7 @@ from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
-from fixtures.wire.calls import Parked
+from fixtures.wire.calls import PendingRequest
 from fixtures.wire.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
 from fixtures.wire.topics import ElectionType, Reassignment
 from strategies.batches import RECORDS
@@ -35,7 +35,7 @@ class DelayedFetch(NamedTuple):
 
     bench: Bench
     client: NodeClient
-    parked: Parked
+    parked: PendingRequest
     since: float
 
     def still_early(self) -> PremiseClaim:

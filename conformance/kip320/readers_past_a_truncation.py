@@ -96,10 +96,11 @@ def suffix_is_truncated_and_overwritten(
 
     couple.lose_leader(first)
     couple.come_back(second)
-    vacancy = couple.vacancy(2 * SESSION)
+    leaderless = couple.leaderless_for(2 * SESSION)
     heir = couple.bench.id_of(second)
     yield premise(
-        vacancy.leaders == {-1} and heir not in vacancy.eligible, f"no leader without a requested election: {vacancy}"
+        leaderless.leaders == {-1} and heir not in leaderless.eligible,
+        f"no leader without a requested election: {leaderless}",
     )
     state = couple.elect(second)
     yield premise(state.leader_epoch > alone.leader_epoch, f"a new epoch: {alone} and {state}")

@@ -1,4 +1,4 @@
-"""Consumer groups of the new protocol (KIP-848), with members that know what their clients know."""
+"""Consumer groups of the new protocol (KIP-848), with members that track the same state as their clients would."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GroupData(msgspec.Struct, frozen=True):
 
 
 class GroupMember(ConsumerMember):
-    """A member of the group's, which reads the group's topic. Partitions are those of that topic."""
+    """A member of the group, which reads the group's topic. Partitions are those of that topic."""
 
     def __init__(self, group: Group, id: str, instance_id: str | None = None) -> None:
         super().__init__(group.bench, group.name, id, instance_id=instance_id, coordinator=lambda: group.node)
@@ -66,7 +66,7 @@ class GroupMember(ConsumerMember):
         return super().join(*self._base)
 
     def subscribe(self, *topics: str) -> None:
-        """Change the subscription, and wait for the epoch that comes of it."""
+        """Change the subscription, and wait for the resulting epoch."""
         before = self.epoch
         accepted(self.heartbeat(owned=listed(self.owned), subscribed_topic_names=list(topics)))
         if self.epoch == before:
@@ -82,16 +82,16 @@ class GroupMember(ConsumerMember):
         return self.epoch
 
     def turn_to(self, *topics: str) -> None:
-        """Subscribe to these topics for good."""
+        """Subscribe to these topics permanently."""
         self._base = topics
         self.subscribe(*topics)
 
     def leave(self) -> HeartbeatAnswer:
-        """Raises KitError when it is refused."""
+        """Raises KitError if it is refused."""
         return accepted(super().leave())
 
     def leave_to_return(self) -> HeartbeatAnswer:
-        """Raises KitError when it is refused."""
+        """Raises KitError if it is refused."""
         return accepted(super().leave_to_return())
 
 
@@ -108,9 +108,10 @@ def joined(member: ClassicMember) -> PremiseClaim:
 
 
 class HandOver(NamedTuple):
-    """One member had all partitions; another joined and the first gave some up, but missed the answer to that.
+    """One member had all partitions; another joined and the first revoked some, but missed the answer to that.
 
-    `before` is the epoch at which the first owned all and that it still believes in. `kept` and `lost` are partitions.
+    `before` is the epoch at which the first owned all, and its epoch as far as it knows. `kept` and `lost` are
+    partitions.
     """
 
     old: GroupMember
@@ -151,9 +152,7 @@ class Group:
         return GroupMember(self, self.bench.fresh("member"), instance_id)
 
     def alone(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> GroupMember:
-        """A member that has all partitions. `aged`: the group had that many epochs before it got them; `bumps`: and
-        moved that many epochs on since.
-        """
+        """A member that has all partitions. `aged` epochs passed in the group before it got them, and `bumps` epochs since."""
         member = self.member(instance_id)
         if aged:
             member.join("nowhere")
@@ -185,17 +184,17 @@ class Group:
         return seen if stable and current else None
 
     def told_to_revoke(self, member: GroupMember) -> frozenset[int]:
-        """Heartbeat until the member is told to give partitions up, without acknowledging it; which ones."""
+        """Heartbeat until the member has to revoke partitions, without acknowledging it. Returns these partitions."""
 
         def revoked() -> frozenset[int] | None:
             had = member.assigned
             accepted(member.heartbeat())
             return (had - member.assigned) or None
 
-        return self.bench.eventually(revoked, f"{member.id} being told to give partitions up")
+        return self.bench.eventually(revoked, f"{member.id} having to revoke partitions")
 
     def hand_over(self, bumps: int = 0, *, aged: int = 0) -> HandOver:
-        """See HandOver; `new` has joined and has not been given anything yet."""
+        """See HandOver; `new` has joined and has no partition yet."""
         old = self.alone(bumps, aged=aged)
         before = old.epoch
         new = self.member()
@@ -204,7 +203,9 @@ class Group:
         return HandOver(old, new, min(old.assigned), min(lost), before, self.acknowledge(old))
 
     def acknowledge(self, member: GroupMember) -> HeartbeatAnswer:
-        """Let the member give up what it was told to, until it gets a later epoch: that answer, which it misses."""
+        """Let the member acknowledge the revocation, until the coordinator moves it to a later epoch in an answer that
+        it misses.
+        """
 
         def moved() -> HeartbeatAnswer | None:
             answer = accepted(member.heartbeat(owned=listed(member.owned), received=False))
@@ -227,7 +228,7 @@ class Group:
         return Inheritance(heir, partition, epoch)
 
     def given(self, member: GroupMember, partition: int) -> None:
-        """Heartbeat until the member is given the partition."""
+        """Heartbeat until the member is assigned the partition."""
         self.bench.eventually(
             lambda: member.keep_up() and partition in member.assigned, f"{member.id} being given {partition}"
         )
@@ -237,14 +238,14 @@ class Group:
     def commit(
         self, member: GroupMember | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
-        """Commit an offset for each partition at this epoch, in the name of the member or, for None, of no member."""
+        """Commit an offset for each partition at this epoch, with the member's id or, for None, without one."""
         wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
         return self.commit_all(member, wanted, epoch, version=version)
 
     def commit_all(
         self, member: GroupMember | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
     ) -> OffsetCommitAnswer:
-        """As `commit`, for offsets of any topics and with any metadata."""
+        """Like `commit`, for offsets of any topics and with any metadata."""
         return self.node.offset_commit(
             self.name,
             offsets,
@@ -255,7 +256,7 @@ class Group:
         )
 
     def store(self, member: GroupMember, partition: int, offset: int) -> None:
-        """A commit at the member's epoch, for a value that is to be there; KitError when it is refused."""
+        """A commit at the member's epoch that must succeed; KitError if it is refused."""
         answer = self.commit(member, {partition: offset}, member.epoch)
         if answer.errors != (Error.NONE,):
             raise KitError(f"a commit to {self.name} was refused: {answer}")
@@ -278,7 +279,7 @@ class Group:
         return self.node.consumer_group_describe(self.name)
 
     def seen(self, member: GroupMember) -> DescribedMember | None:
-        """The member as the coordinator describes it, None where it knows no such member."""
+        """The member as the coordinator describes it, None if it has no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
     def holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
@@ -293,7 +294,7 @@ class Group:
         return premise(not holders, f"no member has partition {partition}: {holders}")
 
     def of(self, member: DescribedMember) -> frozenset[int]:
-        """The partitions that a description gives a member."""
+        """The partitions assigned to a member in a description."""
         return self._listed(member.assignment.topic_partitions)
 
     def assigned_in(self, answer: HeartbeatAnswer) -> frozenset[int]:
@@ -315,7 +316,7 @@ def id_of(topic: Topic) -> UUID:
 
 
 def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
-    """A fresh topic with this many partitions, or one with a name that was free."""
+    """A new topic with this many partitions, by default with a new name."""
     wanted = NewTopic(name or bench.fresh("topic"), tuple((bench.id_of(bench.brokers[0]),) for _ in range(partitions)))
     node = bench.node(bench.brokers[0])
     [created] = node.create_topics([wanted]).topics
@@ -333,7 +334,7 @@ def _usable(node: NodeClient, topic: Topic) -> bool:
 
 
 def answering_again(bench: Bench, name: str) -> None:
-    """Wait for a node that was started again. It is asked seldom, since it has to share its cores with who asks."""
+    """Wait for a restarted node. Tries are rare, because the node shares its cores with them."""
     bench.eventually(lambda: reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2)
 
 
@@ -364,7 +365,7 @@ def new_group(bench: Bench, partitions: int = 4) -> GroupData:
 
 
 def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:
-    """A group of the example's own, with a fresh topic."""
+    """A group of the example's own, with a new topic."""
 
     def prepare(bench: Bench) -> GroupData:
         return new_group(bench, partitions)

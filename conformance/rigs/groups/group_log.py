@@ -16,7 +16,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 ARTIFACT = "kafka-group-coordinator"
 CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
 CURRENT_ASSIGNMENT_TYPE = 8
-"""The version that a record's key begins with says what kind of record it is."""
+"""The version at the start of a record's key identifies the kind of record."""
 VERSION = struct.Struct(">h")
 
 
@@ -26,14 +26,14 @@ class MemberKey(msgspec.Struct, frozen=True):
 
 
 class StoredPartitions(msgspec.Struct, frozen=True):
-    """Partitions of one topic in a record; `assignment_epochs` is None where the record has no such field."""
+    """Partitions of one topic in a record; `assignment_epochs` is None if the record has no such field."""
 
     topic_id: UUID
     partitions: tuple[int, ...]
     assignment_epochs: tuple[int, ...] | None = None
 
     def pairs(self, since: Mapping[int, int]) -> bool:
-        """Whether there is an epoch for each partition, and it is the one that `since` has for it."""
+        """True if each partition has an epoch, and it is the one in `since`."""
         return self.assignment_epochs == tuple(since.get(partition) for partition in self.partitions)
 
 
@@ -48,14 +48,14 @@ class StoredAssignment(msgspec.Struct, frozen=True):
 
 
 class GroupLog:
-    """The part of __consumer_offsets that was written since this was made. The kit's clusters give it one partition."""
+    """The part of __consumer_offsets written since this object was created. The kit's clusters give the topic one partition."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
         self.start = group.node.list_offsets(OFFSETS_TOPIC, 0).offset
 
     def current_assignment(self, member: GroupMember) -> StoredAssignment:
-        """The newest record of this kind for the member; KitError when there is none."""
+        """The newest record of this kind for the member; KitError if there is none."""
         found = [record for record in self._records() if self._is_for(record, member)]
         if not found or found[-1].value is None:
             raise KitError(f"{OFFSETS_TOPIC} from {self.start} on has no assignment of {member.id}: {found}")

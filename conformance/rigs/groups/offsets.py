@@ -48,7 +48,7 @@ class Offsets:
 
 
 def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
-    """This offset is committed with this leader epoch (-1: without one)."""
+    """True if this offset is committed with this leader epoch (-1: without one)."""
     return (found.error, found.offset, found.leader_epoch) == (Error.NONE, offset, epoch)
 
 

@@ -26,26 +26,26 @@ class TxnGroup(Group):
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:
-        """Those in which the cluster lets clients speak, by its finalized transaction.version (KIP-890)."""
+        """The transaction protocols that the cluster offers to clients, by its finalized transaction.version (KIP-890)."""
         tv2 = self.bench.column.ranges.get("transaction.version", 0) >= 2
         return (LEGACY, TV2) if tv2 else (LEGACY,)
 
     @property
     def newest(self) -> int:
-        """The highest version of TxnOffsetCommit that the cluster lets clients speak."""
+        """The highest version of TxnOffsetCommit that the cluster offers to clients."""
         offered = self.bench.column.ranges["TxnOffsetCommit"]
         return offered if TV2 in self.dialects else min(offered, LEGACY.txn_offset_commit)
 
     def speaking(self, version: int) -> StageProducer:
-        """A producer of the dialect to which this version of TxnOffsetCommit belongs."""
+        """A producer of the protocol to which this version of TxnOffsetCommit belongs."""
         return self.producer(LEGACY.name if version <= LEGACY.txn_offset_commit else TV2.name)
 
     def dialect(self, pick: int) -> str:
-        """One of the dialects by a drawn number."""
+        """One of the protocols by a drawn number."""
         return self.dialects[pick % len(self.dialects)].name
 
     def producer(self, dialect: str) -> StageProducer:
-        """A producer with a fresh transactional id that may commit offsets of this group."""
+        """A producer with a new transactional id that may commit offsets of this group."""
         producer = self.stage.transactional(dialect)
         if not producer.dialect.bumps:
             accepted(producer.add_offsets(self.name))
@@ -61,8 +61,8 @@ class TxnGroup(Group):
         topic: Topic | None = None,
         version: int | None = None,
     ) -> TxnOffsetCommitAnswer:
-        """TxnOffsetCommit at this epoch in the name of the member, or of none; by default in the newest version that the
-        producer's dialect and the broker have.
+        """TxnOffsetCommit at this epoch with the member's id, or without one; by default in the newest version of the
+        producer's protocol and the broker.
         """
         most = self.newest if producer.dialect.bumps else LEGACY.txn_offset_commit
         spoken = min(self.newest, most) if version is None else version
@@ -77,7 +77,7 @@ class TxnGroup(Group):
         )
 
     def decided(self, partition: int) -> OffsetFetchAnswer:
-        """The committed offset once no transaction holds it back."""
+        """The committed offset once no transaction is pending on it."""
 
         def stable() -> OffsetFetchAnswer | None:
             answer = self.stored(partition)
@@ -88,18 +88,18 @@ class TxnGroup(Group):
 
 
 def refusal(answer: TxnOffsetCommitAnswer) -> Error:
-    """How the spoken version names a refused epoch (KIP-1319)."""
+    """The error of a refused epoch in the given version (KIP-1319)."""
     by_id = answer.version >= TXN_OFFSETS_BY_ID_FROM
     return Error.STALE_MEMBER_EPOCH if by_id else Error.ILLEGAL_GENERATION
 
 
 def all_answered(answer: TxnOffsetCommitAnswer, error: Error) -> bool:
-    """Whether each partition has this error."""
+    """True if each partition has this error."""
     return {partition.error for partition in answer.partitions} == {error}
 
 
 def fresh_txn_group(partitions: int = 4) -> Rig[GroupData, TxnGroup]:
-    """A group of the example's own, with a fresh topic, on a node whose transaction coordinator has loaded."""
+    """A group of the example's own, with a new topic, on a node whose transaction coordinator has loaded."""
     plain = fresh_group(partitions)
 
     def prepare(bench: Bench) -> GroupData:

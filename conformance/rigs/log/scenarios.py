@@ -1,4 +1,6 @@
-"""Scenarios of a log: fixed schedules that are held against the invariants of a log, and end with `quiescence.at_rest`."""
+"""Scenarios of a log: fixed schedules whose history is judged by the invariants of a log, and that end with
+`quiescence.at_rest`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def log_scenario(
     examples: int = 2,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
-    """As `conformance.core.checks.scenario`, with the judges of a log: ``log_scenario("KIP320-SC-03", "KIP320-CONS-01", …)``."""
+    """Like `conformance.core.checks.scenario`, with the judges of a log: ``log_scenario("KIP320-SC-03",
+    "KIP320-CONS-01", …)``.
+    """
     return scenario(
         schedule, *rows, rig=rig, judges=LOG_JUDGES, rest=AT_REST, cases=cases, examples=examples, **strategies
     )

@@ -1,4 +1,4 @@
-"""Readers of a log that an unclean election truncates: the election, and what a reader is given afterwards."""
+"""Readers of a log that an unclean election truncates: the election, and the records that a reader gets afterwards."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class UncleanPartition(Partition):
     def lose_leader(self, leader: str) -> None:
         """Kill the only replica in the ISR, and wait until the partition has no leader."""
         self.bench.kill(leader, role="leader")
-        self.bench.eventually(lambda: self.seen().leader == -1, f"nobody leading {self.name}")
+        self.bench.eventually(lambda: self.seen().leader == -1, f"no leader of {self.name}")
 
     def come_back(self, name: str) -> None:
         """Start a lagging replica, and wait until the cluster lists it as alive."""
@@ -91,7 +91,7 @@ class UncleanPartition(Partition):
     def _is_listed(self, name: str) -> bool:
         return self.bench.id_of(name) in {b.node_id for b in self.node(self.bystander).metadata([]).brokers}
 
-    def vacancy(self, within: float) -> LeaderlessTime:
+    def leaderless_for(self, within: float) -> LeaderlessTime:
         """Watch the leader for `within` seconds."""
         began, leaders = self.bench.now().seconds, set[int]()
 
@@ -99,7 +99,7 @@ class UncleanPartition(Partition):
             leaders.add(self.seen().leader)
             return self.bench.now().seconds - began >= within
 
-        self.bench.eventually(over, "the end of the vacancy", within=within + 10.0, every=0.1)
+        self.bench.eventually(over, "the end of the time without a leader", within=within + 10.0, every=0.1)
         return LeaderlessTime(leaders, self.bench.now().seconds - began, self._eligible())
 
     def _eligible(self) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Idempotent and transactional producers on one combined node, and the partitions they write to.
 
-The node is transaction coordinator, group coordinator and leader of everything, so no request can miss its addressee.
+The node is transaction coordinator, group coordinator and leader of everything, so every request reaches the right
+node.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class LogState(msgspec.Struct, frozen=True):
 
 
 class Log:
-    """The one partition of a fresh topic."""
+    """The only partition of a new topic."""
 
     def __init__(self, stage: Stage, topic: Topic) -> None:
         self.stage = stage
@@ -95,15 +96,15 @@ class Log:
         return LogState(self.start(), self.stable_end(), self.end(), self.producer(producer_id))
 
     def last_marker(self) -> ControlType | None:
-        """How the transaction ended whose marker comes last in the log; None where something else does."""
+        """The outcome of the transaction whose marker is last in the log; None if the last batch is not a marker."""
         return self.batches()[-1].records[0].control_type
 
     def batches(self) -> tuple[Batch, ...]:
-        """All that can be read, control batches included."""
+        """All readable batches, including control batches."""
         return self.stage.broker.fetch(self.topic, 0, self.start()).batches
 
     def empty(self) -> int:
-        """Delete every record; returns the new log start."""
+        """Delete every record. Returns the new log start."""
         deleted = self.stage.broker.delete_records(self.name, 0, -1)
         if deleted.error is not Error.NONE:
             raise KitError(f"the records of {self.name} could not be deleted: {deleted}")
@@ -126,32 +127,32 @@ class StageProducer(Producer):
         self.stage = stage
 
     def batch(self, log: Log, count: int = 1, *, sequence: int | None = None, epoch: int | None = None) -> NewBatch:
-        """The next batch for a partition, or one with a sequence or epoch of the caller's."""
+        """The next batch for a partition, or one with a given sequence or epoch."""
         first = self.sequences.get((log.name, 0), 0) if sequence is None else sequence
         at = self.epoch if epoch is None else epoch
         values = (f"{self.producer_id}/{at} {(first + n) % SEQUENCES}".encode() for n in range(count))
         return self.records(log, *values, producer_epoch=at, base_sequence=first, timestamp=self.stage.began)
 
     def write(self, log: Log, count: int = 1) -> ProducedPartition:
-        """Write the next batch, and continue after it. Raises KitError when it is refused."""
+        """Write the next batch, and continue after it. Raises KitError if it is refused."""
         return self.sent(log, self.batch(log, count))
 
     def add(self, *partitions: WritablePartition, version: int | None = 3, **fields: Any) -> AddPartitionsToTxnAnswer:
         return super().add(*partitions, version=version, **fields)
 
     def commit_offset(self, group: str, log: Log, offset: int, **fields: Any) -> TxnOffsetCommitAnswer:
-        """TxnOffsetCommit of one offset, in the name of no member."""
+        """TxnOffsetCommit of one offset, without a member id."""
         return self.commit_offsets(group, [NewOffset(log.topic, 0, offset)], coordinator=self.coordinator, **fields)
 
     def enter(self, log: Log, count: int = 1) -> ProducedPartition:
-        """The first write of the transaction to a partition, in the producer's dialect."""
+        """The first write of the transaction to a partition, in the producer's protocol."""
         if not self.dialect.bumps:
             accepted(self.add(log))
         return self.write(log, count)
 
 
 class Stage:
-    """The broker, and what a probe puts on it."""
+    """The broker, and the producers and logs of a probe on it."""
 
     def __init__(self, bench: Bench, data: Ready) -> None:
         self.bench = bench
@@ -166,11 +167,11 @@ class Stage:
 
     @property
     def newest_dialect(self) -> str:
-        """The one that the cluster's feature level gives to new clients."""
+        """The protocol that the cluster's feature level gives to new clients."""
         return "tv2" if self.bench.column.ranges.get("transaction.version", 0) >= 2 else "legacy"
 
     def at_most(self, api: str, version: int) -> int:
-        """`version`, or the broker's highest where that is lower."""
+        """`version`, or the broker's highest if that is lower."""
         return min(version, self.bench.column.ranges[api])
 
     def settled(self, ask: Callable[[], A]) -> A:
@@ -178,7 +179,7 @@ class Stage:
         return served(self.bench, ask)
 
     def restart(self, *, clean: bool) -> None:
-        """The broker as a new process on its data, after SIGTERM or SIGKILL; its coordinators have loaded again."""
+        """Restart the broker on its data, after SIGTERM or SIGKILL. Returns when its coordinators have loaded again."""
         (self.bench.stop if clean else self.bench.kill)(self._broker, role="broker")
         while self.while_down:
             self.while_down.pop()()
@@ -202,26 +203,26 @@ class Stage:
         return log
 
     def logs(self, count: int) -> list[Log]:
-        """Fresh partitions that take requests."""
+        """New partitions that take requests."""
         logs = [Log(self, topic) for topic in new_topics(self.bench, [(self.bench.id_of(self._broker),)] * count)]
         for log in logs:
             log.led()
         return logs
 
     def idempotent(self, epoch: int = 0) -> StageProducer:
-        """A producer without transactional id; `epoch` as if it had bumped it by itself."""
+        """A producer without transactional id, at `epoch`, which it has bumped on its own."""
         producer = StageProducer(self, LEGACY).start()
         producer.go_on_at(producer.producer_id, epoch)
         return producer
 
     def transactional(self, dialect: str = "legacy", timeout_ms: int = 60_000) -> StageProducer:
-        """The first instance of a fresh transactional id."""
+        """The first instance of a new transactional id."""
         return StageProducer(self, DIALECTS[dialect], self.bench.fresh("tid"), timeout_ms).start()
 
     def resting(self, case: str, bumps: int = 0, committed: bool = True) -> StageProducer:
         """A transactional producer with no open transaction, after `bumps` of its own.
 
-        `case` is "untouched", or the dialect in which it has ended a transaction.
+        `case` is "untouched", or the protocol in which it has ended a transaction.
         """
         producer = self.transactional("legacy" if case == "untouched" else case)
         producer.bump(bumps)
@@ -232,7 +233,7 @@ class Stage:
 
 
 def unchanged(before: DescribedTransaction, after: DescribedTransaction) -> bool:
-    """Does the coordinator show the same transaction?"""
+    """True if the coordinator shows the same transaction."""
     differing = ("version", "throttle_time_ms")
     first, second = ({k: v for k, v in asdict(t).items() if k not in differing} for t in (before, after))
     return first == second

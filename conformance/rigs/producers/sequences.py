@@ -1,4 +1,4 @@
-"""What producers send and are answered: sequences of batches, producer ids and epochs, and aborted transactions."""
+"""Producer requests and their expected answers: sequences of batches, producer ids and epochs, and aborted transactions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fenced(answer: InitProducerIdAnswer) -> bool:
 
 
 class Sent(NamedTuple):
-    """A batch and what its Produce answered."""
+    """A batch and the answer to its Produce."""
 
     batch: NewBatch
     answer: ProducedPartition

@@ -1,4 +1,4 @@
-"""Transactions on a cluster of several brokers, where a leader can move between data and marker."""
+"""Transactions on a cluster of several brokers, where a leader can change between data and marker."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Transaction:
         return coordinator_of(self.bench, self.id, CoordinatorType.TRANSACTION)
 
     def enter(self, partition: Partition) -> None:
-        """Add a partition to it."""
+        """Add a partition to the transaction."""
         accepted(self.producer.add(partition))
 
     def write(self, partition: Partition, *values: bytes, **fields: Any) -> ProducedPartition:
-        """Its first batch to a partition that it entered; `fields` are those of NewBatch."""
+        """Its first batch to a partition that was added; `fields` are those of NewBatch."""
         return accepted(self.producer.send(partition, self.producer.records(partition, *values, **fields)))
 
     def end(self, *, committed: bool) -> None:
         accepted(self.producer.finish(committed))
 
     def marker(self, partition: Partition, after: int) -> tuple[FetchedPartition, Batch]:
-        """A fetch from the offset `after` that shows the transaction's marker, and the marker in it."""
+        """A fetch from the offset `after` that returns the transaction's marker, and the marker in it."""
         leader = partition.leader()
 
         def found() -> tuple[FetchedPartition, Batch] | None:
