@@ -20,7 +20,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ANYWHERE = "not docker and not spark and not browser"
 ELSEWHERE = "docker or spark or browser"
-WORKERS = ("-p", "no:conformance.plugin", "-n", "2", "--dist", "loadfile")
+ADDOPTS = "addopts=--import-mode=importlib --strict-markers --strict-config -ra"
+"""Without the plugin of the matrix, which imports what is measured before it is measured; blocking it comes too late."""
+WORKERS = ("-o", ADDOPTS, "-n", "2", "--dist", "loadfile")
 DEPTH = 2
 """Folders that a line of the table stands for."""
 
