@@ -14,11 +14,13 @@ from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from strategies.steps import (
     AddPartitions,
+    AlterConfig,
     CreateTopic,
     DeleteTopic,
     Disturb,
     DisturbBriefly,
     Echo,
+    ElectPreferredLeader,
     Heal,
     HealPartly,
     ReadEverything,
@@ -37,20 +39,24 @@ LIMIT, RETENTION = "max.message.bytes", "retention.ms"
 CLEANER_BACKOFF = "log.cleaner.backoff.ms"
 """A broker's value that can be altered while it runs, for one broker and for all of them, and that disturbs nothing."""
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
+LEAST = {LIMIT: 2_000, RETENTION: 2_000, CLEANER_BACKOFF: 15_000, SESSION_TIMEOUT: 45_000}
+"""The least value that is drawn for a key."""
 INVALID_LIMIT = "-5"
 """A value that the validator refuses."""
 
 
-class AlterConfigs(SubjectStep, frozen=True, kw_only=True, tag="alter-configs"):
-    """IncrementalAlterConfigs of one key, of a topic or of another owner of `OWNERS`.
-
-    `value` is the number that it is set to, None to delete the key. `refused` adds a key or value that cannot be had, so that
-    the whole alteration must be refused.
-    """
+class AlterOwnerConfig(SubjectStep, frozen=True, kw_only=True, tag="alter-owner-config"):
+    """IncrementalAlterConfigs of one key of an owner of `OWNERS`: the number that it is set to, None to delete the key."""
 
     key: str
     value: int | None = None
-    refused: bool = False
+
+
+class RefusedAlteration(SubjectStep, frozen=True, kw_only=True, tag="refused-alteration"):
+    """IncrementalAlterConfigs of a topic or an owner, with a valid value beside one for which the request must be refused."""
+
+    key: str
+    value: int
 
 
 class MisassignPartitions(SubjectStep, frozen=True, kw_only=True, tag="misassign-partitions"):
@@ -71,7 +77,10 @@ TopicsStep: TypeAlias = (
     | DeleteTopic
     | RecreateTopic
     | AddPartitions
-    | AlterConfigs
+    | AlterConfig
+    | AlterOwnerConfig
+    | ElectPreferredLeader
+    | RefusedAlteration
     | MisassignPartitions
     | ProduceSized
     | Disturb[TopicsFault]
@@ -134,35 +143,41 @@ def refused_partitions() -> SearchStrategy[MisassignPartitions]:
     return builds(MisassignPartitions, on=sampled_from(TOPICS), total=integers(10, 12))
 
 
-def topic_alterations() -> SearchStrategy[AlterConfigs]:
-    """Of a topic; the values of a refused alteration end in 50, all others in 00."""
-    on, key = sampled_from(TOPICS), sampled_from([LIMIT, RETENTION])
-    hundreds = integers(20, 40)
-    return one_of(
-        builds(AlterConfigs, on=on, key=key, value=one_of(hundreds.map(lambda n: 100 * n), none())),
-        builds(AlterConfigs, on=on, key=key, value=hundreds.map(lambda n: 100 * n + 50), refused=sampled_from([True])),
+def topic_alterations() -> SearchStrategy[AlterConfig]:
+    """Of a topic: its values end in 00, those of a refused alteration in 50."""
+    values = integers(20, 40).map(lambda n: str(100 * n))
+    return builds(
+        AlterConfig, on=sampled_from(TOPICS), key=sampled_from([LIMIT, RETENTION]), value=one_of(values, none())
     )
 
 
-def other_alterations() -> SearchStrategy[AlterConfigs]:
+def owner_alterations() -> SearchStrategy[AlterOwnerConfig]:
     """Of the cluster default, of one broker, and of a consumer group."""
-    return one_of(_altered(OWNERS[:-1], CLEANER_BACKOFF, 15_000), _altered(OWNERS[-1:], SESSION_TIMEOUT, 45_000))
+    return one_of(_owner_alterations(OWNERS[:-1], CLEANER_BACKOFF), _owner_alterations(OWNERS[-1:], SESSION_TIMEOUT))
 
 
-def _altered(owners: tuple[str, ...], key: str, least: int) -> SearchStrategy[AlterConfigs]:
-    on, steps = sampled_from(owners), integers(1, 50)
+def _owner_alterations(owners: tuple[str, ...], key: str) -> SearchStrategy[AlterOwnerConfig]:
+    values = integers(1, 50).map(lambda n: LEAST[key] + 100 * n)
+    return builds(AlterOwnerConfig, on=sampled_from(owners), key=sampled_from([key]), value=one_of(values, none()))
+
+
+def refused_alterations() -> SearchStrategy[RefusedAlteration]:
+    """Of any owner or topic."""
     return one_of(
-        builds(
-            AlterConfigs, on=on, key=sampled_from([key]), value=one_of(steps.map(lambda n: least + 100 * n), none())
-        ),
-        builds(
-            AlterConfigs,
-            on=on,
-            key=sampled_from([key]),
-            value=steps.map(lambda n: least + 100 * n + 50),
-            refused=sampled_from([True]),
-        ),
+        _refused_alterations(TOPICS, LIMIT),
+        _refused_alterations(TOPICS, RETENTION),
+        _refused_alterations(OWNERS[:-1], CLEANER_BACKOFF),
+        _refused_alterations(OWNERS[-1:], SESSION_TIMEOUT),
     )
+
+
+def _refused_alterations(on: tuple[str, ...], key: str) -> SearchStrategy[RefusedAlteration]:
+    values = integers(1, 50).map(lambda n: LEAST[key] + 100 * n + 50)
+    return builds(RefusedAlteration, on=sampled_from(on), key=sampled_from([key]), value=values)
+
+
+def elections() -> SearchStrategy[ElectPreferredLeader]:
+    return builds(ElectPreferredLeader, on=sampled_from(TOPICS), partition=integers(0, 1))
 
 
 def sized_produces() -> SearchStrategy[ProduceSized]:

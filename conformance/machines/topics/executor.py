@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import singledispatchmethod
 
@@ -27,9 +27,10 @@ from strategies.topics import (
     LIMIT,
     RETENTION,
     SESSION_TIMEOUT,
-    AlterConfigs,
+    AlterOwnerConfig,
     MisassignPartitions,
     ProduceSized,
+    RefusedAlteration,
     TopicsStep,
 )
 
@@ -74,11 +75,15 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
     # --- administration
 
     @run.register
-    def _alter_configs(self, step: AlterConfigs) -> None:
+    def _alter_owner_config(self, step: AlterOwnerConfig) -> None:
+        self._alter(self._owner(step.on), {step.key: None if step.value is None else str(step.value)})
+
+    @run.register
+    def _refused_alteration(self, step: RefusedAlteration) -> None:
         owner = self._owner(step.on)
-        changes = {step.key: None if step.value is None else str(step.value)} | (
-            REFUSED_BESIDE[owner[0]] if step.refused else {}
-        )
+        self._alter(owner, {step.key: str(step.value), **REFUSED_BESIDE[owner[0]]})
+
+    def _alter(self, owner: Owner, changes: Mapping[str, str | None]) -> None:
         self._asked_for(owner).incremental_alter_configs(*owner, changes)
 
     @run.register
@@ -189,7 +194,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
         owners = [CLUSTER_DEFAULT, *((ResourceType.BROKER, str(self.bench.id_of(name))) for name in self.bench.brokers)]
         for owner in owners:
             with suppress(*UNANSWERED, Absent):
-                self._asked_for(owner).incremental_alter_configs(*owner, {CLEANER_BACKOFF: None})
+                self._alter(owner, {CLEANER_BACKOFF: None})
 
 
 def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | None]:

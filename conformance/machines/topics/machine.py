@@ -26,11 +26,13 @@ from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from strategies.steps import (
     AddPartitions,
+    AlterConfig,
     CreateTopic,
     DeleteTopic,
     Disturb,
     DisturbBriefly,
     Echo,
+    ElectPreferredLeader,
     Heal,
     HealPartly,
     ReadEverything,
@@ -42,14 +44,17 @@ from strategies.topics import (
     LIMIT,
     RETENTION,
     SESSION_TIMEOUT,
-    AlterConfigs,
+    AlterOwnerConfig,
     MisassignPartitions,
     ProduceSized,
+    RefusedAlteration,
     TopicsStep,
     creations,
     deletions,
+    elections,
     more_partitions,
-    other_alterations,
+    owner_alterations,
+    refused_alterations,
     refused_creations,
     refused_partitions,
     sized_produces,
@@ -71,7 +76,9 @@ class TopicsMachine(
     model_type = FaultModel
     standing_faults = standing_faults()
     transient_faults = transient_faults()
-    administration = one_of(creations(), refused_creations(), deletions(), more_partitions())
+    administration = one_of(
+        creations(), refused_creations(), deletions(), more_partitions(), topic_alterations(), elections()
+    )
 
     @initialize(step=creations())
     def create_a_topic_first(self, step: CreateTopic) -> None:
@@ -81,12 +88,12 @@ class TopicsMachine(
     def misassign_partitions(self, step: MisassignPartitions) -> None:
         self.do(step)
 
-    @rule(step=topic_alterations())
-    def alter_a_topic(self, step: AlterConfigs) -> None:
+    @rule(step=owner_alterations())
+    def alter_a_broker_or_group(self, step: AlterOwnerConfig) -> None:
         self.do(step)
 
-    @rule(step=other_alterations())
-    def alter_a_broker_or_group(self, step: AlterConfigs) -> None:
+    @rule(step=refused_alterations())
+    def alter_in_vain(self, step: RefusedAlteration) -> None:
         self.do(step)
 
     @rule(step=sized_produces())
@@ -99,30 +106,31 @@ OPENING: list[TopicsStep] = [
     CreateTopic(on="topic-2", partitions=7, replication_factor=4),
     CreateTopic(on="topic-2", partitions=8, replication_factor=1, configs={RETENTION: "4100", LIMIT: "-5"}),
     CreateTopic(on="topic-1", partitions=9, replication_factor=1, configs={RETENTION: "4200"}),
-    AlterConfigs(on="topic-1", key=LIMIT, value=3_000),
-    AlterConfigs(on="topic-1", key=LIMIT, value=2_050, refused=True),
-    AlterConfigs(on="cluster-default", key=CLEANER_BACKOFF, value=16_000),
-    AlterConfigs(on="cluster-default", key=CLEANER_BACKOFF, value=16_050, refused=True),
-    AlterConfigs(on="broker-1", key=CLEANER_BACKOFF, value=17_000),
-    AlterConfigs(on="group", key=SESSION_TIMEOUT, value=46_000),
+    AlterConfig(on="topic-1", key=LIMIT, value="3000"),
+    RefusedAlteration(on="topic-1", key=LIMIT, value=2_050),
+    AlterOwnerConfig(on="cluster-default", key=CLEANER_BACKOFF, value=16_000),
+    RefusedAlteration(on="cluster-default", key=CLEANER_BACKOFF, value=16_050),
+    AlterOwnerConfig(on="broker-1", key=CLEANER_BACKOFF, value=17_000),
+    AlterOwnerConfig(on="group", key=SESSION_TIMEOUT, value=46_000),
     ReadEverything(),
     AddPartitions(on="topic-1", total=1),
     AddPartitions(on="topic-1", total=3),
     MisassignPartitions(on="topic-1", total=10),
+    ElectPreferredLeader(on="topic-1"),
     DisturbBriefly(on=ANCHOR, fault=MoveLeader()),
     Disturb(on=ANCHOR, fault=CutOffFromControllers(role="leader")),
     CreateTopic(on="topic-2", partitions=1, replication_factor=2, configs={LIMIT: "2500"}),
-    AlterConfigs(on="topic-1", key=RETENTION),
+    AlterConfig(on="topic-1", key=RETENTION),
     ReadEverything(),
     Disturb(on=ANCHOR, fault=Kill(role="follower")),
-    AlterConfigs(on="topic-1", key=LIMIT, value=3_500),
+    AlterConfig(on="topic-1", key=LIMIT, value="3500"),
     AddPartitions(on="topic-1", total=2),
     HealPartly(),
     ProduceSized(on="topic-1", size=5_000),
     Heal(),
     RecreateTopic(on="topic-2", partitions=2, replication_factor=1),
     Disturb(on=ANCHOR, fault=PausePastFencing(role="follower")),
-    AlterConfigs(on="topic-2", key=LIMIT, value=2_100),
+    AlterConfig(on="topic-2", key=LIMIT, value="2100"),
     Echo(),
     CreateTopic(on="topic-3", partitions=1, replication_factor=2),
     DeleteTopic(on="topic-3"),

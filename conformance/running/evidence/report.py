@@ -43,7 +43,7 @@ def _head(column: Column, history: History, observation: Observation) -> list[st
         "",
         f"> {row.statement.strip()}",
         "",
-        f"Source: KIP-{row.kip}, {row.section} (level {row.level}). Case: {observation.case}. "
+        f"Source: {row.family}, {row.section} (level {row.level}). Case: {observation.case}. "
         f"Check: {history.example.check}, example {history.example.example}.",
         "",
         f"{SEEN_AGAIN}not replayed yet.",

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from fixtures.faults.kinds.process import Kill
 from fixtures.faults.kinds.zombies import CutOffFromControllers
-from strategies.steps import AddPartitions, CreateTopic, DeleteTopic, Disturb, Heal, ReadEverything, RecreateTopic
+from strategies.steps import (
+    AddPartitions,
+    AlterConfig,
+    CreateTopic,
+    DeleteTopic,
+    Disturb,
+    Heal,
+    ReadEverything,
+    RecreateTopic,
+)
 from strategies.topics import (
     ANCHOR,
     CLEANER_BACKOFF,
     LIMIT,
     RETENTION,
-    AlterConfigs,
+    AlterOwnerConfig,
     MisassignPartitions,
+    RefusedAlteration,
     TopicsStep,
 )
 from tests.miniature.planted import Planted
@@ -23,10 +33,10 @@ REFUSED_CREATION = CreateTopic(on=TOPIC, partitions=8, replication_factor=1, con
 
 SCHEDULES: dict[str, list[TopicsStep]] = {
     "refused-topic-created": [REFUSED_CREATION],
-    "refused-alteration-half-applied": [CREATE, AlterConfigs(on=TOPIC, key=LIMIT, value=2_050, refused=True)],
+    "refused-alteration-half-applied": [CREATE, RefusedAlteration(on=TOPIC, key=LIMIT, value=2_050)],
     "refused-growth-grows": [CREATE, MisassignPartitions(on=TOPIC, total=10)],
-    "first-configuration-described": [CREATE, ReadEverything(), AlterConfigs(on=TOPIC, key=LIMIT, value=3_000)],
-    "deleted-value-kept": [CREATE, AlterConfigs(on=TOPIC, key=LIMIT)],
+    "first-configuration-described": [CREATE, ReadEverything(), AlterConfig(on=TOPIC, key=LIMIT, value="3000")],
+    "deleted-value-kept": [CREATE, AlterConfig(on=TOPIC, key=LIMIT)],
     "limit-not-in-force": [CREATE],
 }
 LEGAL: dict[str, list[TopicsStep]] = {
@@ -36,15 +46,15 @@ LEGAL: dict[str, list[TopicsStep]] = {
     "altered while a broker is down": [
         CREATE,
         Disturb(on=ANCHOR, fault=Kill(role="follower")),
-        AlterConfigs(on=TOPIC, key=LIMIT, value=3_000),
+        AlterConfig(on=TOPIC, key=LIMIT, value="3000"),
         AddPartitions(on=TOPIC, total=3),
         Heal(),
     ],
     "described by a broker that is cut off from the controllers": [
         CREATE,
         Disturb(on=ANCHOR, fault=CutOffFromControllers(role="leader")),
-        AlterConfigs(on=TOPIC, key=LIMIT, value=3_000),
-        AlterConfigs(on="broker-2", key=CLEANER_BACKOFF, value=17_000),
+        AlterConfig(on=TOPIC, key=LIMIT, value="3000"),
+        AlterOwnerConfig(on="broker-2", key=CLEANER_BACKOFF, value=17_000),
         ReadEverything(),
         Heal(),
     ],
