@@ -126,31 +126,31 @@ class WrittenEvents:
 
 def history(name: str, events: int, seed: int) -> History:
     """One example with about that many events."""
-    return _Example(name, random.Random(seed)).told(events)
+    return _Example(name, random.Random(seed)).written(events)
 
 
 class _Example:
     def __init__(self, name: str, drawn: random.Random) -> None:
-        self._told = WrittenEvents(name)
+        self._written = WrittenEvents(name)
         self._drawn = drawn
         self._values = 0
         self._partitions = [WrittenPartition(Topic(f"topic-{name}"), index) for index in range(PARTITIONS)]
 
-    def told(self, events: int) -> History:
+    def written(self, events: int) -> History:
         steps: list[tuple[Callable[[WrittenPartition], None], int]] = [
             (self._metadata, 30), (self._produce, 14), (self._fetch, 14), (self._whole, 3), (self._ends, 12),
             (self._listed, 8), (self._refused, 6), (self._elect, 1), (self._trim, 1),
         ]  # fmt: skip
         kinds, weights = zip(*steps, strict=True)
-        while len(self._told.events) < events:
+        while len(self._written.events) < events:
             [step] = self._drawn.choices(kinds, weights)
             step(self._drawn.choice(self._partitions))
         self._rest()
-        return History(example=self._told.example, events=self._told.events)
+        return History(example=self._written.example, events=self._written.events)
 
     def _rest(self) -> None:
         for premise in REST:
-            self._told.premise(premise)
+            self._written.premise(premise)
         for partition in self._partitions:
             self._metadata(partition)
             self._whole(partition)
@@ -173,7 +173,7 @@ class _Example:
         nodes = tuple(Node(node_id=id, host="127.0.0.1", port=9092) for id in BROKERS)
         answer = MetadataAnswer(version=12, brokers=nodes, topics=(topic,))
         for broker in BROKERS:
-            self._told.asked(broker, "metadata", answer, [partition.topic.name])
+            self._written.asked(broker, "metadata", answer, [partition.topic.name])
 
     def _produce(self, partition: WrittenPartition) -> None:
         values = [f"value {self._values + n}".encode() for n in range(self._drawn.randint(1, 4))]
@@ -181,7 +181,7 @@ class _Example:
         base = partition.append(values)
         answer = ProducedPartition(version=9, **_place(partition), base_offset=base)
         records, acks = batch(*values, timestamp=1), self._drawn.choice((-1, -1, 1))
-        self._told.asked(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
+        self._written.asked(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
 
     def _fetch(self, partition: WrittenPartition) -> None:
         """Close to the log end, like a consumer that follows."""
@@ -207,7 +207,7 @@ class _Example:
             log_start_offset=partition.start,
             batches=found,
         )
-        self._told.asked(
+        self._written.asked(
             broker, "fetch", answer, partition.topic, partition.index, offset,
             current_leader_epoch=partition.epoch, replica_id=replica,
         )  # fmt: skip
@@ -218,7 +218,7 @@ class _Example:
     def _end(self, partition: WrittenPartition, epoch: int) -> None:
         known, end = partition.end_of(epoch)
         answer = EpochEnd(version=4, **_place(partition), leader_epoch=known, end_offset=end)
-        self._told.asked(
+        self._written.asked(
             partition.leader, "offset_for_leader_epoch", answer, partition.topic.name, partition.index, epoch,
             current_leader_epoch=partition.epoch,
         )  # fmt: skip
@@ -226,7 +226,7 @@ class _Example:
     def _listed(self, partition: WrittenPartition) -> None:
         for timestamp, offset in ((EARLIEST, partition.start), (LATEST, partition.end)):
             answer = ListedOffset(version=7, **_place(partition), offset=offset, leader_epoch=partition.epoch)
-            self._told.asked(
+            self._written.asked(
                 partition.leader, "list_offsets", answer, partition.topic.name, partition.index, timestamp,
                 current_leader_epoch=partition.epoch,
             )  # fmt: skip
@@ -234,22 +234,22 @@ class _Example:
     def _refused(self, partition: WrittenPartition) -> None:
         """A fetch with the next epoch, which no broker knows yet."""
         answer = FetchedPartition(version=12, **_place(partition, Error.UNKNOWN_LEADER_EPOCH))
-        self._told.asked(
+        self._written.asked(
             partition.leader, "fetch", answer, partition.topic, partition.index, partition.end,
             current_leader_epoch=partition.epoch + 1,
         )  # fmt: skip
 
     def _elect(self, partition: WrittenPartition) -> None:
         name = f"{partition.topic.name}-{partition.index}"
-        self._told.fault("inject", partition.leader, name)
+        self._written.fault("inject", partition.leader, name)
         partition.elect()
         self._metadata(partition)
-        self._told.fault("witness", partition.leader, name)
+        self._written.fault("witness", partition.leader, name)
 
     def _trim(self, partition: WrittenPartition) -> None:
         partition.trim()
         answer = DeletedRecords(version=2, **_place(partition), low_watermark=partition.start)
-        self._told.asked(
+        self._written.asked(
             partition.leader, "delete_records", answer, partition.topic.name, partition.index, partition.start
         )
 

@@ -1,1 +1,1 @@
-"""What Kafka promises, and the checks that hold it to that."""
+"""Kafka's promises, and the checks of them."""

@@ -125,7 +125,7 @@ class CheckItem(pytest.Item):
 
     @property
     def work(self) -> Work:
-        """What it is to the plan of the run."""
+        """The item as a part of the run's plan."""
         return Work(check=self.check.id, label=self.label, kind=kind_of(self.check), part=self.part)
 
     @property

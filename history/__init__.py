@@ -1,4 +1,4 @@
-"""What a run leaves behind: events, observations and shards, as plain data.
+"""The records of a run: events, observations and shards, as plain data.
 
 The bottom of the kit: it imports nothing of ours and talks to nothing.
 """

@@ -1,4 +1,4 @@
-"""What a fault does to what it hits: data that stands in the history beside its injection, so that no reader needs its name."""
+"""The effects of a fault on its target: data in the history beside its injection, so that no reader needs its name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
-"""What becomes of a process.
+"""The fate of a process.
 
 - runs: it goes on;
 - frozen: it is suspended, and goes on when the fault is healed, not before;
@@ -19,7 +19,7 @@ Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
 Loss = Literal[
     "log-tail", "log-bytes", "epoch-checkpoint", "watermark-checkpoint", "index", "replica", "log-dir", "quorum-state"
 ]
-"""What a disk has lost: the end of the log, bytes inside of it, leader-epoch-checkpoint, replication-offset-checkpoint, the index
+"""The loss of a disk: the end of the log, bytes inside of it, leader-epoch-checkpoint, replication-offset-checkpoint, the index
 files, the directory of a replica, a log directory, quorum-state."""
 
 LOG_LOSSES: frozenset[Loss] = frozenset(("log-tail", "log-bytes", "replica", "log-dir"))
@@ -27,7 +27,7 @@ LOG_LOSSES: frozenset[Loss] = frozenset(("log-tail", "log-bytes", "replica", "lo
 
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a fault may do, from its injection until it is healed.
+    """The possible effects of a fault, from its injection until it is healed.
 
     - `abrupt`: a process ends without a controlled shutdown.
     - `every_broker`: processes of all brokers are hit, not only those of the nodes that the event names.

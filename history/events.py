@@ -27,7 +27,7 @@ Phase = Literal["inject", "witness", "consequence", "heal"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What all events share: number, time (seconds since the example began), and who acted."""
+    """The fields of all events: number, time (seconds since the example began), and the acting process."""
 
     n: int
     t: float

@@ -20,7 +20,7 @@ SCHEMA = 1
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """What was judged: a label, the image behind it and what the cluster itself declared.
+    """The judged system: a label, the image behind it and the cluster's own declarations.
 
     `ranges` maps an API (`Fetch`, `controller.Vote`) to its highest version, a finalized feature
     (`transaction.version`) to its level and a supported one (`supported.metadata.version`) to its highest.
@@ -155,7 +155,7 @@ _decoder = msgspec.json.Decoder(AnyShardLine)
 _BEGINNING = re.compile(rb'^\{"type":"[a-z]+","shard":"([^"\\]+)"')
 
 BOM = "\ufeff".encode()
-"""What some editors put before a text."""
+"""The byte order mark that some editors put before a text."""
 
 
 class Shard(msgspec.Struct, kw_only=True):

@@ -1,4 +1,4 @@
-"""What events are about: partitions, topics, groups, members, transactional ids, producers, the quorum of controllers.
+"""The subjects of events: partitions, topics, groups, members, transactional ids, producers, the quorum of controllers.
 
 An operation declares its subjects by the names of its parameters, which are those of Kafka's schemas: a call that takes
 `group` is about that group. So they are found alike in what is recorded today and in older histories, and a new operation
@@ -61,7 +61,7 @@ def subjects_of_exchange(call: AnyEvent, answer: Answer) -> set[Subject]:
 
 
 def subjects_of(event: AnyEvent) -> set[Subject]:
-    """What one event names by itself."""
+    """The subjects that one event names itself."""
     match event:
         case Call():
             return {*_walk(event.request)}

@@ -16,7 +16,7 @@ STEP_NOTE = "step"
 REST_NOTE = "rest"
 """The note with which the end of a machine's example begins."""
 LEFT_OUT_NOTE = "left out"
-"""The note with which an executor says that a step did nothing, since nobody played its role or its fault could not be had."""
+"""The note of an executor on a step that did nothing, since no node held its role or its fault was unavailable."""
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def on(self) -> Any:
-        """What it is about, by the machine's own name for it; None for a step about nothing in particular."""
+        """Its subject, by the machine's own name for it; None for a step without one."""
         return self.step.get("on")
 
 

@@ -20,7 +20,7 @@ from fixtures.faults.kinds import clock, disk, frames, logs, network, process, s
 from fixtures.faults.plans import Overlap, Plan, Quiet, Repeat, Rotate, Single
 
 MOST_PLAYERS = 3
-"""Of those who play a role together, the pick may mean so many; it wraps around where there are fewer."""
+"""The largest pick among nodes that share a role; it wraps around if there are fewer."""
 
 FEW = st.integers(1, 5)
 SEGMENT = st.sampled_from([16_384, 32_768, 65_536])
@@ -46,7 +46,7 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     unclean.UncleanElectionByConfig: {"records": FEW},
     frames.CutAtRequest: {"peer": PEER, "after": st.integers(2, 6)},
     frames.Delay: {"peer": PEER, "milliseconds": st.integers(20, 300)},
-    # Of any API: whether somebody asks a certain one over just these links depends on who plays the role.
+    # Of any API: whether one in particular is used on these links depends on the node that holds the role.
     frames.DropAnswer: {"peer": PEER, "api": st.just("")},
     frames.Hold: {"peer": PEER},
     logs.Compaction: {"keys": FEW, "rounds": st.integers(2, 5)},
@@ -65,7 +65,7 @@ BOUNDS: Mapping[type[Fault], Mapping[str, SearchStrategy[Any]]] = {
     shapes.OneLink: {"peer": st.sampled_from(["active controller", "leader", "follower", "brokers", "controllers"])},
     upgrade.Upgrade: {"to": st.just("")},
 }
-"""By fault and field. What takes time is kept short, and an upgrade goes to a release that is at hand."""
+"""By fault and field. Durations are short, and an upgrade goes to a release that is at hand."""
 
 
 def parameters(kind: type[Fault]) -> dict[str, SearchStrategy[Any]]:

@@ -15,10 +15,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".java", ".c", ".pl", ".j2", ".html", ".js", ".css"}
-EXEMPT = ("tests/language.py", "tests/unit/test_language.py", "reports/site/vendor/")
+EXEMPT = (
+    "conformance/catalogue/former_ids.py",
+    "tests/language.py",
+    "tests/unit/test_language.py",
+    "reports/site/vendor/",
+)
 PENDING: tuple[str, ...] = (
     "ARCHITECTURE.md",
-    *("benchmarks/", "conformance/", "fixtures/", "history/", "mutants/", "strategies/", "tests/"),
+    *("conformance/judging/", "conformance/running/", "fixtures/", "tests/"),
 )
 """Paths that still hold such phrases. Entries are only ever taken out."""
 
@@ -57,6 +62,10 @@ PHRASES = (
 )
 
 
+RECORDED = ("all faults are healed and nobody writes any more", "nobody leads what {broker} had in {LOST}")
+"""Texts that stored histories hold, and that are looked for in them: they stay as they are."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One phrase found; `line` counts from 1."""
@@ -73,6 +82,8 @@ class Finding:
 def found(path: str, text: str) -> Iterator[Finding]:
     """The listed phrases in a text, line by line."""
     for number, line in enumerate(text.splitlines(), start=1):
+        if any(recorded in line for recorded in RECORDED):
+            continue
         for phrase in PHRASES:
             for match in phrase.pattern.finditer(line):
                 yield Finding(path, number, match.group(), phrase.instead)

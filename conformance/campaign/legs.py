@@ -116,7 +116,7 @@ class Runner:
         self._running[leg.name] = RunningLeg(leg, process, time.monotonic())
 
     def command(self, leg: Leg) -> list[str]:
-        """What is given last goes first for pytest: the user's seed and workers before the run's own."""
+        """pytest lets the last option win, so the user's seed and workers come after the run's own."""
         seed = (
             [] if os.environ.get("KAFKA_CONFORMANCE_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
         )

@@ -1,4 +1,4 @@
-"""What a run over many columns ends with: one exit code for all legs, judged from their shards together."""
+"""The exit code of a run over many columns: one for all legs, from their shards together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run over many columns has before it and behind it: legs, how each ended, and where it is written down.
+"""The plan of a run over many columns: its legs, how each ended, and the file with both.
 
 A leg that did not come to its end is run again from its beginning: what it had recorded goes to `earlier/` with all that it
 brought, since half a column would look like a whole one.
@@ -96,7 +96,7 @@ def planned(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
         plan = _gone_on_with(known, wanted)
         say(f"{out}: {len(plan.legs) - len(plan.left)} columns are there, {len(plan.left)} are to be run")
     elif add:
-        plan = wanted  # What is there was brought by plain pytest; its columns are not known by name.
+        plan = wanted  # These shards come from plain pytest; their columns are not known by name.
     else:
         put_aside(out, [out / name for name in PARTS_OF_A_RUN], say)
         plan = wanted
@@ -140,7 +140,7 @@ def read_plan(out: Path, file: str = PLAN) -> Plan | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Plan)
     except msgspec.DecodeError as error:
-        raise WrongUse(f"{path}: {error}. It is no plan of this kit; move it away to begin anew.") from error
+        raise WrongUse(f"{path}: {error}. It is not a plan of this kit; move it away to start over.") from error
 
 
 def write_plan(out: Path, plan: Plan, file: str = PLAN) -> None:

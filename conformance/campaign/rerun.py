@@ -19,7 +19,7 @@ _FEATURES = re.compile(r"\+([a-z.]+=\d+)")
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True):
-    """A row on a column, run again: `violated` of so many `observations`. `tried` is false where no check of it ran."""
+    """A row on a column, run again: `violated` of its `observations`. `tried` is false if no check of it ran."""
 
     row: str
     label: str
@@ -82,7 +82,7 @@ def _leg(label: str, rows: Sequence[str], shards: Sequence[Shard], plan: Plan | 
 
 
 def _column(label: str, header: Header, plan: Plan | None) -> list[str]:
-    """What named the column: as the plan has it, else what its label or its image says."""
+    """The name that selects the column: as in the plan, else from its label or its image."""
     legs = plan.legs if plan is not None else []
     known = next((leg.column for leg in legs if leg.run == header.run), None)
     if known is not None:

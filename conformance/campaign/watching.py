@@ -26,7 +26,7 @@ _ENDS = {0: "satisfied", 1: "violated", 2: "wrong use", 3: "trouble", 130: "inte
 
 
 class ColumnState(msgspec.Struct, kw_only=True):
-    """What there is to show of one column. `state` is waiting, running, or how it ended."""
+    """The progress of one column. `state` is waiting, running, or how it ended."""
 
     name: str
     state: str
@@ -159,7 +159,7 @@ def _cells(column: ColumnState) -> list[str]:
 
 @contextmanager
 def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Runner], None]]:
-    """What a runner calls again and again while it runs."""
+    """The callback that a runner calls repeatedly while it runs."""
     console = console or Console()
     if not console.is_terminal:
         lines = Lines(say)

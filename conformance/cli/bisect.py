@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import Told, VerdictChange, changes, unseen, wanted_next
+from conformance.campaign.bisection import GoodOrBad, VerdictChange, changes, unseen, wanted_next
 from conformance.campaign.legs import PYTEST, log_of
 from conformance.campaign.plan import (
     BISECT,
@@ -40,8 +40,8 @@ from fixtures.images import newest_patches, patches
 from fixtures.ready import have_ready
 from history.shards import ObservationLine, Shard, read_shards
 
-_TOLD: dict[str, Told] = {"violated": "bad", "satisfied": "good"}
-_MARKS: dict[Told, str] = {"bad": "✗", "good": "✓", "": "–"}
+_GOOD_OR_BAD: dict[str, GoodOrBad] = {"violated": "bad", "satisfied": "good"}
+_MARKS: dict[GoodOrBad, str] = {"bad": "✗", "good": "✓", "": "–"}
 _DEFINITE = ("violated", "satisfied", "inapplicable")
 """Verdicts that are not looked for again; the others may come of a lack of time, or of trouble."""
 
@@ -50,7 +50,7 @@ RunLegs = Callable[[Plan], None]
 
 
 class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one version showed of the row; `evidence` are folders, relative to the output directory."""
+    """The result of one version for the row; `evidence` are folders, relative to the output directory."""
 
     verdict: str
     reason: str
@@ -59,8 +59,8 @@ class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
     evidence: list[str] = []
 
     @property
-    def told(self) -> Told:
-        return _TOLD.get(self.verdict, "")
+    def good_or_bad(self) -> GoodOrBad:
+        return _GOOD_OR_BAD.get(self.verdict, "")
 
 
 class Bisect:
@@ -75,8 +75,8 @@ class Bisect:
         self._seed = _begun(out)
 
     def search(self, anchors: Sequence[str], run: RunLegs) -> dict[str, VersionResult]:
-        """Until nothing is left to run. What there is then of each version of which there is something."""
-        while batch := wanted_next(self.versions, anchors, self._told(seen := self._seen())):
+        """Run until no version is left. Returns the result of each version that has one."""
+        while batch := wanted_next(self.versions, anchors, self._known(seen := self._seen())):
             _say(f"{self.row}: next {', '.join(batch)}")
             plan = msgspec.structs.replace(new_plan(legs_for(batch), self._options), seed=self._seed)
             self.ran |= {leg.name: leg for leg in plan.legs}
@@ -86,8 +86,10 @@ class Bisect:
                 put_aside_unended(self.out, plan, _say)
         return seen
 
-    def _told(self, seen: Mapping[str, VersionResult]) -> dict[str, Told]:
-        return {version: one.told for version, one in seen.items() if one.verdict in _DEFINITE or version in self.ran}
+    def _known(self, seen: Mapping[str, VersionResult]) -> dict[str, GoodOrBad]:
+        return {
+            version: one.good_or_bad for version, one in seen.items() if one.verdict in _DEFINITE or version in self.ran
+        }
 
     def _seen(self) -> dict[str, VersionResult]:
         shards = list(read_shards(self.out / "shards"))
@@ -147,24 +149,24 @@ def table_of(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult
         else:
             counted = f"{one.violated} of {one.observations} observations"
             where = "" if version in ran else "was there"
-            why = one.reason if not one.told else ""
-            table.add_row(version, _MARKS[one.told], one.verdict, counted, where or why)
+            why = one.reason if not one.good_or_bad else ""
+            table.add_row(version, _MARKS[one.good_or_bad], one.verdict, counted, where or why)
     return table
 
 
-def told_in_words(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
+def in_words(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
     """Each change with the neighbour on its other side, then where the evidence is."""
-    told = {version: one.told for version, one in seen.items()}
-    found = changes(versions, told)
-    telling = [version for version in versions if told.get(version)]
+    known = {version: one.good_or_bad for version, one in seen.items()}
+    found = changes(versions, known)
+    telling = [version for version in versions if known.get(version)]
     lines = [_in_words(change) for change in found]
     if not telling:
-        lines.append("no version told whether the row holds")
+        lines.append("no version shows whether the row holds")
     elif not found:
         lines.append(
-            f"no change: {told[telling[0]]} from {telling[0]} to {telling[-1]}, of {len(telling)} versions that told"
+            f"no change: {known[telling[0]]} from {telling[0]} to {telling[-1]}, of {len(telling)} versions with a verdict"
         )
-    if skipped := unseen(versions, told):
+    if skipped := unseen(versions, known):
         lines.append(f"not run, since their neighbours agree (--all runs them): {', '.join(skipped)}")
     evidence = [
         f"{version}: {out / folder}" for version in versions if version in seen for folder in seen[version].evidence
@@ -174,7 +176,7 @@ def told_in_words(versions: Sequence[str], seen: Mapping[str, VersionResult], ou
 
 def _in_words(change: VerdictChange) -> str:
     other = {"bad": "good", "good": "bad"}[change.becomes]
-    around = f"; {', '.join(change.between)} between them told nothing" if change.between else ""
+    around = f"; {', '.join(change.between)} between them without a verdict" if change.between else ""
     return f"first {change.becomes}: {change.first} ({change.before} is {other}{around})"
 
 
@@ -182,7 +184,7 @@ def _in_words(change: VerdictChange) -> str:
 
 
 def bisect(options: Sequence[str], prepare: Prepare, command: Sequence[str] = PYTEST) -> int:
-    """0 when at least one version told something, 3 when none did; 130 and the like when interrupted. Raises WrongUse."""
+    """0 when at least one version has a verdict, 3 when none has; 130 and the like when interrupted. Raises WrongUse."""
     asked, rest = _parser().parse_known_args(options)
     _refuse_row(asked.row)
     out: Path = asked.conformance_out or Path("out") / f"bisect-{asked.row}"
@@ -201,8 +203,8 @@ def bisect(options: Sequence[str], prepare: Prepare, command: Sequence[str] = PY
         _say("interrupted; the same command goes on with the columns that are left")
         return code_of_interruption(interrupted)
     Console().print(table_of(asked.row, versions, seen, search.ran))
-    _say("\n".join(told_in_words(versions, seen, out)))
-    return EXIT_SATISFIED if any(one.told for one in seen.values()) else EXIT_TROUBLE
+    _say("\n".join(in_words(versions, seen, out)))
+    return EXIT_SATISFIED if any(one.good_or_bad for one in seen.values()) else EXIT_TROUBLE
 
 
 def _refuse_row(row: str) -> None:
@@ -211,7 +213,7 @@ def _refuse_row(row: str) -> None:
         alike = [id for id in known if id.rpartition("-")[0] == row.rpartition("-")[0]]
         raise WrongUse(f"{row!r} is no row of the catalogue. Of its kind there are: {', '.join(alike) or 'none'}")
     if row not in checks_by_row():
-        raise WrongUse(f"{row}: the kit has no check for this row, so nothing would be told of any version")
+        raise WrongUse(f"{row}: the kit has no check for this row, so no version would get a verdict")
 
 
 def _parser() -> argparse.ArgumentParser:

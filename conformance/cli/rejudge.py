@@ -149,7 +149,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
 
 
 def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
-    """What has changed in one worker's examples, which are of the columns of its `shards`.
+    """The changes in one worker's examples, whose columns are those of its `shards`.
 
     What they say now is put into `again`, for the shards that it has.
     """

@@ -80,7 +80,7 @@ class Cycle(msgspec.Struct, kw_only=True):
 
 
 class TrafficTotal(msgspec.Struct, kw_only=True):
-    """What the writers got through, all clusters together."""
+    """The writers' throughput, over all clusters."""
 
     acknowledged: int = 0
     unacknowledged: int = 0
@@ -90,7 +90,7 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Runs cycles on the targets' cluster until so many of them count; the rows are in `cycles`."""
+    """Runs cycles on the targets' cluster until the wanted number of them counts; the rows are in `cycles`."""
 
     def __init__(self, targets: Targets, progress: Progress, traffic: Callable[[FaultTarget], Writer] = Writer) -> None:
         self.cycles: list[Cycle] = []
@@ -102,7 +102,7 @@ class Storm:
         self._writer: Writer | None = None
 
     def rage(self, plans: Iterator[Plan], count: int) -> None:
-        """Raises KitError when so many faults in a row could not be had that none ever will."""
+        """Raises KitError if too many faults in a row were unavailable."""
         began = time.monotonic()
         skipped = 0
         try:
@@ -171,7 +171,7 @@ class Storm:
 
 
 def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
-    """What came of a plan; whatever goes wrong in it is the ending of its last cycle, never raised."""
+    """The result of a plan; an error in it is the ending of its last cycle, and never raised."""
     cycles: list[Cycle] = []
     try:
         with staged(injector, plan.fault.role if isinstance(plan, Single) else ""):

@@ -1,1 +1,1 @@
-"""What every check is made of: the bench, probes and scenarios, machines, topologies and the registry."""
+"""The parts of every check: the bench, probes and scenarios, machines, topologies and the registry."""

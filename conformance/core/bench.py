@@ -56,7 +56,7 @@ STOP_WITHIN = 30
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What came of an action on a node: the state it was then in, as the engine says."""
+    """The result of an action on a node: its state afterwards, as the engine reports it."""
 
     state: NodeState
     started_at: str = ""
@@ -84,7 +84,7 @@ class Settled(msgspec.Struct, frozen=True):
 class Bench:
     """Access to one cluster for one example.
 
-    `clients` are lent from example to example, so that not each opens its connections anew.
+    `clients` are lent from example to example, so that not each opens its own connections.
     On a stored tape there is no cluster: every answer comes from the tape.
     """
 
@@ -191,13 +191,13 @@ class Bench:
         return self._consumers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Do all of them side by side, each with clients of its own. What one raises is raised."""
+        """Run all of them in parallel, each with clients of its own. An error of one is raised."""
         (on_threads if self._cluster is None else self._cluster.together)(actions)
 
     # --- names, time, waiting
 
     def fresh(self, prefix: str) -> str:
-        """A name for a topic, group or transactional id that nobody used before."""
+        """A new name for a topic, group or transactional id."""
         self._names += 1
         return f"{prefix}-{self.tape.example.example}-{self._names}"
 
@@ -258,7 +258,7 @@ class Bench:
         return [name for name in self.brokers if self._live().node(name).state() != "running"]
 
     def lacking(self) -> list[str]:
-        """What the check's faults left behind; empty when nothing."""
+        """The damage that the check's faults left behind; empty if there is none."""
         return [line for faults in self._faults for line in faults.lacking()]
 
     # --- actions on nodes
@@ -359,7 +359,7 @@ class Bench:
         return self.tape.call(name, "read_file", {"path": path}, File, read)
 
     def replicas(self, *partitions: str, on: Sequence[str] = ()) -> HeldReplicas:
-        """What brokers have on disk of partitions (`topic-0`) that are on all of them, read while they run.
+        """The replicas of partitions (`topic-0`) on brokers that all have them, read from disk while they run.
 
         Of all brokers, unless `on` names those that host the partitions.
         """
@@ -371,7 +371,7 @@ class Bench:
         return self.tape.call("cluster", "replicas", request, HeldReplicas, read)
 
     def disk(self, name: str, partition: str) -> Disk:
-        """What a broker has on disk of a partition (`topic-0`), to be looked at, or damaged while it is down."""
+        """A broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""
         return Disk(self.tape, name, partition, lambda: self._live().container(name))
 
     def word(self, controller: str, topic: Topic, index: int) -> Word:
@@ -382,7 +382,7 @@ class Bench:
         )
 
     def decode(self, artifact: str, message: str, data: bytes, into: type[T], version: int = 0) -> T:
-        """What a record or file of the release says, read by the schema in one of its own jars, e.g. message
+        """A record or file decoded by the schema in one of the release's own jars, e.g. message
         ``OffsetCommitValue`` of ``kafka-group-coordinator``.
         """
 

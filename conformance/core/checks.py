@@ -42,7 +42,7 @@ H = TypeVar("H")
 
 
 class Rig(Generic[S, H]):
-    """What a probe starts from.
+    """The prepared cluster state that a probe starts from.
 
     `prepare` makes it and returns plain data about it; `handle` turns that into what the probe receives. A `shared` rig is
     prepared once for a cluster and must survive what its probes do; any other is prepared afresh in each example.
@@ -68,11 +68,11 @@ class Rig(Generic[S, H]):
 
 
 class Claim:
-    """What the body of a check yields."""
+    """A premise or an observation, as the body of a check yields it."""
 
 
 class PremiseClaim(Claim):
-    """What was read back from the cluster; an example without its premise proves nothing."""
+    """A fact read back from the cluster; an example without its premise proves nothing."""
 
     def __init__(self, met: bool, what: str) -> None:
         self.met = met

@@ -1,4 +1,4 @@
-"""What a bench needs of the cluster below it, and how a cluster of containers gives it."""
+"""The cluster as a bench needs it, and its implementation on containers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Cluster(Protocol):
     def node(self, name: str) -> BenchNode: ...
 
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
-        """What the named brokers have on disk of partitions (`topic-0`) that all of them host."""
+        """The named brokers' replicas on disk of partitions (`topic-0`) that all of them host."""
         ...
 
     def container(self, name: str) -> Node:

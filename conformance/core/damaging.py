@@ -43,7 +43,7 @@ class CutLog(msgspec.Struct, frozen=True):
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
-    """What a broker's checkpoint files say of one partition; None where they do not name it."""
+    """A broker's checkpointed offsets of one partition; None if its files do not have it."""
 
     high_watermark: int | None
     log_start: int | None

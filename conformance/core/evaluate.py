@@ -65,7 +65,7 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
 
 
 def _judged(check: Check, bench: Bench) -> list[Observation]:
-    """What the judges of a scenario observe in its history."""
+    """The observations of a scenario's judges in its history."""
     if not check.judges:
         return []
     facts = Facts(version=bench.column.version, ranges=bench.column.ranges)

@@ -1,4 +1,4 @@
-"""What executing a step means in every machine: outcomes, faults and healing, echoes, and the end of an example.
+"""Executing steps, as in every machine: outcomes, faults and healing, echoes, and the end of an example.
 
 A machine's executor registers its own steps in front of the shared ones:
 
@@ -34,7 +34,7 @@ from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, HealPartly, Re
 S = TypeVar("S", bound=Step)
 
 UNANSWERED = (WireError, ConsumerTrouble)
-"""What a request raises whose outcome is unknown, or that was never sent: its call on the tape says which."""
+"""The errors of a request with unknown outcome, or that was never sent: its call on the tape says which."""
 
 
 class StepExecutor(ABC, Generic[S]):

@@ -45,11 +45,11 @@ class Faults:
         Raises Unavailable (nothing was done) and Unwitnessed (it was taken back).
         """
         about = self._target.about(topic, index) if self._target is not None and topic is not None else None
-        return self._told("inject", fault, lambda: self._live().inject(fault, about))
+        return self._recorded("inject", fault, lambda: self._live().inject(fault, about))
 
     def heal(self, fault: Fault) -> Injected:
         """Take it back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""
-        return self._told("heal", fault, lambda: self._live().heal(fault))
+        return self._recorded("heal", fault, lambda: self._live().heal(fault))
 
     @contextmanager
     def under(self, fault: Fault) -> Iterator[Injected]:
@@ -72,7 +72,7 @@ class Faults:
         if self._target is not None:
             self._target.close()
 
-    def _told(self, act: str, fault: Fault, do: Callable[[], Injected]) -> Injected:
+    def _recorded(self, act: str, fault: Fault, do: Callable[[], Injected]) -> Injected:
         return self._tape.call(CLUSTER, act, msgspec.to_builtins(fault), Injected, do)
 
     def _live(self) -> Injector:

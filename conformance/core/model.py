@@ -10,7 +10,7 @@ from strategies.steps import Disturb, Heal, HealPartly, Step
 
 @dataclasses.dataclass
 class FaultModel:
-    """What a schedule has drawn so far. It never learns what came of a step, so that rules and preconditions that read it
+    """The steps that a schedule has drawn so far. It never learns a step's result, so that rules and preconditions that read it
     depend on what was drawn alone: a fault that could not be injected counts like one that was.
 
     A machine's own model extends `takes` by what its rules need to know.

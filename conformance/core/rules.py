@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStrategy[T]:
-    """What the class of the machine that runs declares; only the class is read, so that nothing depends on an answer."""
+    """The declarations of the running machine's class; only the class is read, so that nothing depends on an answer."""
     return runner().flatmap(lambda machine: strategy(type(machine)))
 
 

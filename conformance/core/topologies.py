@@ -35,7 +35,7 @@ which is not the one that their users have, and others' rows are not about it.
 
 
 def fitted(topology: Topology, version: str, features: Mapping[str, str] = MappingProxyType({})) -> Topology:
-    """What a topology is in this version, with the user's feature levels."""
+    """A topology adapted to this version, with the user's feature levels."""
     if topology.name == GROUPS.name:
         topology = _speaking_the_consumer_protocol(version)
     return msgspec.structs.replace(topology, features={**topology.features, **features})
@@ -84,7 +84,7 @@ MIXED_QUORUM = Topology(
 )
 """Three real voters of five, and a broker that observes them; the kit plays the other two voters.
 
-All three are a majority. With one of them gone nobody is elected and nothing is committed but with the kit's help. The
+All three are a majority. With one of them gone every election and every commit needs the kit's help. The
 fetch time-out is also the time that a leader lives without a majority. Its metadata log has a snapshot soon.
 """
 
@@ -125,4 +125,4 @@ SHRINKING = Topology(
     brokers=3,
     config={**QUICK, "replica.lag.time.max.ms": str(int(LAG * 1000))},
 )
-"""The same again, for leaders that nobody hears: within seconds they ask for a smaller ISR, and must not act on it alone."""
+"""The same again, for leaders without controllers: within seconds they request a smaller ISR, and must not act alone."""

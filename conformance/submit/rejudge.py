@@ -1,4 +1,4 @@
-"""What `spark-submit` is given to judge again on a cluster.
+"""The script for `spark-submit` that judges again on a cluster.
 
 A script's own folder is the first in which modules are looked for, so there must be none beside it that could stand for one
 of Python's own (`conformance.cli.bisect`).

@@ -1,4 +1,4 @@
-"""What the steps of the log machine do beside the shared ones: requests by role, and consumers, around one of five partitions."""
+"""The steps of the log machine besides the shared ones: requests by role, and consumers, around one of five partitions."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ class LogExecutor(StepExecutor[LogStep]):
 
     def at_rest(self) -> None:
         self._revisit_positions()
-        # What a replica holds is certain between two reads of it.
+        # The log of a replica is certain between two reads of it.
         self.read_everything()
 
     def _revisit_positions(self) -> None:

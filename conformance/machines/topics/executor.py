@@ -51,7 +51,7 @@ REFUSED_BESIDE = {
     ResourceType.BROKER: {"background.threads": "0"},
     ResourceType.GROUP: {"no.such.key": "1"},
 }
-"""What an alteration has to be refused for. A broker takes keys that it does not know."""
+"""The reason why an alteration has to be refused. A broker accepts keys that it does not know."""
 SIZES_AT_REST = (100, 5_000)
 """Bytes of the values that are produced at rest: below every limit that is drawn, and above."""
 

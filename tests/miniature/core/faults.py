@@ -174,10 +174,10 @@ class MiniFaults(Faults):
 
     def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0) -> Injected:
         key = self._key if topic is None else (topic.name, index)
-        return self._told("inject", fault, lambda: self._mini.inject(fault, key, self._tape))
+        return self._recorded("inject", fault, lambda: self._mini.inject(fault, key, self._tape))
 
     def heal(self, fault: Fault) -> Injected:
-        return self._told("heal", fault, lambda: self._mini.heal(fault, self._tape))
+        return self._recorded("heal", fault, lambda: self._mini.heal(fault, self._tape))
 
     def heal_all(self) -> None:
         self._mini.heal_all(self._tape)

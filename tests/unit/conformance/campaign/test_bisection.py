@@ -8,10 +8,10 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.bisection import Told, VerdictChange, changes, unseen, wanted_next
+from conformance.campaign.bisection import GoodOrBad, VerdictChange, changes, unseen, wanted_next
 
-Truth = dict[str, Told]
-TELLS: list[Told] = ["good", "bad", ""]
+Truth = dict[str, GoodOrBad]
+TELLS: list[GoodOrBad] = ["good", "bad", ""]
 
 
 @st.composite

@@ -4,7 +4,7 @@ import java.util.Optional;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** The epoch that a fetcher read last is not looked at, so nobody is told to truncate. */
+/** The last epoch that a fetcher read is not checked, so no follower is ever made to truncate. */
 @In(type = "kafka.cluster.Partition", method = "readRecords")
 public class SilentDivergence {
     @Advice.OnMethodEnter
