@@ -10,13 +10,14 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from benchmarks.histories import history
 from conformance.judging.judge import Judge
 from conformance.judging.log.judges import LOG_JUDGES
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.reading import Reading
 from fixtures.runs import Progress
 from history.events import History
 from history.store import read_histories
@@ -73,23 +74,20 @@ def measure(histories: Iterable[History], progress: Progress, judges: Sequence[J
 
 
 def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: dict[str, float]) -> None:
-    readings: dict[Any, Sequence[Any]] = {}
     measured.examples += 1
     measured.events += len(one.events)
+    began = time.process_time()
+    reading = Reading(one.example, [PartitionStory])
+    reading.feed(one.events)
+    stories = reading.stories(PartitionStory)
+    seconds["reading"] += time.process_time() - began
     for judge in judges:
-        if judge.reading not in readings:
-            began = time.process_time()
-            readings[judge.reading] = judge.reading(one)
-            seconds[f"reading: {_name(judge.reading)}"] += time.process_time() - began
         began = time.process_time()
-        found = judge.over(one, readings[judge.reading])
-        seconds[f"{judge.row} {_name(judge.function)}"] += time.process_time() - began
+        findings = [finding for story in stories for finding in judge.function(story)]
+        found = [judge.observation(one.example.example, finding) for finding in findings]
+        seconds[f"{judge.row} {judge.function.__name__}"] += time.process_time() - began
         measured.observations += len(found)
         measured.violations += sum(observation.result == "violated" for observation in found)
-
-
-def _name(function: Any) -> str:
-    return str(function.__name__)
 
 
 def table(measured: Measured) -> str:

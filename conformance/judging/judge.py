@@ -22,18 +22,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from conformance.judging.log.reading import stories
 from conformance.judging.log.story import PartitionStory
-from history.events import History
+from conformance.judging.reading import Reading
+from conformance.judging.story import Story
+from history.events import AnyEvent, Example, History
 from history.observations import Observation
 
+S = TypeVar("S", bound=Story)
 
-class Finding(msgspec.Struct, frozen=True):
+
+class Finding(msgspec.Struct, frozen=True, gc=False):
     """One instance in which the premise held: did the row hold too, for which case, shown by which events?"""
 
     held: bool
@@ -43,33 +46,29 @@ class Finding(msgspec.Struct, frozen=True):
     label: str = ""
 
 
-Reading = Callable[[History], Sequence[Any]]
-"""What judges look at in place of bare events, such as the story of each partition."""
+Look = Callable[[History], Sequence[Any]]
+"""Makes out of a whole history what judges look at; it is called again whenever the history has grown."""
 
 
 class Judge:
-    """A function over each part of a reading of the history, and the row that it judges."""
+    """The judge of a row: a function over each story of a type, or over each part of what a look at the history gives."""
 
-    def __init__(self, row: str, reading: Reading, function: Callable[[Any], Iterator[Finding]]) -> None:
+    def __init__(self, row: str, at: type[Story] | Look, function: Callable[[Any], Iterator[Finding]]) -> None:
         self.row = row
-        self.reading = reading
+        self.at = at
         self.function = function
 
     def __call__(self, history: History) -> list[Observation]:
         """All observations of one example; each shows the events by their numbers."""
-        return self.over(history, self.reading(history))
+        return judge_all([self], history)
 
-    def over(self, history: History, parts: Sequence[Any]) -> list[Observation]:
-        """The same, of a history that was read already."""
-        return [self._observation(history, finding) for part in parts for finding in self.function(part)]
-
-    def _observation(self, history: History, finding: Finding) -> Observation:
+    def observation(self, example: str, finding: Finding) -> Observation:
         return Observation(
             requirement=self.row,
             case=finding.case,
             result="held" if finding.held else "violated",
-            example=history.example.example,
-            events=sorted(set(finding.by)),
+            example=example,
+            events=[*finding.by] if len(finding.by) == 1 else sorted(set(finding.by)),
             detail=finding.detail if not finding.held else "",
             label=finding.label if not finding.held else "",
         )
@@ -80,19 +79,83 @@ def judge(row: str) -> Callable[[Callable[[History], Iterator[Finding]]], Judge]
     return lambda function: Judge(row, _whole, function)
 
 
+def story_judge(row: str, story: type[S]) -> Callable[[Callable[[S], Iterator[Finding]]], Judge]:
+    """Make a function over the story of one subject the judge of `row`."""
+    return lambda function: Judge(row, story, function)
+
+
 def log_judge(row: str) -> Callable[[Callable[[PartitionStory], Iterator[Finding]]], Judge]:
     """Make a function over the story of one partition the judge of `row`."""
-    return lambda function: Judge(row, stories, function)
+    return story_judge(row, PartitionStory)
 
 
 def _whole(history: History) -> Sequence[History]:
     return [history]
 
 
+class Judging:
+    """Judges one example, also while it runs: what is fed is read once, and only stories that changed are judged again."""
+
+    def __init__(self, judges: Sequence[Judge], example: Example) -> None:
+        self._judges = judges
+        self._history = History(example=example, events=[])
+        stories = dict.fromkeys(one.at for one in judges if isinstance(one.at, type))
+        self._reading = Reading(example, stories)
+        self._looks = [look for look in dict.fromkeys(one.at for one in judges) if not isinstance(look, type)]
+        self._findings: dict[Judge, dict[str, list[Finding]]] = {one: {} for one in judges}
+        self._versions: dict[tuple[object, str], tuple[int, int]] = {}
+
+    def feed(self, events: Iterable[AnyEvent]) -> None:
+        """The next events of the example, in their order."""
+        new = [*events]
+        self._history.events += new
+        self._reading.feed(new)
+
+    def observations(self) -> list[Observation]:
+        """All there are by now, in the order of the judges, then of their subjects by name."""
+        example = self._history.example.example
+        return [judge.observation(example, finding) for judge, finding in self._all()]
+
+    def violations(self) -> list[Observation]:
+        """Those of them that are violated."""
+        example = self._history.example.example
+        return [judge.observation(example, finding) for judge, finding in self._all() if not finding.held]
+
+    def _all(self) -> Iterator[tuple[Judge, Finding]]:
+        names: dict[object, list[str]] = {look: [self._looked(look)] for look in self._looks}
+        for type in self._reading.types:
+            names[type] = [self._judged(story) for story in self._reading.stories(type)]
+        for judge in self._judges:
+            found = self._findings[judge]
+            for name in names[judge.at]:
+                for finding in found[name]:
+                    yield judge, finding
+
+    def _looked(self, look: Look) -> str:
+        """Judge a whole history that has grown, under no name."""
+        if self._has_changed(look, "", (len(self._history.events), 0)):
+            self._run(look, "", look(self._history))
+        return ""
+
+    def _judged(self, story: Story) -> str:
+        """Judge a story that has changed; returns its name."""
+        if self._has_changed(type(story), story.name, (story.version, story.timeline.version)):
+            story.forget()
+            self._run(type(story), story.name, [story])
+        return story.name
+
+    def _has_changed(self, at: object, name: str, version: tuple[int, int]) -> bool:
+        known, self._versions[at, name] = self._versions.get((at, name)), version
+        return known != version
+
+    def _run(self, at: type[Story] | Look, name: str, parts: Sequence[Any]) -> None:
+        for judge in self._judges:
+            if judge.at is at:
+                self._findings[judge][name] = [finding for part in parts for finding in judge.function(part)]
+
+
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
-    """Every judge's observations, in the order of the judges. What several of them look at is read once."""
-    readings: dict[Reading, Sequence[Any]] = {}
-    for one in judges:
-        if one.reading not in readings:
-            readings[one.reading] = one.reading(history)
-    return [observation for one in judges for observation in one.over(history, readings[one.reading])]
+    """Every judge's observations of an example, in the order of the judges."""
+    judging = Judging(judges, history.example)
+    judging.feed(history.events)
+    return judging.observations()

@@ -1,7 +1,8 @@
-"""What all partitions of a history share: names, faults and what they may take, incarnations of nodes, rest."""
+"""What all subjects of a history share: names of nodes, faults and their effects, incarnations, rest; fed event by event."""
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
 from bisect import bisect_left
@@ -9,7 +10,7 @@ from bisect import bisect_left
 import msgspec
 
 from history.effects import Effects
-from history.events import Call, Fault, History
+from history.events import AnyEvent, Call, Example, Fault, Premise
 from history.legacy import legacy_effects
 
 HEALED = "all faults are healed and nobody writes any more"
@@ -20,10 +21,12 @@ CONVERGES_WITHIN = 33.0
 """Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
+NOTED = RETURNS | {"create_topics"}
+"""Calls that the timeline keeps."""
 NEVER = sys.maxsize
 
 
-class Broken(msgspec.Struct, frozen=True, kw_only=True):
+class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
     """One phase of a fault, with the effects of its injection; `partition` is the one that it names, or empty."""
 
     event: int
@@ -35,8 +38,8 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     effects: Effects
 
 
-class Span(msgspec.Struct):
-    """How long a fault stood, by events: injected, witnessed, about to be taken back, and healed; NEVER for what did not come.
+class FaultSpan(msgspec.Struct):
+    """How long a fault stood, by events: injected, witnessed, asked to be taken back, healed; NEVER for what did not come.
 
     `phases` are all events of it, also those that tell what the cluster made of it.
     """
@@ -52,65 +55,83 @@ class Span(msgspec.Struct):
     ended: int = NEVER
 
 
-class Cluster:
-    """What all partitions of a history share: names, faults, incarnations."""
+class Timeline:
+    """The timeline of one example as far as it was fed. `version` rises with all that may change how older facts are judged."""
 
-    def __init__(self, history: History) -> None:
-        self.names = {int(member["id"]): str(member["name"]) for member in history.example.members}
+    def __init__(self, example: Example) -> None:
+        self.names = {int(member["id"]): str(member["name"]) for member in example.members}
         self.ids = {name: id for id, name in self.names.items()}
-        self.brokers = frozenset(int(m["id"]) for m in history.example.members if m.get("role") != "controller")
+        self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
-        self.version = tuple(int(number) for number in re.findall(r"\d+", history.example.column)[:3])
-        """As the column says it."""
-        self.spans: list[Span] = []
-        self.faults: list[Broken] = []
+        self.kafka_version = tuple(int(number) for number in re.findall(r"\d+", example.column)[:3])
+        """As the column has it, e.g. (4, 3, 1)."""
+        self.topic_configs: dict[str, dict[str, str]] = {}
+        """The settings with which CreateTopics was last asked for a topic."""
+        self.spans: list[FaultSpan] = []
+        self.faults: list[FaultPhase] = []
         self.healed = -1
         """The event of HEALED, and of AT_REST where it was met; -1 where there is none."""
         self.rest = -1
         self.disagreed = -1
         """The event of AT_REST where it was not met in time."""
+        self.version = 0
         self._starts: dict[str, list[int]] = {}
         self._effects: dict[str | tuple[str, str], Effects] = {}
-        self._events = history.events
+        self._events: list[AnyEvent] = []
+        self._fault_events: list[int] = []
 
-    def time(self, event: int) -> float:
-        """Seconds since the example began."""
-        return self._events[event].t
+    # --- feeding
 
-    def incarnation(self, node: str, event: int) -> int:
-        """Which life of the node this was: it rises with every fault that may have begun a new one."""
-        return bisect_left(self._starts.get(node, ()), event)
+    def extend(self, events: list[AnyEvent]) -> None:
+        """The next events. Those that `concerns` names are fed too, each when what came before was read."""
+        self._events += events
 
-    def faults_between(self, first: int, second: int) -> list[Broken]:
-        place = bisect_left(self.faults, first + 1, key=lambda fault: fault.event)
-        return self.faults[place : bisect_left(self.faults, second, key=lambda fault: fault.event)]
+    @staticmethod
+    def concerns(event: AnyEvent) -> bool:
+        return event.op in NOTED if isinstance(event, Call) else isinstance(event, Fault | Premise)
 
-    def fault_between(self, first: int, second: int) -> bool:
-        place = bisect_left(self.faults, first + 1, key=lambda fault: fault.event)
-        return place < len(self.faults) and self.faults[place].event < second
+    def feed(self, event: AnyEvent) -> None:
+        match event:
+            case Call(op="create_topics"):
+                self.topic_configs |= {topic["name"]: topic["configs"] for topic in event.request["topics"]}
+            case Call():
+                self._note_return(event)
+            case Fault():
+                self._note_fault(event)
+            case Premise():
+                self._note_premise(event)
 
-    def standing(self, first: int, second: int) -> list[Span]:
-        """Faults that stood at any time between two events."""
-        return [span for span in self.spans if span.began < second and first < span.ended]
+    def frozen(self) -> Timeline:
+        """The timeline as it is now, which further events do not change."""
+        kept = copy.copy(self)
+        kept.spans, kept.faults = copy.deepcopy(self.spans), [*self.faults]
+        kept._fault_events = [*self._fault_events]
+        kept._starts = {node: [*starts] for node, starts in self._starts.items()}
+        return kept
 
-    def down(self, node: str, first: int, second: int) -> bool:
-        """Did the node certainly do nothing from one event to the other?"""
-        idle = (span for span in self.spans if span.effects.idles and node in span.nodes)
-        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in idle)
+    def _note_premise(self, event: Premise) -> None:
+        if event.what == HEALED and event.met:
+            self.healed = event.n
+        elif event.what == AT_REST:
+            self.rest, self.disagreed = (event.n, -1) if event.met else (-1, event.n)
+        self.version += event.what in (HEALED, AT_REST)
 
-    def note_return(self, call: Call) -> None:
+    def _note_return(self, call: Call) -> None:
         for span in self.spans:
             mine = call.node in span.nodes or call.request.get("fault") == span.fault
             if mine and span.taken_back == NEVER:
                 span.taken_back = call.n
+                self.version += 1
 
-    def note_fault(self, event: Fault) -> None:
+    def _note_fault(self, event: Fault) -> None:
         fault = self._phase_of(event)
+        self.version += 1
         if fault.effects.stands:
             self._note_span(fault)
         if fault.phase == "consequence":  # what the cluster makes of it is no act of the fault
             return
         self.faults.append(fault)
+        self._fault_events.append(fault.event)
         if fault.effects.begins_incarnation:
             for node in self.broker_names if fault.effects.every_broker else fault.nodes:
                 self._starts.setdefault(node, []).append(fault.event)
@@ -127,8 +148,8 @@ class Cluster:
         injected = self._effects.get((event.fault, event.node)) or self._effects.get(event.fault)
         return injected or legacy_effects(event.fault, event.detail)
 
-    def _phase_of(self, event: Fault) -> Broken:
-        return Broken(
+    def _phase_of(self, event: Fault) -> FaultPhase:
+        return FaultPhase(
             event=event.n,
             fault=event.fault,
             phase=event.phase,
@@ -138,9 +159,9 @@ class Cluster:
             effects=self.effects_of(event),
         )
 
-    def _note_span(self, fault: Broken) -> None:
+    def _note_span(self, fault: FaultPhase) -> None:
         if fault.phase == "inject":
-            span = Span(fault.fault, fault.nodes, fault.partition, fault.effects, fault.event, [fault.event])
+            span = FaultSpan(fault.fault, fault.nodes, fault.partition, fault.effects, fault.event, [fault.event])
             self.spans.append(span)
             return
         mine = (s for s in self.spans if (s.fault, s.nodes) == (fault.fault, fault.nodes) and s.ended == NEVER)
@@ -150,3 +171,33 @@ class Cluster:
                 found.witnessed = fault.event
             elif fault.phase == "heal":
                 found.ended = fault.event
+
+    # --- asking
+
+    def time(self, event: int) -> float:
+        """Seconds since the example began."""
+        return self._events[event].t
+
+    def incarnation(self, node: str, event: int) -> int:
+        """Which incarnation of the node this was; it rises at each phase of a fault that may have restarted it."""
+        return bisect_left(self._starts.get(node, ()), event)
+
+    def incarnation_now(self, node: str) -> int:
+        return len(self._starts.get(node, ()))
+
+    def faults_between(self, first: int, second: int) -> list[FaultPhase]:
+        """The phases of faults between two other events."""
+        return self.faults[bisect_left(self._fault_events, first + 1) : bisect_left(self._fault_events, second)]
+
+    def fault_between(self, first: int, second: int) -> bool:
+        place = bisect_left(self._fault_events, first + 1)
+        return place < len(self._fault_events) and self._fault_events[place] < second
+
+    def standing(self, first: int, second: int) -> list[FaultSpan]:
+        """Faults that stood at any time between two events."""
+        return [span for span in self.spans if span.began < second and first < span.ended]
+
+    def down(self, node: str, first: int, second: int) -> bool:
+        """Did the node certainly do nothing from one event to the other?"""
+        idle = (span for span in self.spans if span.effects.idles and node in span.nodes)
+        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in idle)

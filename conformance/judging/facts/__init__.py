@@ -1,1 +1,17 @@
-"""What single requests and their answers say, with every field, one module for each subject."""
+"""Operations to typed facts: a module for each kind of subject, and one table of their decoders."""
+
+from conformance.judging.facts import groups, log, quorum, transactions
+from conformance.judging.facts.exchange import DECODERS, Attributed, Decoding, Exchange, decoders_of, decodes
+
+__all__ = [
+    "DECODERS",
+    "Attributed",
+    "Decoding",
+    "Exchange",
+    "decoders_of",
+    "decodes",
+    "groups",
+    "log",
+    "quorum",
+    "transactions",
+]

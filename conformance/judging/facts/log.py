@@ -1,15 +1,24 @@
-"""What single requests and their answers tell of a partition (KIP-101, KIP-320).
-
-Everything is named by the numbers of the events that show it, so `one.event < other.event` says what was known first.
-"""
+"""Facts about a partition: its log, its leader and its replicas, by single requests and their answers (KIP-101, KIP-320)."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
-NONE = 0
+from conformance.judging.facts.exchange import (
+    NONE,
+    UNKNOWN_OUTCOME,
+    Attributed,
+    Decoding,
+    Exchange,
+    decodes,
+    partition_of,
+)
+from history.events import Answer, Call
+
 NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
 REQUEST_TIMED_OUT = 7
@@ -20,13 +29,26 @@ LATEST, EARLIEST = -1, -2
 """The timestamps by which ListOffsets is asked for the ends of a log."""
 CONSUMER = -1
 FUTURE_REPLICA = -3
-"""The replica id whose fetches show a replica's whole log, uncommitted tail included (catalogue, tool T2)."""
+"""The replica id whose fetches show a replica's whole log, the uncommitted suffix included."""
+UNCLEAN_ELECTION = 1
+ABORT, COMMIT = 0, 1
+"""The types of the control records that end a transaction."""
 
 
-class Held(msgspec.Struct, frozen=True, gc=False):
-    """A batch as a replica holds it. Its CRC covers everything but base offset and epoch, so equal fields are equal records.
+class ControlMarker(msgspec.Struct, frozen=True, gc=False):
+    """The end of a transaction in a log: its offset, whether it is a commit, and the epoch of the coordinator."""
 
-    `records` are (offset, value); a control batch has none here.
+    offset: int
+    committed: bool
+    coordinator_epoch: int
+
+
+class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A batch as a replica has it. Its CRC covers all but base offset and leader epoch: batches that agree in the three are one
+    object within a history.
+
+    `records` are (offset, value); a control batch has none, and its `marker` instead. Producer id, epoch and sequence are -1
+    where none wrote it.
     """
 
     base: int
@@ -36,37 +58,37 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     valid: bool
     control: bool
     records: tuple[tuple[int, str | None], ...]
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+    marker: ControlMarker | None = None
 
     def __str__(self) -> str:
         return f"{self.base}-{self.last} of epoch {self.epoch} (CRC {self.crc:08x})"
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what one request and its answer tell: the numbers of the call and of the answer, and who answered."""
-
-    asked: int
-    event: int
-    node: str
-
-
-class LogRead(Told, frozen=True, kw_only=True):
+class FetchResult(Exchange, frozen=True, kw_only=True, gc=False):
     """A Fetch that was answered without an error. `cur` is its CurrentLeaderEpoch and `last` its LastFetchedEpoch, -1 for none.
 
-    `batches` end at or above the fetch offset. `diverging` is (epoch, end offset) where the answer has one. `whole` tells that it
-    shows all that the replica holds: pieced together from the fetches that led up to an empty one, the event of which it has.
+    `batches` end at or above the fetch offset. `diverging` is (epoch, end offset) where the answer has one. A `full` read shows
+    all that the replica has: it joins the fetches up to an empty one, whose event and offsets it has.
     """
 
     cur: int
     last: int
     replica_id: int
     fetch_offset: int
+    isolation_level: int
     version: int
     high_watermark: int
     last_stable_offset: int
     log_start: int
     diverging: tuple[int, int] | None
-    batches: tuple[Held, ...]
-    whole: bool = False
+    batches: tuple[Batch, ...]
+    aborted_transactions: tuple[tuple[int, int], ...] = ()
+    """(producer id, first offset) of each."""
+    full: bool = False
 
     @property
     def by_consumer(self) -> bool:
@@ -74,15 +96,15 @@ class LogRead(Told, frozen=True, kw_only=True):
 
     @property
     def log_end(self) -> int:
-        """Of a whole read."""
+        """Of a full read."""
         return self.batches[-1].last + 1 if self.batches else max(self.fetch_offset, self.log_start)
 
     def shows(self, offset: int) -> bool:
-        """Would a record at this offset, if the replica holds it, be among the batches?"""
+        """Would a record at this offset, if the replica has it, be among the batches?"""
         inside = max(self.fetch_offset, self.log_start) <= offset and self.diverging is None
-        return inside and (self.whole or offset < self.high_watermark)
+        return inside and (self.full or offset < self.high_watermark)
 
-    def at(self, offset: int) -> Held | None:
+    def at(self, offset: int) -> Batch | None:
         """The batch that covers an offset."""
         place = bisect_left(self.batches, offset, key=lambda batch: batch.last)
         found = self.batches[place] if place < len(self.batches) else None
@@ -93,10 +115,10 @@ class LogRead(Told, frozen=True, kw_only=True):
         return next((value for place, value in batch.records if place == offset), None) if batch is not None else None
 
 
-class Refusal(Told, frozen=True, kw_only=True):
+class ErrorResponse(Exchange, frozen=True, kw_only=True, gc=False):
     """A Fetch, ListOffsets or OffsetForLeaderEpoch that was answered with an error. `position` is the offset or epoch asked for.
 
-    `hint` is the (epoch, leader) that a Fetch was told instead (KIP-951).
+    `hint` is the (epoch, leader) that a Fetch answered instead (KIP-951).
     """
 
     op: str
@@ -108,10 +130,10 @@ class Refusal(Told, frozen=True, kw_only=True):
     hint: tuple[int, int] | None
 
 
-class Write(Told, frozen=True, kw_only=True):
-    """A Produce. `error` is -1 where nobody knows what came of it, or with acks=0; `offset` is its base offset, -1 without one.
+class ProduceResult(Exchange, frozen=True, kw_only=True, gc=False):
+    """A Produce of one batch. `error` is -1 where the outcome is unknown, or with acks=0; `offset` is its base offset, or -1.
 
-    `failed` tells that it certainly did not reach a log: it was never sent, or refused before the append.
+    `failed`: it certainly did not reach a log, since it was never sent, or rejected before the append.
     """
 
     acks: int
@@ -119,6 +141,12 @@ class Write(Told, frozen=True, kw_only=True):
     error: int
     offset: int
     failed: bool
+    log_start: int = -1
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+    transactional_id: str | None = None
 
     @property
     def committed(self) -> bool:
@@ -126,20 +154,43 @@ class Write(Told, frozen=True, kw_only=True):
         return self.acks == -1 and self.error == NONE and self.offset >= 0
 
 
-class Seen(msgspec.Struct, frozen=True, gc=False):
-    """Leader, epoch and ISR of the partition, as one broker's Metadata had them; `unfenced` are the brokers it named alive."""
+class PartitionState(msgspec.Struct, frozen=True, gc=False):
+    """Leader (-1 for none), epoch, ISR and replicas of a partition, and the brokers that the same answer named unfenced."""
 
-    asked: int
-    event: int
-    node: str
     leader: int
     epoch: int
     isr: tuple[int, ...]
     replicas: tuple[int, ...]
     unfenced: tuple[int, ...]
+    fenced: tuple[int, ...]
+    """Replicas that are not among the unfenced brokers."""
 
 
-class End(Told, frozen=True, kw_only=True):
+class PartitionMetadata(msgspec.Struct, frozen=True, gc=False):
+    """A partition by the Metadata of one broker; equal states are one object."""
+
+    asked: int
+    event: int
+    node: str
+    incarnation: int
+    state: PartitionState
+    leader: int
+    epoch: int
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        return self.state.isr
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        return self.state.replicas
+
+    @property
+    def unfenced(self) -> tuple[int, ...]:
+        return self.state.unfenced
+
+
+class EpochEndOffset(Exchange, frozen=True, kw_only=True, gc=False):
     """OffsetForLeaderEpoch, answered without an error: (`epoch`, `end`) for the epoch asked for, both -1 where it is unknown."""
 
     cur: int
@@ -148,7 +199,7 @@ class End(Told, frozen=True, kw_only=True):
     end: int
 
 
-class Listed(Told, frozen=True, kw_only=True):
+class ListedOffset(Exchange, frozen=True, kw_only=True, gc=False):
     """ListOffsets, answered without an error."""
 
     cur: int
@@ -159,60 +210,22 @@ class Listed(Told, frozen=True, kw_only=True):
     epoch: int
 
 
-class Trim(Told, frozen=True, kw_only=True):
-    """DeleteRecords. `low_watermark` is -1 where it was refused or nobody knows (`error` -1) what came of it."""
+class DeleteRecordsResult(Exchange, frozen=True, kw_only=True, gc=False):
+    """DeleteRecords. `low_watermark` is -1 where it was rejected or its outcome is unknown (`error` -1)."""
 
     offset: int
     error: int
     low_watermark: int
 
 
-class Commit(Told, frozen=True, kw_only=True):
-    """OffsetCommit of one partition; `error` is -1 where nobody knows what came of it."""
-
-    group: str
-    offset: int
-    epoch: int
-    error: int
+class UncleanElection(Exchange, frozen=True, kw_only=True, gc=False):
+    """ElectLeaders for an unclean election, which may have been held."""
 
 
-class Committed(Told, frozen=True, kw_only=True):
-    """What OffsetFetch showed; offset -1 for nothing. `stable`: it was asked to wait for what is not committed yet."""
+class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One replica on disk. `epochs` are the (epoch, start offset) of leader-epoch-checkpoint, None where the file was missing.
 
-    group: str
-    offset: int
-    epoch: int
-    stable: bool
-
-
-class Delivered(msgspec.Struct, frozen=True):
-    """A record that a consumer handed to its user; `consumer` and `session` (from one assignment to the next) name whose."""
-
-    event: int
-    consumer: str
-    session: int
-    offset: int
-    epoch: int
-    value: str | None
-
-
-class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What the kit's own epoch-aware reader did: `deliver` records (offset, epoch, value), `rewind` after it was `told`
-    (epoch, end offset), or `restart`. `to` is its position after it.
-    """
-
-    event: int
-    reader: str
-    op: str
-    to: int
-    told: tuple[int, int] | None
-    records: tuple[tuple[int, int, str | None], ...]
-
-
-class OnDisk(msgspec.Struct, frozen=True, kw_only=True):
-    """What one replica held on disk. `epochs` are (epoch, start offset), None where the file was missing.
-
-    `batches` are (base offset, last offset, epoch, digest of all bytes).
+    `batches` are (base offset, last offset, epoch, digest of all bytes); `torn` describes an incomplete last batch.
     """
 
     event: int
@@ -222,3 +235,215 @@ class OnDisk(msgspec.Struct, frozen=True, kw_only=True):
     epochs: tuple[tuple[int, int], ...] | None
     batches: tuple[tuple[int, int, int, str], ...]
     torn: str
+
+
+class TopicCreated(Exchange, frozen=True, kw_only=True, gc=False):
+    """A topic that CreateTopics asked for, with its settings."""
+
+    configs: dict[str, str]
+
+
+# --- decoders
+
+
+@decodes("create_topics", about=["topic"])
+def _create_topics(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    for topic in call.request["topics"]:
+        fact = TopicCreated(**at.exchange(call, answer), configs=topic["configs"])
+        yield Attributed("topic", topic["name"], fact)
+
+
+@decodes("metadata", about=["partition"])
+def _metadata(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    if answer.outcome != "ok":
+        return
+    asked, event, node, incarnation = call.n, answer.n, call.node, at.timeline.incarnation_now(call.node)
+    unfenced = tuple([broker["node_id"] for broker in answer.value["brokers"]])
+    for topic in answer.value["topics"]:
+        for one in topic["partitions"]:
+            # LEADER_NOT_AVAILABLE comes with all else that is known.
+            state = _state(one, unfenced, at)
+            fact = PartitionMetadata(asked, event, node, incarnation, state, state.leader, state.epoch)
+            yield Attributed("partition", f"{topic['name']}-{one['partition_index']}", fact)
+
+
+def _state(one: dict[str, Any], unfenced: tuple[int, ...], at: Decoding) -> PartitionState:
+    key = (one["leader_id"], one["leader_epoch"], tuple(one["isr_nodes"]), tuple(one["replica_nodes"]), unfenced)
+    found: PartitionState = at.intern(
+        key, lambda: PartitionState(*key, tuple(id for id in key[3] if id not in unfenced))
+    )
+    return found
+
+
+@decodes("produce", about=["partition", "producer", "transactional-id"])
+def _produce(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    request, value = call.request, answer.value
+    # Bytes in place of a batch, or none, have no values of ours.
+    batch = request["records"] if isinstance(request["records"], dict) else {"records": ()}
+    acknowledged = answer.outcome == "ok" and request["acks"] != 0
+    error = value["error_code"] if acknowledged else UNKNOWN_OUTCOME
+    fact = ProduceResult(
+        **at.exchange(call, answer),
+        acks=request["acks"],
+        values=tuple([one["value"] for one in batch["records"]]),
+        error=error,
+        offset=value["base_offset"] if acknowledged else -1,
+        failed=answer.outcome == "fail" or error == NOT_ENOUGH_REPLICAS,
+        log_start=value.get("log_start_offset", -1) if acknowledged else -1,
+        transactional_id=request.get("transactional_id"),
+        **_of_producer(batch),
+    )
+    yield Attributed("partition", partition_of(request), fact)
+    if fact.producer_id >= 0:
+        yield Attributed("producer", str(fact.producer_id), fact)
+    if fact.transactional_id is not None:
+        yield Attributed("transactional-id", fact.transactional_id, fact)
+
+
+def _of_producer(batch: dict[str, Any]) -> dict[str, Any]:
+    """The producer's part of a batch, as it is sent and as it is read; with defaults for histories that lack it."""
+    return {
+        "producer_id": batch.get("producer_id", -1),
+        "producer_epoch": batch.get("producer_epoch", -1),
+        "base_sequence": batch.get("base_sequence", -1),
+        "transactional": batch.get("transactional", False),
+    }
+
+
+@decodes("fetch", about=["partition"])
+def _fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    request, value = call.request, answer.value
+    if not _is_granted(answer):
+        yield from _error_response(call, answer, "fetch_offset", at)
+        return
+    diverging, offset = value["diverging_epoch"], request["fetch_offset"]
+    fact = FetchResult(
+        **at.exchange(call, answer),
+        cur=request["current_leader_epoch"],
+        last=request["last_fetched_epoch"],
+        replica_id=request["replica_id"],
+        fetch_offset=offset,
+        isolation_level=request.get("isolation_level", 0),
+        version=value["version"],
+        high_watermark=value["high_watermark"],
+        last_stable_offset=value["last_stable_offset"],
+        log_start=value["log_start_offset"],
+        diverging=(diverging["epoch"], diverging["end_offset"]) if diverging is not None else None,
+        batches=tuple([_batch(one, at) for one in value["batches"] if one["last_offset"] >= offset]),
+        aborted_transactions=tuple(
+            [(one["producer_id"], one["first_offset"]) for one in value.get("aborted_transactions") or ()]
+        ),
+    )
+    yield Attributed("partition", partition_of(request), fact)
+
+
+def _batch(one: dict[str, Any], at: Decoding) -> Batch:
+    key = (one["base_offset"], one["last_offset"], one["leader_epoch"], one["crc"], one["crc_valid"])
+    found: Batch = at.intern(key, lambda: _new_batch(key, one))
+    return found
+
+
+def _new_batch(key: tuple[int, int, int, int, bool], one: dict[str, Any]) -> Batch:
+    if one["control"]:
+        return Batch(*key, True, (), **_of_producer(one), marker=_marker(one))
+    return Batch(*key, False, tuple([(r["offset"], r["value"]) for r in one["records"]]), **_of_producer(one))
+
+
+def _marker(one: dict[str, Any]) -> ControlMarker | None:
+    """The end of a transaction that a control batch holds; None for others, such as a new leader of the quorum."""
+    for record in one["records"]:
+        if record.get("control_type") in (ABORT, COMMIT):
+            return ControlMarker(record["offset"], record["control_type"] == COMMIT, record["coordinator_epoch"])
+    return None
+
+
+@decodes("list_offsets", about=["partition"])
+def _list_offsets(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    request, value = call.request, answer.value
+    if not _is_granted(answer):
+        yield from _error_response(call, answer, "timestamp", at)
+        return
+    fact = ListedOffset(
+        **at.exchange(call, answer),
+        cur=request["current_leader_epoch"],
+        timestamp=request["timestamp"],
+        replica_id=request["replica_id"],
+        isolation_level=request["isolation_level"],
+        offset=value["offset"],
+        epoch=value["leader_epoch"],
+    )
+    yield Attributed("partition", partition_of(request), fact)
+
+
+@decodes("offset_for_leader_epoch", about=["partition"])
+def _offset_for_leader_epoch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    request, value = call.request, answer.value
+    if not _is_granted(answer):
+        yield from _error_response(call, answer, "leader_epoch", at)
+        return
+    fact = EpochEndOffset(
+        **at.exchange(call, answer),
+        cur=request["current_leader_epoch"],
+        asked_epoch=request["leader_epoch"],
+        epoch=value["leader_epoch"],
+        end=value["end_offset"],
+    )
+    yield Attributed("partition", partition_of(request), fact)
+
+
+def _is_granted(answer: Answer) -> bool:
+    return answer.outcome == "ok" and answer.value["error_code"] == NONE
+
+
+def _error_response(call: Call, answer: Answer, position: str, at: Decoding) -> Iterator[Attributed]:
+    if answer.outcome != "ok":
+        return
+    request, hint = call.request, answer.value.get("current_leader")
+    fact = ErrorResponse(
+        **at.exchange(call, answer),
+        op=call.op,
+        cur=request["current_leader_epoch"],
+        last=request.get("last_fetched_epoch", -1),
+        replica_id=request.get("replica_id") or CONSUMER,
+        position=request[position],
+        error=answer.value["error_code"],
+        hint=(hint["leader_epoch"], hint["leader_id"]) if hint is not None and hint["leader_id"] >= 0 else None,
+    )
+    yield Attributed("partition", partition_of(request), fact)
+
+
+@decodes("delete_records", about=["partition"])
+def _delete_records(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    error = answer.value["error_code"] if answer.outcome == "ok" else UNKNOWN_OUTCOME
+    fact = DeleteRecordsResult(
+        **at.exchange(call, answer),
+        offset=call.request["offset"],
+        error=error,
+        low_watermark=answer.value["low_watermark"] if error == NONE else -1,
+    )
+    yield Attributed("partition", partition_of(call.request), fact)
+
+
+@decodes("elect_leaders", about=["partition"])
+def _elect_leaders(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    if call.request["election_type"] == UNCLEAN_ELECTION and answer.outcome != "fail":
+        for topic, index in call.request["partitions"] or ():
+            yield Attributed("partition", f"{topic}-{index}", UncleanElection(**at.exchange(call, answer)))
+
+
+@decodes("replicas", about=["partition"])
+def _replicas(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    for one in answer.value["replicas"] if answer.outcome == "ok" else ():
+        epochs = one["epochs"]
+        fact = ReplicaOnDisk(
+            event=answer.n,
+            node=one["node"],
+            log_start=one["log_start"],
+            log_end=one["log_end"],
+            epochs=None if epochs is None else tuple([(e["epoch"], e["start_offset"]) for e in epochs]),
+            batches=tuple(
+                [(b["base_offset"], b["last_offset"], b["leader_epoch"], b["digest"]) for b in one["batches"]]
+            ),
+            torn=one["torn"],
+        )
+        yield Attributed("partition", one["partition"], fact)

@@ -9,7 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.facts.log import NONE, Commit, Committed
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.groups import CommittedOffset, OffsetCommit
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
 from history.effects import Effects
@@ -25,9 +26,9 @@ leader, is told as a coordinator that is not available.
 class Shown(NamedTuple):
     """An OffsetFetch, the last commit that was certainly acknowledged before it, and all that it may show."""
 
-    fetch: Committed
-    last: Commit
-    legal: list[Commit]
+    fetch: CommittedOffset
+    last: OffsetCommit
+    legal: list[OffsetCommit]
 
     @property
     def held(self) -> bool:
@@ -51,27 +52,27 @@ def commits_survive_their_coordinator(story: PartitionStory) -> Iterator[Finding
     """They do when it is killed and returns, and when another broker takes over."""
     for one in _shown(story):
         took = _coordinator(story, one.last)
-        lives = [story.cluster.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
+        lives = [story.timeline.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
         if took and (took != one.fetch.node or lives[0] != lives[1]):
             case = "move" if took != one.fetch.node else "restart"
             yield Finding(one.held, case, (one.last.event, one.fetch.event), str(one), "lost-commit")
 
 
-def _coordinator(story: PartitionStory, commit: Commit) -> str:
+def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
     """Who took a commit; for one by a client, who was the group's coordinator before or after with nothing happening between."""
-    if commit.node in story.cluster.ids:
+    if commit.node in story.timeline.ids:
         return commit.node
     place = bisect_left(story.committed, commit.event, key=lambda one: one.event)
     for one in (*reversed(story.committed[:place][-4:]), *story.committed[place : place + 4]):
         first, second = sorted((one.event, commit.event))
-        if one.group == commit.group and not story.cluster.fault_between(first, second):
+        if one.group == commit.group and not story.timeline.fault_between(first, second):
             return one.node
     return ""
 
 
 def _shown(story: PartitionStory) -> Iterator[Shown]:
     """A stale coordinator answers from what it had: one that a fault is about is not asked, nor any beside broken links."""
-    open_commits: dict[str, list[Commit]] = {}
+    open_commits: dict[str, list[OffsetCommit]] = {}
     ahead = sorted(story.commits, key=lambda one: one.event)
     place = 0
     for fetch in sorted(story.committed, key=lambda one: one.asked):
@@ -84,13 +85,13 @@ def _shown(story: PartitionStory) -> Iterator[Shown]:
             continue
         # Its coordinator may be new: until its watermark has caught up it shows what it had committed before to those
         # that do not ask for stable offsets (KAFKA-14499). Clients do.
-        if not fetch.stable and story.cluster.fault_between(acknowledged[-1].asked, fetch.event):
+        if not fetch.stable and story.timeline.fault_between(acknowledged[-1].asked, fetch.event):
             continue
         racing = [c for c in ahead[place : place + 64] if c.group == fetch.group and c.asked < fetch.event]
         yield Shown(fetch, acknowledged[-1], [*known, *(c for c in racing if c.error not in REFUSED)])
 
 
-def _take(known: list[Commit], commit: Commit) -> None:
+def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
     """A commit that is acknowledged puts an end to those that were acknowledged before it was sent. What nobody knows of may
     be written at any time.
     """
@@ -100,13 +101,13 @@ def _take(known: list[Commit], commit: Commit) -> None:
         known.append(commit)
 
 
-def _is_current(story: PartitionStory, fetch: Committed) -> bool:
-    spans = story.cluster.standing(fetch.asked, fetch.event)
+def _is_current(story: PartitionStory, fetch: CommittedOffset) -> bool:
+    spans = story.timeline.standing(fetch.asked, fetch.event)
     return all(span.effects.idles and fetch.node not in span.nodes for span in spans)
 
 
-def _is_clean(story: PartitionStory, commit: Commit, fetch: Committed) -> bool:
-    lost = [s for s in story.cluster.spans if _loses(s.effects) and commit.asked < s.ended and s.began < fetch.event]
+def _is_clean(story: PartitionStory, commit: OffsetCommit, fetch: CommittedOffset) -> bool:
+    lost = [s for s in story.timeline.spans if _loses(s.effects) and commit.asked < s.ended and s.began < fetch.event]
     return not any(span.effects.every_partition or span.partition.startswith(OFFSETS_TOPIC) for span in lost)
 
 

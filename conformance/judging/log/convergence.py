@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from conformance.judging.facts.log import LogRead, OnDisk, Seen
+from conformance.judging.facts.log import FetchResult, PartitionMetadata, ReplicaOnDisk
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
@@ -17,7 +17,7 @@ LATELY = 5.0
 """Seconds within which each of them must have answered."""
 
 
-class End(msgspec.Struct, frozen=True):
+class FinalState(msgspec.Struct, frozen=True):
     """How an example ended: the last look at the partition, and what each replica held on the wire and on disk.
 
     `certain` tells that what is not in agreement breaks the row: all agreed, or had all the time there is.
@@ -25,10 +25,10 @@ class End(msgspec.Struct, frozen=True):
 
     since: int
     certain: bool
-    look: Seen | None
-    leader: LogRead | None
-    others: tuple[LogRead, ...]
-    disk: tuple[OnDisk, ...]
+    look: PartitionMetadata | None
+    leader: FetchResult | None
+    others: tuple[FetchResult, ...]
+    disk: tuple[ReplicaOnDisk, ...]
 
     def differs(self, node: str) -> str:
         """What of its log is not the leader's; empty where nothing is, or nothing is known. High watermarks don't count."""
@@ -43,19 +43,19 @@ class End(msgspec.Struct, frozen=True):
         return led and node in known and not self.differs(node)
 
 
-def end_of(story: PartitionStory) -> End | None:
+def end_of(story: PartitionStory) -> FinalState | None:
     """None where no example ended, or where replicas may differ: compacted, with flipped bytes or lost epoch files."""
-    cluster = story.cluster
-    since = cluster.rest if cluster.rest >= 0 else cluster.disagreed
-    if since < 0 or not story.deletes or story.rotten or not story.maps_intact(since):
+    timeline = story.timeline
+    since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
+    if since < 0 or not story.deletes or story.corrupted or not story.epoch_caches_intact(since):
         return None
-    last = {read.node: read for read in story.whole_reads if read.asked > since}
+    last = {read.node: read for read in story.full_reads if read.asked > since}
     newest = max((read.cur for read in last.values()), default=-1)
-    leader = next((read for read in last.values() if read.cur == newest and story.led(read)), None)
+    leader = next((read for read in last.values() if read.cur == newest and story.by_leader(read)), None)
     others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
-    look = next((seen for seen in reversed(story.seen) if seen.asked > since), None)
-    disk = tuple({held.node: held for held in story.disk if held.event > since}.values())
-    return End(since, cluster.rest >= 0 or _had_time(story), look, leader, others, disk)
+    look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
+    disk = tuple({held.node: held for held in story.on_disk if held.event > since}.values())
+    return FinalState(since, timeline.rest >= 0 or _had_time(story), look, leader, others, disk)
 
 
 def _had_time(story: PartitionStory) -> bool:
@@ -63,29 +63,29 @@ def _had_time(story: PartitionStory) -> bool:
 
     A fault that was taken back is not left, though it may not count as healed: that takes a full ISR, which is the question.
     """
-    cluster, end = story.cluster, story.cluster.time(story.cluster.disagreed)
-    if cluster.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in cluster.spans):
+    timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)
+    if timeline.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in timeline.spans):
         return False
     alive: dict[str, float] = {}
-    for seen in story.seen:
-        at = cluster.time(seen.event)
-        if cluster.healed < seen.event < cluster.disagreed:
-            if end - at < LONG_ALIVE and not cluster.brokers <= set(seen.unfenced):
+    for seen in story.metadata:
+        at = timeline.time(seen.event)
+        if timeline.healed < seen.event < timeline.disagreed:
+            if end - at < LONG_ALIVE and not timeline.brokers <= set(seen.unfenced):
                 return False
             alive[seen.node] = at
-    waited = end - cluster.time(cluster.healed) >= LONG_ALIVE
-    names = {cluster.names[id] for id in cluster.brokers}
+    waited = end - timeline.time(timeline.healed) >= LONG_ALIVE
+    names = {timeline.names[id] for id in timeline.brokers}
     return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
 
 
-def _unlike_ends(one: LogRead, other: LogRead) -> str:
+def _unlike_ends(one: FetchResult, other: FetchResult) -> str:
     """Log end and high watermark: all four are to be the same."""
     ends = (one.log_end, one.high_watermark), (other.log_end, other.high_watermark)
     same = ends[0] == ends[1] and one.log_end == one.high_watermark
     return "" if same else f"log end and HW {ends[0]} on {one.node}, {ends[1]} on {other.node}"
 
 
-def _differs(one: LogRead, other: LogRead) -> str:
+def _differs(one: FetchResult, other: FetchResult) -> str:
     """What is not the same in two whole logs, from the log start of both on; log starts may differ."""
     if one.log_end != other.log_end:
         return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
@@ -107,11 +107,11 @@ def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Finding]:
         return
     for finding in (*_in_sync(story, end), *_logs(end), *_stored(story, end)):
         # Where all agreed a later look may see a broker fenced that had no time to send its heartbeat.
-        if finding.held or (end.certain and not (finding.case == "isr" and story.cluster.rest >= 0)):
+        if finding.held or (end.certain and not (finding.case == "isr" and story.timeline.rest >= 0)):
             yield finding
 
 
-def _in_sync(story: PartitionStory, end: End) -> Iterator[Finding]:
+def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     if end.look is None:
         return
     shown = f"leader {end.look.leader} at {end.look.epoch}, ISR {end.look.isr} of {end.look.replicas}"
@@ -119,7 +119,7 @@ def _in_sync(story: PartitionStory, end: End) -> Iterator[Finding]:
         yield Finding(id in end.look.isr and end.look.leader >= 0, "isr", (end.look.event,), shown, "stuck")
 
 
-def _logs(end: End) -> Iterator[Finding]:
+def _logs(end: FinalState) -> Iterator[Finding]:
     if end.leader is None:
         return
     for other in end.others:
@@ -129,7 +129,7 @@ def _logs(end: End) -> Iterator[Finding]:
         yield Finding(not differs, "logs", (end.leader.event, other.event), differs, label)
 
 
-def _stored(story: PartitionStory, end: End) -> Iterator[Finding]:
+def _stored(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     """The same on disk, where stamps and base offsets count too; and entries of epochs that hold records."""
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
@@ -144,13 +144,13 @@ def _stored(story: PartitionStory, end: End) -> Iterator[Finding]:
         yield Finding(maps[0] == maps[1], "maps", by, shown, "stuck")
 
 
-def _map_starts(story: PartitionStory, *replicas: OnDisk) -> list[int]:
+def _map_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
     """Where maps were trimmed: a crash may set the log start back behind that."""
-    trimmed = bool(story.trims) or any(span.effects.start_inside_segment for span in story.cluster.spans)
+    trimmed = story.start_inside_segment
     return [held.epochs[0][1] for held in replicas if held.epochs] if trimmed else []
 
 
-def _entries(held: OnDisk, low: int) -> dict[int, int | None]:
+def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
     """Start of each epoch with records at or above an offset, None where there is no entry."""
     starts = dict(held.epochs or ())
     with_records = dict.fromkeys(epoch for _, last, epoch, _ in held.batches if last >= low)
@@ -173,34 +173,34 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
     for case, node, event in premises:
         by = (event, end.leader.event, end.look.event)
         differs = end.differs(node)
-        if end.converged(node, story.cluster.ids.get(node, -1)):
+        if end.converged(node, story.timeline.ids.get(node, -1)):
             yield Finding(True, case, by)
-        elif end.certain and (differs or story.cluster.rest < 0):
+        elif end.certain and (differs or story.timeline.rest < 0):
             shown = f"{node} did not converge: ISR {end.look.isr} of {end.look.replicas} {differs}"
-            label = "stuck" if story.cluster.rest < 0 else "divergent-prefix"
+            label = "stuck" if story.timeline.rest < 0 else "divergent-prefix"
             yield Finding(False, case, by, shown, label)
 
 
 def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
     """Followers that were seen fenced and out of the ISR, each with the first look."""
     found: dict[int, int] = {}
-    for seen in story.seen:
+    for seen in story.first_metadata:
         if seen.leader >= 0 and seen.unfenced:
             for id in set(seen.replicas) - set(seen.isr) - set(seen.unfenced):
                 found.setdefault(id, seen.event)
-    return ((story.cluster.names[id], event) for id, event in found.items() if id in story.cluster.names)
+    return ((story.timeline.names[id], event) for id, event in found.items() if id in story.timeline.names)
 
 
-def _tails(story: PartitionStory, final: LogRead) -> Iterator[tuple[str, int]]:
+def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
     """Leaders that had records of their own epoch which the final log has not, each with what first showed one."""
     found: dict[str, int] = {}
     for read in story.reads:
-        if read.batches and read.node not in found and story.led(read):
+        if read.batches and read.node not in found and story.by_leader(read):
             last = read.batches[-1]
             if last.epoch == read.cur and last.last >= final.log_start and final.at(last.last) != last:
                 found[read.node] = read.event
-    for write in story.writes:
+    for write in story.produced:
         told = write.offset >= final.log_start and write.values and write.node not in found
         if told and final.value_at(write.offset) != write.values[0]:
             found[write.node] = write.event
-    return ((node, event) for node, event in found.items() if story.file_intact(node, final.event))
+    return ((node, event) for node, event in found.items() if story.is_undamaged(node, final.event))

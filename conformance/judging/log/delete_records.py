@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.facts.log import NONE, REQUEST_TIMED_OUT, LogRead, Seen, Trim
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult, FetchResult, PartitionMetadata
 from conformance.judging.judge import Finding, log_judge
-from conformance.judging.log.convergence import End, end_of
+from conformance.judging.log.convergence import FinalState, end_of
 from conformance.judging.log.story import PartitionStory
 
 WRITTEN_WITHIN = 1.0
@@ -17,15 +18,15 @@ WRITTEN_WITHIN = 1.0
 @log_judge("KIP320-DR-02")
 def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Finding]:
     """What DeleteRecords was answered for is gone from every live replica, and stays gone until it crashes."""
-    for trim in story.trims:
+    for trim in story.deletions:
         if trim.error == NONE:
             shown = f"{trim.node} answered {trim.low_watermark} to DeleteRecords up to {trim.offset}"
             yield Finding(0 <= trim.low_watermark >= trim.offset, "low-watermark", (trim.event,), shown)
-        elif trim.error == REQUEST_TIMED_OUT and story.cluster.standing(trim.asked, trim.event):
+        elif trim.error == REQUEST_TIMED_OUT and story.timeline.standing(trim.asked, trim.event):
             yield Finding(True, "low-watermark", (trim.event,))
     yield from _returned(story)
     end = end_of(story)
-    if end is not None and story.cluster.rest >= 0:
+    if end is not None and story.timeline.rest >= 0:
         yield from _fetched_since(story, end)
         yield from _maps(story, end)
 
@@ -35,8 +36,8 @@ def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Finding]:
 
 def _returned(story: PartitionStory) -> Iterator[Finding]:
     """A replica that was live and in sync when the trim was answered, and has run on, returns nothing below it."""
-    floors: dict[str, list[Trim]] = {}
-    for trim in story.trims:
+    floors: dict[str, list[DeleteRecordsResult]] = {}
+    for trim in story.deletions:
         for node in _reached(story, trim) if trim.low_watermark > 0 else ():
             if not floors.setdefault(node, []) or floors[node][-1].low_watermark < trim.low_watermark:
                 floors[node].append(trim)
@@ -56,72 +57,72 @@ def _returned(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(True, "log-start", by)
 
 
-def _floor(story: PartitionStory, read: LogRead, trims: list[Trim]) -> Trim | None:
+def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
     """The last trim that holds for a read: in the life of the node that it reached, and with nothing lost by permission since."""
     place = bisect_left(trims, read.asked, key=lambda trim: trim.event)
     trim = trims[place - 1] if place else None
     if trim is None or not story.clean_between(trim.asked, read.event):
         return None
-    lives = {story.cluster.incarnation(read.node, event) for event in (trim.asked, read.event)}
+    lives = {story.timeline.incarnation(read.node, event) for event in (trim.asked, read.event)}
     return trim if len(lives) == 1 else None
 
 
-def _reached(story: PartitionStory, trim: Trim) -> Iterator[str]:
+def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
     """The leader, which trimmed, and followers that were alive and in the ISR before and after, with no fault about them."""
-    place = bisect_left(story.seen, trim.asked, key=lambda seen: seen.event)
-    before = story.seen[place - 1] if place else None
-    after = next((seen for seen in story.seen[place : place + 12] if seen.asked > trim.event), None)
+    place = bisect_left(story.metadata, trim.asked, key=lambda seen: seen.event)
+    before = story.metadata[place - 1] if place else None
+    after = next((seen for seen in story.metadata[place : place + 12] if seen.asked > trim.event), None)
     if story.stays(trim.node):
         yield trim.node
     if before is None or after is None:
         return
-    spans = story.cluster.standing(before.asked, after.event)
-    for id, node in story.cluster.names.items():
+    spans = story.timeline.standing(before.asked, after.event)
+    for id, node in story.timeline.names.items():
         spared = all(span.effects.idles and node not in span.nodes for span in spans)
         if node != trim.node and spared and _live(before, id) and _live(after, id) and story.stays(node):
             yield node
 
 
-def _live(seen: Seen, id: int) -> bool:
+def _live(seen: PartitionMetadata, id: int) -> bool:
     return id in seen.isr and id in seen.unfenced
 
 
 # --- at rest
 
 
-def _fetched_since(story: PartitionStory, end: End) -> Iterator[Finding]:
+def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     """A follower that copied a record written after the trim, in the same epoch, was told the log start by that very answer."""
     leader = end.leader
     if leader is None:
         return
-    for trim in story.trims:
+    for trim in story.deletions:
         low = max(trim.low_watermark, trim.offset)
         same = trim.node == leader.node and trim.error in (NONE, REQUEST_TIMED_OUT) and low <= leader.log_start
         if not same or not story.clean_since(trim.asked) or story.newest_epoch_before(trim.asked) != leader.cur:
             continue
-        later = [w for w in story.writes if w.asked > trim.event and w.node == leader.node and w.error == NONE]
+        later = [w for w in story.produced if w.asked > trim.event and w.node == leader.node and w.error == NONE]
         for other in end.others if later else ():
-            lives = {story.cluster.incarnation(other.node, event) for event in (later[0].asked, other.event)}
+            lives = {story.timeline.incarnation(other.node, event) for event in (later[0].asked, other.event)}
             copied = other.at(later[0].offset)
             if len(lives) == 1 and story.stays(other.node) and copied is not None and copied.epoch == leader.cur:
                 shown = f"{leader.node} was trimmed to {low}, {other.node} starts at {other.log_start}"
                 yield Finding(other.log_start >= low, "log-start", (trim.event, other.event), shown)
 
 
-def _maps(story: PartitionStory, end: End) -> Iterator[Finding]:
+def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     """No more than one entry begins at or below the log start, and that one at it.
 
     Or at the first batch, where the log start is in its midst: a follower that began there took it whole
     (UnexpectedAppendOffsetException in Partition).
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
-    done = [told[-1].event for told in (story.trims, story.cluster.faults) if told]
-    trimmed = bool(story.trims) or any(span.effects.start_inside_segment for span in story.cluster.spans)
+    done = [told[-1].event for told in (story.deletions, story.timeline.faults) if told]
+    trimmed = story.start_inside_segment
     for held in end.disk if trimmed else ():
         start, entries = starts.get(held.node, 0), held.epochs or ()
         if start <= 0 or not entries:
             continue
-        written = story.cluster.time(held.event) - story.cluster.time(max(done)) > WRITTEN_WITHIN
+        written = story.timeline.time(held.event) - story.timeline.time(max(done)) > WRITTEN_WITHIN
         begins = held.batches[0][0] if held.batches and held.batches[0][1] >= start else start
         fine = entries[0][1] >= min(start, begins) and all(first > start for _, first in entries[1:])
         if fine or written:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.facts.log import CONSUMER, OFFSET_OUT_OF_RANGE, LogRead, Refusal
+from conformance.judging.facts.log import CONSUMER, OFFSET_OUT_OF_RANGE, ErrorResponse, FetchResult
 from conformance.judging.judge import Finding, log_judge
-from conformance.judging.log.responding_replica import OwnLog, OwnLogs
+from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 from history.since import since
 
@@ -16,27 +16,27 @@ SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 """The Fetch version from which LastFetchedEpoch is on the wire."""
 
 
-def _fetches(story: PartitionStory, own_logs: OwnLogs) -> Iterator[tuple[LogRead, OwnLog]]:
+def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     """Fetches of consumers that named both epochs, with the log that they were answered from."""
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
-        if named and read.by_consumer and story.file_intact(read.node, read.event):
+        if named and read.by_consumer and story.is_undamaged(read.node, read.event):
             own = own_logs.of(read)
             if own is not None:
                 yield read, own
 
 
-def _out_of_range(story: PartitionStory, own_logs: OwnLogs) -> Iterator[tuple[Refusal, OwnLog]]:
+def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
     """The same, answered with OFFSET_OUT_OF_RANGE."""
-    for one in story.refusals:
+    for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
-        if named and one.error == OFFSET_OUT_OF_RANGE and story.file_intact(one.node, one.event):
+        if named and one.error == OFFSET_OUT_OF_RANGE and story.is_undamaged(one.node, one.event):
             own = own_logs.of(one)
             if own is not None:
                 yield one, own
 
 
-def _is_genuine(own: OwnLog, offset: int, epoch: int) -> bool:
+def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
     """Is the record before the position in the answerer's log, with that stamp?"""
     batch = own.at(offset - 1)
     return batch is not None and batch.epoch == epoch
@@ -48,7 +48,7 @@ def _is_genuine(own: OwnLog, offset: int, epoch: int) -> bool:
 @log_judge("KIP101-INV-20")
 def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Finding]:
     """A pair (offset, epoch) that the answerer holds is reported as truncated by no Fetch and no OffsetForLeaderEpoch."""
-    own_logs = OwnLogs(story)
+    own_logs = story.derived(ReplicaLogs)
     for _, finding in _genuine_fetches(story, own_logs):
         yield finding
     yield from _lookups(story, own_logs)
@@ -57,7 +57,7 @@ def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Finding]:
 @log_judge("KIP320-FETCH-09")
 def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Finding]:
     """The same by role; and it is out of range only below the log start. What ListOffsets gave is a position too."""
-    own_logs = OwnLogs(story)
+    own_logs = story.derived(ReplicaLogs)
     for case, finding in _genuine_fetches(story, own_logs):
         yield Finding(finding.held, case, finding.by, finding.detail, finding.label)
     yield from _listed_positions(story, own_logs)
@@ -68,11 +68,11 @@ def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Findin
     yield from _lookups(story, own_logs)
 
 
-def _role(own_logs: OwnLogs, told: LogRead | Refusal) -> str:
+def _role(own_logs: ReplicaLogs, told: FetchResult | ErrorResponse) -> str:
     return "fetch" if own_logs.leads(told) else "follower"
 
 
-def _genuine_fetches(story: PartitionStory, own_logs: OwnLogs) -> Iterator[tuple[str, Finding]]:
+def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[str, Finding]]:
     for read, own in _fetches(story, own_logs):
         if _is_genuine(own, read.fetch_offset, read.last):
             shown = f"{read.node} holds ({read.fetch_offset - 1}, epoch {read.last}) and said {read.diverging}"
@@ -80,9 +80,9 @@ def _genuine_fetches(story: PartitionStory, own_logs: OwnLogs) -> Iterator[tuple
             yield _role(own_logs, read), finding
 
 
-def _lookups(story: PartitionStory, own_logs: OwnLogs) -> Iterator[Finding]:
-    for end in story.ends:
-        if end.asked_epoch < 0 or not own_logs.leads(end) or not story.file_intact(end.node, end.event):
+def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
+    for end in story.epoch_ends:
+        if end.asked_epoch < 0 or not own_logs.leads(end) or not story.is_undamaged(end.node, end.event):
             continue
         own = own_logs.of(end)
         last = own.last_of(end.asked_epoch) if own is not None else None
@@ -91,7 +91,7 @@ def _lookups(story: PartitionStory, own_logs: OwnLogs) -> Iterator[Finding]:
             yield Finding(end.end > last.last, "lookup", (end.event,), shown, "false-truncation")
 
 
-def _listed_positions(story: PartitionStory, own_logs: OwnLogs) -> Iterator[Finding]:
+def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
     """The latest offset comes with the leader's epoch, which may be later than the stamp before it and have left no entry.
 
     A lower epoch may then be named, but no end below the position.
@@ -112,7 +112,7 @@ def _listed_positions(story: PartitionStory, own_logs: OwnLogs) -> Iterator[Find
 @log_judge("KIP320-FETCH-06")
 def truncation_is_told(story: PartitionStory) -> Iterator[Finding]:
     """A reader whose LastFetchedEpoch ended below its position in the answerer's own log is told so, and served nothing."""
-    own_logs = OwnLogs(story)
+    own_logs = story.derived(ReplicaLogs)
     for read, own in _fetches(story, own_logs):
         why = _must_diverge(story, own, read)
         if why:
@@ -123,9 +123,9 @@ def truncation_is_told(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(held, case, (read.event,), shown, "silent-truncation")
 
 
-def _must_diverge(story: PartitionStory, own: OwnLog, read: LogRead) -> str:
+def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
     """What in its log says so; empty where it may serve the fetch, or nobody knows (catalogue, section M)."""
-    if story.incarnation(read) and _is_trimmed(story):
+    if read.incarnation and _is_trimmed(story):
         return ""
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
@@ -133,19 +133,19 @@ def _must_diverge(story: PartitionStory, own: OwnLog, read: LogRead) -> str:
     before = own.at(read.fetch_offset - 1)
     if before is None or read.fetch_offset <= read.log_start or not story.deletes:
         return ""
-    unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None and story.led(read)
+    unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None and story.by_leader(read)
     return f"nothing of that epoch, and {before} before" if unknown else ""
 
 
 def _is_trimmed(story: PartitionStory) -> bool:
     """A crash may then have set the log start back behind an epoch map that was trimmed: stamps below it have no entry."""
-    return bool(story.trims) or any(span.effects.start_inside_segment for span in story.cluster.spans)
+    return story.start_inside_segment
 
 
 @log_judge("KIP320-CONS-02")
 def range_errors_are_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
     """With epochs named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; past the end diverges."""
-    own_logs = OwnLogs(story)
+    own_logs = story.derived(ReplicaLogs)
     for one, own in _out_of_range(story, own_logs):
         shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
         if one.position < own.low or (own_logs.leads(one) and one.last > one.cur):
@@ -161,6 +161,6 @@ def range_errors_are_below_the_log_start(story: PartitionStory) -> Iterator[Find
             yield Finding(read.diverging is not None, "past-end", (read.event,), shown, "silent-truncation")
 
 
-def _is_known(own_logs: OwnLogs, one: Refusal, own: OwnLog) -> bool:
+def _is_known(own_logs: ReplicaLogs, one: ErrorResponse, own: ReplicaLog) -> bool:
     """Does the answerer know an epoch at or above the one that was named?"""
     return own_logs.leads(one) or (bool(own.held) and own.held[-1].epoch >= one.last)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.log import (
-    NONE,
     NOT_ENOUGH_REPLICAS,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
-    LogRead,
-    Seen,
-    Write,
+    FetchResult,
+    PartitionMetadata,
+    ProduceResult,
 )
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.responding_replica import Life
@@ -26,7 +26,7 @@ WATERMARK_WAITS_FROM = (3, 7)
 def isr_is_sane(story: PartitionStory) -> Iterator[Finding]:
     """A fenced replica is not added to the ISR, a live leader is in it, its members are replicas; none only without leader."""
     known: set[tuple[object, ...]] = set()
-    for seen in story.seen:
+    for seen in story.changed_metadata:
         state = (seen.node, seen.leader, seen.epoch, seen.isr, seen.replicas)
         if state in known:
             continue
@@ -45,26 +45,29 @@ def _fenced(story: PartitionStory) -> Iterator[Finding]:
     It reads the partitions a moment before the brokers, so that one look may show the ISR from before a fencing: what breaks
     the row has to show twice. The last of an ISR stays in it when it is fenced, and then nobody leads.
     """
-    lives: dict[tuple[str, int], _Fenced] = {}
-    for seen in story.seen:
-        if seen.unfenced:
-            life = (seen.node, story.incarnation(seen))
-            yield from lives.setdefault(life, _Fenced()).look(seen)
+    views = {incarnation: _Fenced() for incarnation in story.metadata_by_incarnation}
+    for seen in story.metadata:
+        if seen.state.unfenced:
+            view = views[seen.node, seen.incarnation]
+            if seen.state.fenced or view.out:
+                yield from view.look(seen)
+            else:
+                view.last = max(view.last, seen.event) if seen.asked >= view.last else view.last
 
 
 class _Fenced:
     """Replicas that one broker saw fenced, outside of the ISR (`out`) and, led by another, inside (`inside`)."""
 
     def __init__(self) -> None:
-        self.out: dict[int, Seen] = {}
-        self.inside: dict[int, Seen] = {}
+        self.out: dict[int, PartitionMetadata] = {}
+        self.inside: dict[int, PartitionMetadata] = {}
         self._known: set[tuple[object, ...]] = set()
-        self._last = -1
+        self.last = -1
 
-    def look(self, seen: Seen) -> Iterator[Finding]:
-        if seen.asked < self._last:  # it overlaps the look before, and may be older
+    def look(self, seen: PartitionMetadata) -> Iterator[Finding]:
+        if seen.asked < self.last:  # it overlaps the look before, and may be older
             return
-        self._last = seen.event
+        self.last = seen.event
         for id in self.out.keys() & set(seen.unfenced):
             self.out.pop(id)
             self.inside.pop(id, None)
@@ -72,7 +75,7 @@ class _Fenced:
             if id not in seen.unfenced:
                 yield from self._fenced(id, seen)
 
-    def _fenced(self, id: int, seen: Seen) -> Iterator[Finding]:
+    def _fenced(self, id: int, seen: PartitionMetadata) -> Iterator[Finding]:
         before = self.out.get(id)
         if id not in seen.isr:
             state = (id, seen.epoch, seen.isr)
@@ -100,11 +103,11 @@ def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
     if story.min_insync_replicas < 2:
         return
     looks = _Looks(story)
-    refused: dict[tuple[str, int, int], Write] = {}
-    for write in story.writes:
+    refused: dict[tuple[str, int, int], ProduceResult] = {}
+    for write in story.produced:
         if write.acks == -1:
             yield from _written(looks, write, refused)
-    if story.cluster.version >= WATERMARK_WAITS_FROM:
+    if story.timeline.kafka_version >= WATERMARK_WAITS_FROM:
         yield from _watermark(looks)
 
 
@@ -113,12 +116,12 @@ class _Looks:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._own: dict[str, list[Seen]] = {}
-        for seen in story.seen:
-            if seen.leader >= 0 and story.cluster.names.get(seen.leader) == seen.node:
-                self._own.setdefault(seen.node, []).append(seen)
+        self._own: dict[str, list[PartitionMetadata]] = {}
+        for (node, _), seen_by in story.metadata_by_incarnation.items():
+            id = story.timeline.ids.get(node)
+            self._own.setdefault(node, []).extend(seen for seen in seen_by if seen.leader == id)
 
-    def around(self, node: str, asked: int, event: int) -> tuple[Seen | None, Seen | None]:
+    def around(self, node: str, asked: int, event: int) -> tuple[PartitionMetadata | None, PartitionMetadata | None]:
         """The last look that was over before, and the first that began after; both of one epoch and incarnation, else None."""
         own = self._own.get(node, [])
         place = bisect_left(own, asked, key=lambda seen: seen.event)
@@ -126,27 +129,29 @@ class _Looks:
         after = next((seen for seen in own[place : place + 4] if seen.asked > event), None)
         return before, after if before is not None and after is not None and self.same(before, after) else None
 
-    def same(self, one: Seen, other: Seen) -> bool:
-        incarnations = {self.story.incarnation(seen) for seen in (one, other)}
+    def same(self, one: PartitionMetadata, other: PartitionMetadata) -> bool:
+        incarnations = {seen.incarnation for seen in (one, other)}
         return one.epoch == other.epoch and len(incarnations) == 1
 
-    def small(self, seen: Seen) -> bool:
+    def small(self, seen: PartitionMetadata) -> bool:
         """With fewer replicas than min.insync.replicas all of them are enough."""
         return len(seen.isr) < min(self.story.min_insync_replicas, len(seen.replicas))
 
-    def alone(self, seen: Seen, first: int, second: int) -> bool:
+    def alone(self, seen: PartitionMetadata, first: int, second: int) -> bool:
         """Were all other replicas certainly down from one event to the other?"""
         others = (id for id in seen.replicas if id != seen.leader)
-        return all(self.story.cluster.down(self.story.cluster.names.get(id, ""), first, second) for id in others)
+        return all(self.story.timeline.down(self.story.timeline.names.get(id, ""), first, second) for id in others)
 
 
-def _written(looks: _Looks, write: Write, refused: dict[tuple[str, int, int], Write]) -> Iterator[Finding]:
+def _written(
+    looks: _Looks, write: ProduceResult, refused: dict[tuple[str, int, int], ProduceResult]
+) -> Iterator[Finding]:
     before, after = looks.around(write.node, write.asked, write.event)
     if before is None:
         return
     small, shown = looks.small(before), f"{write.node} answered {write.error} with the ISR {before.isr}"
     certain = small and after is not None and looks.small(after) and looks.alone(before, before.asked, write.event)
-    key = (write.node, before.epoch, looks.story.incarnation(write))
+    key = (write.node, before.epoch, write.incarnation)
     if write.error == NONE and certain:
         yield Finding(False, "acknowledged", (before.event, write.event), shown)
     elif write.error == NONE and after is not None and not small and not looks.small(after):
@@ -163,11 +168,9 @@ def _written(looks: _Looks, write: Write, refused: dict[tuple[str, int, int], Wr
 
 def _watermark(looks: _Looks) -> Iterator[Finding]:
     story = looks.story
-    last: dict[Life, LogRead] = {}
-    for read in story.reads:
-        if not story.led(read):
-            continue
-        key = (read.node, read.cur, story.incarnation(read))
+    last: dict[Life, FetchResult] = {}
+    for read in story.leader_reads:
+        key = (read.node, read.cur, read.incarnation)
         one = last.get(key)
         if one is None or one.event < read.asked:
             last[key] = read
@@ -180,5 +183,5 @@ def _watermark(looks: _Looks) -> Iterator[Finding]:
         by = (before.event, one.event, read.event)
         if read.high_watermark > one.high_watermark and looks.alone(before, before.asked, read.event):
             yield Finding(False, "watermark", by, shown)
-        elif read.whole and read.log_end > read.high_watermark == one.high_watermark:
+        elif read.full and read.log_end > read.high_watermark == one.high_watermark:
             yield Finding(True, "watermark", by)

@@ -7,14 +7,21 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from conformance.judging.facts.log import FENCED_LEADER_EPOCH, End, Listed, LogRead, Refusal, Seen, Told
+from conformance.judging.facts.exchange import Exchange
+from conformance.judging.facts.log import (
+    FENCED_LEADER_EPOCH,
+    EpochEndOffset,
+    ErrorResponse,
+    FetchResult,
+    ListedOffset,
+)
 from conformance.judging.log.story import PartitionStory
 
 Life = tuple[str, int]
 """A node's name and which of its incarnations."""
 
 
-class Served(Told, frozen=True, kw_only=True):
+class Served(Exchange, frozen=True, kw_only=True):
     """A request that named an epoch and was answered without an error."""
 
     op: str
@@ -22,10 +29,10 @@ class Served(Told, frozen=True, kw_only=True):
     replica_id: int
 
 
-Asked = Served | Refusal | LogRead
+Asked = Served | ErrorResponse | FetchResult
 
 
-class Acting(NamedTuple):
+class ServingLeader(NamedTuple):
     """The event by which a broker is seen to act as the leader of an epoch; `stale` is the epoch that it put an end to."""
 
     event: int
@@ -34,18 +41,11 @@ class Acting(NamedTuple):
     stale: int
 
 
-class Knowledge:
+class KnownEpochs:
     """Of one partition. An epoch counts only once somebody's Metadata has named it."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-
-    @classmethod
-    def of(cls, story: PartitionStory) -> Knowledge:
-        """Judges of one partition share it."""
-        if not isinstance(story.knowledge, cls):
-            story.knowledge = cls(story)
-        return story.knowledge
 
     @cached_property
     def served(self) -> list[Served]:
@@ -54,7 +54,7 @@ class Knowledge:
 
     def _each(self) -> list[Served]:
         found = [_served(read, "fetch", read.replica_id) for read in self.story.reads if read.cur >= 0]
-        found += [_served(end, "offset_for_leader_epoch", -1) for end in self.story.ends if end.cur >= 0]
+        found += [_served(end, "offset_for_leader_epoch", -1) for end in self.story.epoch_ends if end.cur >= 0]
         found += [_served(one, "list_offsets", one.replica_id) for one in self.story.listed if one.cur >= 0]
         return sorted(found, key=lambda one: one.event)
 
@@ -63,17 +63,17 @@ class Knowledge:
     @cached_property
     def _floors(self) -> dict[Life, list[tuple[int, int]]]:
         """(event, epoch): from then on this life of the broker was at that epoch or a later one. Both rise."""
-        told = [(one.event, one.node, one.cur) for one in self.served]
-        fenced = (one for one in self.story.refusals if one.error == FENCED_LEADER_EPOCH and one.cur >= 0)
-        told += [(one.event, one.node, one.cur + 1) for one in fenced]
+        known = [(one.event, one.node, one.cur, one.incarnation) for one in self.served]
+        fenced = (one for one in self.story.errors if one.error == FENCED_LEADER_EPOCH and one.cur >= 0)
+        known += [(one.event, one.node, one.cur + 1, one.incarnation) for one in fenced]
         found: dict[Life, list[tuple[int, int]]] = {}
-        for event, node, epoch in sorted(told):
-            floors = found.setdefault((node, self.story.cluster.incarnation(node, event)), [])
+        for event, node, epoch, incarnation in sorted(known):
+            floors = found.setdefault((node, incarnation), [])
             if self.story.newest_epoch_before(event) >= epoch and (not floors or floors[-1][1] < epoch):
                 floors.append((event, epoch))
         return found
 
-    def acted(self, told: Told, epoch: int) -> int:
+    def acted(self, told: Exchange, epoch: int) -> int:
         """The event by which the broker, in the life in which it was asked, had been at the epoch or later; 0 for none."""
         floors = self._floors.get(self._life(told), [])
         place = bisect_left(floors, epoch, key=lambda floor: floor[1])
@@ -93,9 +93,9 @@ class Knowledge:
             return 0
         return next((one.event for one in later[place:] if one.asked > told.event and one.cur <= told.cur), 0)
 
-    def still_at(self, refusal: Refusal) -> int:
+    def still_at(self, refusal: ErrorResponse) -> int:
         """The same, or the next time that it is asked for Metadata it names no later epoch; 0 for none."""
-        named = self._seen_by_life.get(self._life(refusal), [])
+        named = self.story.metadata_by_incarnation.get(self._life(refusal), [])
         place = bisect_right(named, refusal.event, key=lambda seen: seen.asked)
         if place < len(named) and named[place].epoch <= refusal.cur:
             return named[place].event
@@ -111,29 +111,22 @@ class Knowledge:
             lowest += [*accumulate((one.cur for one in reversed(served)), min)][::-1]
         return found
 
-    @cached_property
-    def _seen_by_life(self) -> dict[Life, list[Seen]]:
-        found: dict[Life, list[Seen]] = {}
-        for seen in self.story.seen:
-            found.setdefault((seen.node, self.story.incarnation(seen)), []).append(seen)
-        return found
-
-    def _life(self, told: Told) -> Life:
-        return told.node, self.story.incarnation(told)
+    def _life(self, told: Exchange) -> Life:
+        return told.node, told.incarnation
 
     # --- who took over
 
     @cached_property
-    def _takeovers(self) -> list[Acting]:
+    def _takeovers(self) -> list[ServingLeader]:
         """The first time that the leader of each epoch is seen to act; both events and epochs rise."""
-        found: list[Acting] = []
+        found: list[ServingLeader] = []
         for one in self.served:
             newer = not found or found[-1].cur < one.cur
             if newer and self.story.leaders.get(one.cur) == one.node:
-                found.append(Acting(one.event, one.node, one.cur, one.cur))
+                found.append(ServingLeader(one.event, one.node, one.cur, one.cur))
         return found
 
-    def successor(self, node: str, asked: int) -> Acting | None:
+    def successor(self, node: str, asked: int) -> ServingLeader | None:
         """Who was seen to lead, before it was asked, at an epoch after the latest that this broker led at; None for nobody."""
         place = bisect_left(self._takeovers, asked, key=lambda acting: acting.event)
         newest = self._takeovers[place - 1] if place else None
@@ -154,5 +147,13 @@ class Knowledge:
         return found
 
 
-def _served(told: LogRead | End | Listed, op: str, replica_id: int) -> Served:
-    return Served(asked=told.asked, event=told.event, node=told.node, op=op, cur=told.cur, replica_id=replica_id)
+def _served(told: FetchResult | EpochEndOffset | ListedOffset, op: str, replica_id: int) -> Served:
+    return Served(
+        asked=told.asked,
+        event=told.event,
+        node=told.node,
+        incarnation=told.incarnation,
+        op=op,
+        cur=told.cur,
+        replica_id=replica_id,
+    )

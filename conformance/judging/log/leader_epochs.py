@@ -12,15 +12,15 @@ from conformance.judging.facts.log import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
     UNKNOWN_LEADER_EPOCH,
-    LogRead,
-    Refusal,
-    Seen,
-    Write,
+    ErrorResponse,
+    FetchResult,
+    PartitionMetadata,
+    ProduceResult,
 )
 from conformance.judging.judge import Finding, log_judge
-from conformance.judging.log.known_epochs import Knowledge, Served
+from conformance.judging.log.known_epochs import KnownEpochs, Served
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import NEVER, Span
+from conformance.judging.timeline import NEVER, FaultSpan
 
 COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT))
 
@@ -31,9 +31,9 @@ COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, RE
 @log_judge("KIP101-INV-04")
 def maps_cover_the_log(story: PartitionStory) -> Iterator[Finding]:
     """At rest: epochs and start offsets rise, each stamp in the log has its entry, and entries begin and end where stamps do."""
-    starts = {read.node: read.log_start for read in story.whole_reads}
-    for disk in story.disk if story.deletes else ():
-        if not story.at_rest(disk) or disk.node in story.maps_lost:
+    starts = {read.node: read.log_start for read in story.full_reads}
+    for disk in story.on_disk if story.deletes else ():
+        if not story.at_rest(disk) or disk.node in story.epoch_caches_lost:
             continue
         entries = disk.epochs or ()
         # The log start is written behind the log: what lies below it is still in its segment, and after a crash it may fall
@@ -68,9 +68,9 @@ def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) 
 @log_judge("KIP101-INV-10")
 def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """The leader epoch in the Metadata of one incarnation of a broker never falls, nor does the one by which it fences."""
-    last: dict[tuple[str, int], Seen] = {}
-    for seen in story.seen:
-        key = (seen.node, story.incarnation(seen))
+    last: dict[tuple[str, int], PartitionMetadata] = {}
+    for seen in story.metadata:
+        key = (seen.node, seen.incarnation)
         before = last.get(key)
         # That nothing changed is worth telling only where something might have.
         if before is not None and before.event < seen.asked and _may_differ(story, before, seen):
@@ -80,16 +80,16 @@ def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
     yield from _fences_never_fall(story)
 
 
-def _may_differ(story: PartitionStory, before: Seen, seen: Seen) -> bool:
-    return before.epoch != seen.epoch or story.cluster.fault_between(before.event, seen.asked)
+def _may_differ(story: PartitionStory, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
+    return before.epoch != seen.epoch or story.timeline.fault_between(before.event, seen.asked)
 
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """A broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
-    knowledge = Knowledge.of(story)
-    floors: dict[tuple[str, int], Refusal] = {}
-    for refusal in filter(lambda one: _tells(story, one), story.refusals):
-        key = (refusal.node, story.incarnation(refusal))
+    knowledge = story.derived(KnownEpochs)
+    floors: dict[tuple[str, int], ErrorResponse] = {}
+    for refusal in filter(lambda one: _tells(story, one), story.errors):
+        key = (refusal.node, refusal.incarnation)
         floor = floors.get(key)
         if refusal.error == FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
             floors[key] = refusal
@@ -102,7 +102,7 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
             yield from [Finding(True, "fence", (served, refusal.event))] if served else []
 
 
-def _tells(story: PartitionStory, refusal: Refusal) -> bool:
+def _tells(story: PartitionStory, refusal: ErrorResponse) -> bool:
     """Does it tell of the broker's epoch? To a follower that is no replica it is 75 at any (KIP320-FETCH-13)."""
     return refusal.cur >= 0 and refusal.replica_id < 0 and story.stays(refusal.node)
 
@@ -112,14 +112,14 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
     """No epoch has two leaders, whoever is asked."""
     first: dict[int, tuple[int, int]] = {}
     known: set[tuple[str, int, int]] = set()
-    for seen in story.seen:
+    for seen in story.changed_metadata:
         event, leader = first.setdefault(seen.epoch, (seen.event, seen.leader)) if seen.leader >= 0 else (-1, -1)
         # What a broker said once, it says each time.
         if leader >= 0 and event != seen.event and (one := (seen.node, seen.epoch, seen.leader)) not in known:
             known.add(one)
             shown = f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
             yield Finding(leader == seen.leader, "metadata", (event, seen.event), shown)
-    for refusal in story.refusals:
+    for refusal in story.errors:
         if refusal.hint is not None and refusal.hint[1] >= 0:
             epoch, named = refusal.hint
             event, leader = first.setdefault(epoch, (refusal.event, named))
@@ -131,13 +131,12 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
 @log_judge("KIP101-EPOCH-02")
 def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
     """Whenever one incarnation of a broker sees another leader (or none), it sees a higher epoch."""
-    views: dict[tuple[str, int], list[Seen]] = {}
-    for seen in story.seen:
-        views.setdefault((seen.node, story.incarnation(seen)), []).append(seen)
-    for view in views.values():
-        leader: Seen | None = None
+    for view in story.metadata_by_incarnation.values():
+        leader: PartitionMetadata | None = None
         for before, seen in pairwise(view):
             leader = before if before.leader >= 0 else leader
+            if before.state is seen.state and seen.leader >= 0:
+                continue
             if before.leader >= 0 and seen.leader >= 0 and before.leader != seen.leader:
                 yield _raised(before, seen, "moved")
             elif (before.leader < 0) != (seen.leader < 0) and seen.epoch > before.epoch:
@@ -146,12 +145,12 @@ def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[
                 yield _raised(leader, seen, "leaderless")
 
 
-def _raised(before: Seen, seen: Seen, case: str) -> Finding:
+def _raised(before: PartitionMetadata, seen: PartitionMetadata, case: str) -> Finding:
     shown = f"{seen.node}: leader {before.leader} at {before.epoch}, then {seen.leader} at {seen.epoch}"
     return Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
 
 
-def _resigned(leader: Seen, before: Seen, seen: Seen) -> bool:
+def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
     """Is the leader of this epoch alive, and does not lead? One that is fenced is not named either, though it leads on.
 
     Brokers and partitions of one answer may be of two moments, so it takes two answers.
@@ -163,8 +162,8 @@ def _resigned(leader: Seen, before: Seen, seen: Seen) -> bool:
 @log_judge("KIP101-EPOCH-04")
 def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
     """A broker that crashed while it led does not lead on at that epoch. What controllers do meanwhile is for schedules."""
-    disturbed = [span for span in story.cluster.spans if set(span.nodes) - story.cluster.broker_names]
-    for crash in story.cluster.spans:
+    disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
+    for crash in story.timeline.spans:
         led = story.newest_epoch_before(crash.began)
         if not crash.effects.crashes or (story.leaders.get(led),) != crash.nodes:
             continue
@@ -174,8 +173,8 @@ def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Find
             yield Finding(back.cur > led, "broker", (crash.began, back.event), shown, "epoch-regression")
 
 
-def _leads(story: PartitionStory, read: LogRead, crash: Span) -> bool:
-    return read.node in crash.nodes and story.led(read) and read.cur == story.newest_epoch_before(read.asked)
+def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
+    return read.node in crash.nodes and story.by_leader(read) and read.cur == story.newest_epoch_before(read.asked)
 
 
 # --- what is served at an epoch
@@ -188,13 +187,13 @@ def no_future_stamps(story: PartitionStory) -> Iterator[Finding]:
     A log that is truncated and appended to while its bytes are sent shows later ones, and the fence closes at that moment. So a
     hit counts where the broker had passed the epoch before it was asked, or is still served at it later.
     """
-    knowledge = Knowledge.of(story)
+    knowledge = story.derived(KnownEpochs)
     for read in story.reads:
         if read.cur < 0 or not read.batches:
             continue
         newest = max(batch.epoch for batch in read.batches)
         if newest <= read.cur or knowledge.passed(read) or knowledge.serves_later(read):
-            case = "leader" if story.led(read) else "follower"
+            case = "leader" if story.by_leader(read) else "follower"
             shown = f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
             yield Finding(newest <= read.cur, case, (read.event,), shown, "fence-leak")
 
@@ -206,9 +205,9 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
     Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
     election the old leader may be alone in its ISR and commit what nobody will keep.
     """
-    knowledge = Knowledge.of(story)
+    knowledge = story.derived(KnownEpochs)
     stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
-    for write in story.writes:
+    for write in story.produced:
         acting = knowledge.successor(write.node, write.asked)
         if acting is None or write.acks != -1 or not story.clean_between(story.began(acting.stale), write.event):
             continue
@@ -223,15 +222,15 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
     yield from _frozen_watermarks(story, knowledge)
 
 
-def _frozen_watermarks(story: PartitionStory, knowledge: Knowledge) -> Iterator[Finding]:
+def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterator[Finding]:
     """What a stale leader appends is never below its high watermark. What it had before may be: it was fetched in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
-    both: list[Write | LogRead] = [*story.writes, *filter(story.led, story.reads)]
+    both: list[ProduceResult | FetchResult] = [*story.produced, *story.leader_reads]
     for told in sorted(both, key=lambda one: one.event):
         if (acting := knowledge.successor(told.node, told.asked)) is None:
             continue
         key = (told.node, acting.stale)
-        if isinstance(told, Write):
+        if isinstance(told, ProduceResult):
             if told.acks == 1 and told.error == 0 and told.offset >= 0:
                 bounds.setdefault(key, (told.event, told.offset))
         elif told.cur == acting.stale and not knowledge.passed(told) and _clean(story, told):
@@ -240,11 +239,11 @@ def _frozen_watermarks(story: PartitionStory, knowledge: Knowledge) -> Iterator[
                 shown = f"{told.node} appended offset {offset} at epoch {told.cur} and committed up to {told.high_watermark}"
                 by = (acting.event, event, told.event)
                 yield Finding(told.high_watermark <= offset, "watermark", by, shown, "fence-leak")
-            elif told.whole:
+            elif told.full:
                 bounds[key] = (told.event, told.log_end)
 
 
-def _clean(story: PartitionStory, read: LogRead) -> bool:
+def _clean(story: PartitionStory, read: FetchResult) -> bool:
     return story.clean_between(story.began(read.cur), read.event)
 
 
@@ -280,38 +279,38 @@ def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Find
 @log_judge("KIP320-FETCH-03")
 def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[Finding]:
     """A fetch is refused for an epoch that nobody had reached by the time at which all agree."""
-    if story.cluster.rest < 0:
+    if story.timeline.rest < 0:
         return
     newest = story.newest_epoch_before(NEVER)
-    answers: list[Served | Refusal] = [one for one in Knowledge.of(story).served if one.op == "fetch"]
-    answers += [one for one in story.refusals if one.op == "fetch" and one.error == UNKNOWN_LEADER_EPOCH]
+    answers: list[Served | ErrorResponse] = [one for one in story.derived(KnownEpochs).served if one.op == "fetch"]
+    answers += [one for one in story.errors if one.op == "fetch" and one.error == UNKNOWN_LEADER_EPOCH]
     for one in answers:
-        if newest < one.cur and one.event < story.cluster.rest and one.replica_id == CONSUMER:
+        if newest < one.cur and one.event < story.timeline.rest and one.replica_id == CONSUMER:
             shown = f"{one.node} answered a fetch at epoch {one.cur}, and {newest} is the newest that ever was"
             case = "consumer" if story.leaders.get(newest) == one.node else "follower"
-            yield Finding(isinstance(one, Refusal), case, (one.event,), shown, "fence-leak")
+            yield Finding(isinstance(one, ErrorResponse), case, (one.event,), shown, "fence-leak")
 
 
-def _case(story: PartitionStory, op: str, told: Served | Refusal) -> str:
+def _case(story: PartitionStory, op: str, told: Served | ErrorResponse) -> str:
     if op == "fetch":
         return "consumer" if story.leaders.get(told.cur) == told.node else "follower"
     return "equal" if op == "offset_for_leader_epoch" else "served"
 
 
 def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Finding]:
-    knowledge = Knowledge.of(story)
+    knowledge = story.derived(KnownEpochs)
     for one in knowledge.served:
         leads = story.leaders.get(one.cur) == one.node
         usual = one.replica_id == CONSUMER and (leads or op == "fetch")
         if one.op == op and usual and story.at_rest(one) and one.cur == story.newest_epoch_before(one.asked):
             yield Finding(True, _case(story, op, one), (one.event,))
-    for refusal in story.refusals:
+    for refusal in story.errors:
         if refusal.op == op and _tells(story, refusal) and (proof := _false_fence(story, knowledge, refusal)):
             shown = f"{refusal.node} refused epoch {refusal.cur} with error {refusal.error}, and it is its own"
             yield Finding(False, _case(story, op, refusal), (refusal.event, proof), shown, "false-fence")
 
 
-def _false_fence(story: PartitionStory, knowledge: Knowledge, refusal: Refusal) -> int:
+def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorResponse) -> int:
     """The event that shows the fence to be false, 0 for none.
 
     UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or names
@@ -327,12 +326,12 @@ def _false_fence(story: PartitionStory, knowledge: Knowledge, refusal: Refusal) 
 
 def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
     """Answered at an epoch that the same life of the broker had passed before it was asked."""
-    knowledge = Knowledge.of(story)
-    answers: list[Served | Refusal] = [one for one in knowledge.served if one.op == op]
-    answers += [one for one in story.refusals if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]
+    knowledge = story.derived(KnownEpochs)
+    answers: list[Served | ErrorResponse] = [one for one in knowledge.served if one.op == op]
+    answers += [one for one in story.errors if one.op == op and one.error == FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:
         if one.replica_id >= 0 or not story.stays(one.node) or not (proof := knowledge.passed(one)):
             continue
-        fine = isinstance(one, Refusal)
+        fine = isinstance(one, ErrorResponse)
         shown = f"{one.node} answered a request at epoch {one.cur}, which it had passed"
         yield Finding(fine, "consumer" if op == "fetch" else "older", (proof, one.event), shown, "fence-leak")

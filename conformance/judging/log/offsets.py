@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.judging.facts.log import EARLIEST, LATEST, End, LogRead
+from conformance.judging.facts.log import EARLIEST, LATEST, EpochEndOffset, FetchResult
 from conformance.judging.judge import Finding, log_judge
-from conformance.judging.log.responding_replica import Life, OwnLog, OwnLogs
+from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
 
@@ -18,12 +18,10 @@ from conformance.judging.timeline import NEVER
 @log_judge("KIP101-INV-08")
 def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
     """Within one incarnation and epoch of a leader neither high watermark nor log start falls."""
-    marks: dict[Life, list[LogRead]] = {}
-    starts: dict[Life, list[LogRead]] = {}
-    for read in story.reads:
-        if not story.led(read):
-            continue
-        key = (read.node, read.cur, story.incarnation(read))
+    marks: dict[Life, list[FetchResult]] = {}
+    starts: dict[Life, list[FetchResult]] = {}
+    for read in story.leader_reads:
+        key = (read.node, read.cur, read.incarnation)
         if (last := _known_before(read, marks.setdefault(key, []))) is not None:
             shown = f"{last.high_watermark} then {read.high_watermark} on {read.node}"
             held = read.high_watermark >= last.high_watermark
@@ -38,7 +36,7 @@ def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding
             starts[key].append(read)
 
 
-def _known_before(read: LogRead, rising: list[LogRead]) -> LogRead | None:
+def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
     """The highest that was answered before this was asked: answers to requests that overlap may come in any order."""
     place = bisect_left(rising, read.asked, key=lambda one: one.event)
     return rising[place - 1] if place else None
@@ -52,7 +50,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Finding
         if read.event in raced:
             continue
         shown = f"{read.node}: log start {read.log_start}, HW {read.high_watermark}, LSO {read.last_stable_offset}"
-        if read.whole:
+        if read.full:
             ordered = read.log_start <= read.high_watermark <= read.log_end
             yield Finding(ordered, "log", (read.event,), f"{shown}, log end {read.log_end}")
         if read.last_stable_offset >= 0:
@@ -65,19 +63,19 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Finding
             yield Finding(one.offset <= two.offset, "listed", (two.event,), shown)
 
 
-def _raced(reads: list[LogRead]) -> set[int]:
+def _raced(reads: list[FetchResult]) -> set[int]:
     """An answer that a change of the high watermark explains: a broker reads it first and the offsets below it after.
 
     Its next answer shows the risen one, or one that fell with a log that was cut. That takes two clock ticks to meet, so two
     such answers are no coincidence.
     """
-    last: dict[str, LogRead] = {}
+    last: dict[str, FetchResult] = {}
     raced: set[int] = set()
     for read in reads:
         before = last.get(read.node)
         if before is not None:
             rose = before.high_watermark < max(before.log_start, before.last_stable_offset) <= read.high_watermark
-            fell = before.whole and read.high_watermark <= before.log_end < before.high_watermark
+            fell = before.full and read.high_watermark <= before.log_end < before.high_watermark
             if rose or fell:
                 raced.add(before.event)
         last[read.node] = read
@@ -103,27 +101,27 @@ def end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
         yield Finding(fine, "vector", (newest[-1].event, leader.event), shown)
 
 
-def _vector(story: PartitionStory) -> list[End]:
+def _vector(story: PartitionStory) -> list[EpochEndOffset]:
     """What the leader of the newest epoch answered about epochs, at rest and with nothing done since."""
     quiet, newest = _quiet(story), _newest(story)
-    return [end for end in story.ends if end.asked > quiet and end.cur == newest and story.led(end)]
+    return [end for end in story.epoch_ends if end.asked > quiet and end.cur == newest and story.by_leader(end)]
 
 
-def _own_at_rest(story: PartitionStory) -> LogRead | None:
+def _own_at_rest(story: PartitionStory) -> FetchResult | None:
     """Its whole log, read as quietly."""
     quiet, newest = _quiet(story), _newest(story)
-    own = [read for read in story.whole_reads if read.asked > quiet and read.cur == newest and story.led(read)]
+    own = [read for read in story.full_reads if read.asked > quiet and read.cur == newest and story.by_leader(read)]
     return own[-1] if own else None
 
 
 def _newest(story: PartitionStory) -> int:
-    return max((seen.epoch for seen in story.seen), default=-1)
+    return max((seen.epoch for seen in story.first_metadata), default=-1)
 
 
 def _quiet(story: PartitionStory) -> int:
     """From when on nothing was done any more that may move an offset; NEVER where there was no rest."""
-    done = [told[-1].event for told in (story.writes, story.trims, story.cluster.faults) if told]
-    return max(story.cluster.rest, *done, 0) if story.cluster.rest >= 0 else NEVER
+    done = [told[-1].event for told in (story.produced, story.deletions, story.timeline.faults) if told]
+    return max(story.timeline.rest, *done, 0) if story.timeline.rest >= 0 else NEVER
 
 
 Entries = list[tuple[int, int]]
@@ -134,9 +132,9 @@ Entries = list[tuple[int, int]]
 def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
     """At rest the answers to epochs -2 to two above the current one are what stamps and elections make of them."""
     leader, ends = _own_at_rest(story), _vector(story)
-    if leader is None or not story.deletes or not story.file_intact(leader.node, leader.event) or not leader.log_end:
+    if leader is None or not story.deletes or not story.is_undamaged(leader.node, leader.event) or not leader.log_end:
         return
-    restarted = story.incarnation(leader) > 0
+    restarted = leader.incarnation > 0
     begins = _map_begins(story, leader, ends, restarted)
     entries = entries_of(leader, begins)
     cases = ["restarted" if restarted else "running", *(["trimmed"] if begins > 0 else [])]
@@ -147,7 +145,7 @@ def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
             yield Finding((end.epoch, end.end) == expected, case, (end.event, leader.event), shown)
 
 
-def entries_of(leader: LogRead, begins: int) -> Entries:
+def entries_of(leader: FetchResult, begins: int) -> Entries:
     """The epoch map of a leader with this log, which begins at or above the log start.
 
     It has an entry where its own epoch began, also without records. That of an older epoch without records is gone: the next
@@ -171,13 +169,13 @@ def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
     return (entries[above - 1][0] if above else epoch, entries[above][1])
 
 
-def _map_begins(story: PartitionStory, leader: LogRead, ends: list[End], restarted: bool) -> int:
+def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndOffset], restarted: bool) -> int:
     """Where the map begins: at the log start, which a crash may have set back behind a map that was trimmed already.
 
     The answer to -2, an epoch before all, tells which it is.
     """
     told = [end.end for end in ends if end.asked_epoch == -2]
-    trimmed = bool(story.trims) or any(fault.effects.start_inside_segment for fault in story.cluster.faults)
+    trimmed = story.start_inside_segment
     set_back = restarted and trimmed and bool(told) and told[-1] > leader.log_start
     return told[-1] if set_back else leader.log_start
 
@@ -188,7 +186,7 @@ def _map_begins(story: PartitionStory, leader: LogRead, ends: list[End], restart
 @log_judge("KIP101-INV-13")
 def divergence_is_sound(story: PartitionStory) -> Iterator[Finding]:
     """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the answerer has nothing of d or below."""
-    own_logs = OwnLogs(story)
+    own_logs = story.derived(ReplicaLogs)
     for read in story.reads:
         if read.diverging is None:
             continue
@@ -203,7 +201,7 @@ def divergence_is_sound(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(not wrong, case, (read.event,), f"{shown}: {wrong}")
 
 
-def _contradicts(own: OwnLog, epoch: int, end: int) -> str:
+def _contradicts(own: ReplicaLog, epoch: int, end: int) -> str:
     """What in the own log speaks against this end of an epoch."""
     if 0 <= own.end < end:
         return f"its log ends at {own.end}"

@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from conformance.judging.facts.log import End, LogRead, Step
+from conformance.judging.facts.groups import ReaderStep
+from conformance.judging.facts.log import EpochEndOffset, FetchResult
 from conformance.judging.judge import Finding, log_judge
-from conformance.judging.log.responding_replica import OwnLog, OwnLogs
+from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 
-T = TypeVar("T", LogRead, End)
+T = TypeVar("T", FetchResult, EpochEndOffset)
 
 Record = tuple[int, int, str | None]
 """Offset, epoch and value, as delivered."""
@@ -21,13 +22,13 @@ LOOK_BACK = 8
 @log_judge("KIP320-CONS-01")
 def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Finding]:
     """What a reader goes on from is in the log that it goes on in, and it goes back to the longest prefix in common."""
-    if not story.steps:
+    if not story.reader_steps:
         return
-    own_logs = OwnLogs(story)
-    for name in dict.fromkeys(step.reader for step in story.steps):
+    own_logs = story.derived(ReplicaLogs)
+    for name in dict.fromkeys(step.reader for step in story.reader_steps):
         kept: list[Record] = []
         position = 0
-        steps = [one for one in story.steps if one.reader == name]
+        steps = [one for one in story.reader_steps if one.reader == name]
         for step, after in zip(steps, [*steps[1:], None], strict=True):
             if step.op == "deliver":
                 yield from _delivered(story, own_logs, step, kept, position)
@@ -43,7 +44,7 @@ def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Findin
 
 
 def _delivered(
-    story: PartitionStory, own_logs: OwnLogs, step: Step, kept: Sequence[Record], position: int
+    story: PartitionStory, own_logs: ReplicaLogs, step: ReaderStep, kept: Sequence[Record], position: int
 ) -> Iterator[Finding]:
     read = next((r for r in _latest(story.reads, step.event) if r.by_consumer and r.fetch_offset == position), None)
     own = own_logs.of(read) if read is not None else None
@@ -60,16 +61,22 @@ def _delivered(
         yield Finding(False, case, by, f"{shown}, which holds {before} and not {kept[-1]}", "silent-truncation")
 
 
-def _skipped(own: OwnLog, position: int, first: int) -> bool:
+def _skipped(own: ReplicaLog, position: int, first: int) -> bool:
     batch = own.at(position)
     return batch is not None and any(position <= offset < first for offset, _ in batch.records)
 
 
-def _rewound(story: PartitionStory, own_logs: OwnLogs, step: Step, kept: Sequence[Record]) -> Iterator[Finding]:
-    told: LogRead | End | None = next((r for r in _latest(story.reads, step.event) if r.diverging == step.told), None)
+def _rewound(
+    story: PartitionStory, own_logs: ReplicaLogs, step: ReaderStep, kept: Sequence[Record]
+) -> Iterator[Finding]:
+    told: FetchResult | EpochEndOffset | None = next(
+        (r for r in _latest(story.reads, step.event) if r.diverging == step.truncation), None
+    )
     case = "lookup" if told is None else "fetch"
     if told is None:
-        told = next((end for end in _latest(story.ends, step.event) if (end.epoch, end.end) == step.told), None)
+        told = next(
+            (end for end in _latest(story.epoch_ends, step.event) if (end.epoch, end.end) == step.truncation), None
+        )
     own = own_logs.of(told) if told is not None else None
     if told is None or own is None:
         return
@@ -83,7 +90,7 @@ def _rewound(story: PartitionStory, own_logs: OwnLogs, step: Step, kept: Sequenc
         yield Finding(step.to <= common, "repeated", (told.event, step.event), shown, "silent-truncation")
 
 
-def _lacks(own: OwnLog, offset: int, epoch: int, current: int) -> bool:
+def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
     """Is that record certainly not in the log? Those of its own epoch may have been written since it was read."""
     batch = own.at(offset)
     if batch is not None:
@@ -93,7 +100,7 @@ def _lacks(own: OwnLog, offset: int, epoch: int, current: int) -> bool:
 
 def _single(story: PartitionStory) -> bool:
     """Was nothing lost by permission but in one unclean election?"""
-    spans = [s for s in story.cluster.spans if s.effects.elects_uncleanly and s.partition == story.name]
+    spans = [s for s in story.timeline.spans if s.effects.elects_uncleanly and s.partition == story.name]
     events = {event for span in spans for event in span.phases}
     others = set(story.losses) - events - set(story.elections)
     return len(spans) + len(story.elections) == 1 and not others

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, combinations, pairwise
 from typing import NamedTuple
 
-from conformance.judging.facts.log import Held, LogRead, OnDisk, Write
+from conformance.judging.facts.log import Batch, FetchResult, ProduceResult, ReplicaOnDisk
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
 
@@ -21,7 +21,7 @@ FOLLOWERS_SERVE_NO_DOOMED_TAIL = (3, 4, 1)
 @log_judge("KIP101-INV-01")
 def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
     """Wherever and whenever (offset, epoch) is read, it holds the same batch."""
-    first: dict[tuple[str, int, int], tuple[LogRead, Held]] = {}
+    first: dict[tuple[str, int, int], tuple[FetchResult, Batch]] = {}
     for read in story.reads if story.deletes else ():
         again: dict[str, int] = {}
         for batch in _sound(story, read.batches):
@@ -33,23 +33,23 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
                 shown = f"{known.node} held {held}, {read.node} {batch}"
                 yield Finding(False, case, (known.event, read.event), shown, "divergent-prefix")
             elif case not in again and (
-                known.node != read.node or story.cluster.fault_between(known.event, read.event)
+                known.node != read.node or story.timeline.fault_between(known.event, read.event)
             ):
                 # Read again where and while nothing happened it is no new instance.
                 again[case] = known.event
         yield from (Finding(True, case, (event, read.event)) for case, event in again.items())
 
 
-def _sound(story: PartitionStory, batches: Sequence[Held]) -> Sequence[Held]:
+def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
     """Without those that rotted on a disk, where the kit flipped bytes."""
-    return [batch for batch in batches if batch.valid] if story.rotten else batches
+    return [batch for batch in batches if batch.valid] if story.corrupted else batches
 
 
 @log_judge("KIP101-INV-02")
 def prefixes_agree(story: PartitionStory) -> Iterator[Finding]:
     """Replicas that share an (offset, epoch) share everything below it that both still hold."""
     for one, other in _newest_pairs(story) if story.deletes else ():
-        if not story.maps_intact(other.event) or (shared := _last_common(one, other)) is None:
+        if not story.epoch_caches_intact(other.event) or (shared := _last_common(one, other)) is None:
             continue
         low = max(one.log_start, other.log_start)
         mine, theirs = (_between(_sound(story, read.batches), low, shared) for read in (one, other))
@@ -59,25 +59,25 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(mine == theirs, "prefix", (one.event, other.event), shown, "divergent-prefix")
 
 
-def _newest_pairs(story: PartitionStory) -> Iterator[tuple[LogRead, LogRead]]:
+def _newest_pairs(story: PartitionStory) -> Iterator[tuple[FetchResult, FetchResult]]:
     """Each whole read of a replica with the newest whole reads of the others."""
-    newest: dict[str, LogRead] = {}
-    for read in story.whole_reads:
+    newest: dict[str, FetchResult] = {}
+    for read in story.full_reads:
         if read.batches:
             yield from ((other, read) for node, other in sorted(newest.items()) if node != read.node)
             newest[read.node] = read
 
 
-def _last_common(one: LogRead, other: LogRead) -> int | None:
+def _last_common(one: FetchResult, other: FetchResult) -> int | None:
     theirs = {(batch.last, batch.epoch) for batch in other.batches}
     return next((b.last for b in reversed(one.batches) if (b.last, b.epoch) in theirs), None)
 
 
-def _between(batches: Sequence[Held], low: int, high: int) -> list[Held]:
+def _between(batches: Sequence[Batch], low: int, high: int) -> list[Batch]:
     return [batch for batch in batches if low <= batch.last <= high]
 
 
-def _share_a_stamp(mine: list[Held], theirs: list[Held]) -> bool:
+def _share_a_stamp(mine: list[Batch], theirs: list[Batch]) -> bool:
     """Do they hold different batches under the same (offset, epoch)?"""
     held = {(batch.base, batch.epoch): batch for batch in mine}
     return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
@@ -90,10 +90,10 @@ def _list(batches: Sequence[object]) -> str:
 @log_judge("KIP101-INV-03")
 def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
     """Along a replica's log the epochs rise or stay, as long as no replica lost its epoch file."""
-    held: list[LogRead | OnDisk] = [*story.whole_reads, *story.disk]
+    held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
     for told in held:
-        epochs = [b.epoch for b in told.batches] if isinstance(told, LogRead) else [b[2] for b in told.batches]
-        if len(epochs) > 1 and story.maps_intact(told.event):
+        epochs = [b.epoch for b in told.batches] if isinstance(told, FetchResult) else [b[2] for b in told.batches]
+        if len(epochs) > 1 and story.epoch_caches_intact(told.event):
             fine = all(one <= two for one, two in pairwise(epochs))
             yield Finding(fine, "replica", (told.event,), f"epochs on {told.node}: {epochs}", "epoch-regression")
 
@@ -101,9 +101,13 @@ def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 @log_judge("KIP101-STAMP-03")
 def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Finding]:
     """At rest every replica holds the same batches: stamp and CRC as they are read, all bytes as they are on disk."""
-    if story.deletes and story.maps_intact(story.cluster.rest):
-        reads: dict[str, LogRead | OnDisk] = {read.node: read for read in story.whole_reads if story.at_rest(read)}
-        disks: dict[str, LogRead | OnDisk] = {disk.node: disk for disk in story.disk if story.at_rest(disk)}
+    if story.deletes and story.epoch_caches_intact(story.timeline.rest):
+        reads: dict[str, FetchResult | ReplicaOnDisk] = {
+            read.node: read for read in story.full_reads if story.at_rest(read)
+        }
+        disks: dict[str, FetchResult | ReplicaOnDisk] = {
+            disk.node: disk for disk in story.on_disk if story.at_rest(disk)
+        }
         for one, other in [*combinations(reads.values(), 2), *combinations(disks.values(), 2)]:
             low = max(one.log_start, other.log_start)
             mine, theirs = (_from(low, held) for held in (one, other))
@@ -112,8 +116,8 @@ def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Finding]:
                 yield Finding(mine == theirs, "replicated", (one.event, other.event), shown, "divergent-prefix")
 
 
-def _from(low: int, held: LogRead | OnDisk) -> list[object]:
-    if isinstance(held, LogRead):
+def _from(low: int, held: FetchResult | ReplicaOnDisk) -> list[object]:
+    if isinstance(held, FetchResult):
         return [batch for batch in held.batches if batch.last >= low]
     return [batch for batch in held.batches if batch[1] >= low]
 
@@ -127,14 +131,14 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
     stamps: dict[tuple[int, str | None], int] = {}
     for batch, _ in story.batches:
         stamps.update((record, max(batch.epoch, stamps.get(record, -1))) for record in batch.records)
-    committed = sorted((w for w in story.writes if w.committed and w.values), key=lambda write: write.offset)
+    committed = sorted((w for w in story.produced if w.committed and w.values), key=lambda write: write.offset)
     writes = [(write, _epoch_of(story, write, stamps)) for write in committed]
-    ends = [(write.event, write.offset + len(write.values)) for write in story.writes if write.committed]
+    ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.committed]
     ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
     lost: set[tuple[int, str]] = set()
-    kept_as: dict[tuple[int, int], Held] = {}
-    for read in (read for read in story.reads if story.led(read) and (read.whole or read.by_consumer)):
-        case, kept, shown = "kept" if read.whole else "readable", -1, _shown(read)
+    kept_as: dict[tuple[int, int], Batch] = {}
+    for read in (read for read in story.reads if story.by_leader(read) and (read.full or read.by_consumer)):
+        case, kept, shown = "kept" if read.full else "readable", -1, _shown(read)
         first = bisect_left(writes, shown.start, key=lambda pair: pair[0].offset + len(pair[0].values) - 1)
         known = bisect_left(ends, read.asked, key=lambda end: end[0])
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
@@ -152,7 +156,7 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(True, case, (kept, read.event))
 
 
-def _epoch_of(story: PartitionStory, write: Write, stamps: dict[tuple[int, str | None], int]) -> int:
+def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: dict[tuple[int, str | None], int]) -> int:
     """The epoch at which it was acknowledged: as it is stamped, or else one at which its leader led, as far as was known."""
     if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
         return stamp
@@ -161,12 +165,12 @@ def _epoch_of(story: PartitionStory, write: Write, stamps: dict[tuple[int, str |
     return min(led, default=named)
 
 
-def _shown(read: LogRead) -> range:
+def _shown(read: FetchResult) -> range:
     """The offsets at which the read shows a record, if the replica holds one there."""
     start = max(read.fetch_offset, read.log_start)
     if read.diverging is not None:
         return range(0)
-    if read.whole:
+    if read.full:
         return range(start, max(read.log_end, read.high_watermark, start) + (1 << 40))
     if read.last >= 0 and not read.batches:
         return range(0)  # a fetch that names what it fetched last may be told of nothing but its divergence
@@ -175,7 +179,9 @@ def _shown(read: LogRead) -> range:
     return range(start, read.batches[-1].last + 1 if read.batches else stable)
 
 
-def _gone(read: LogRead, write: Write, shown: range, deletes: bool, kept_as: dict[tuple[int, int], Held]) -> str:
+def _gone(
+    read: FetchResult, write: ProduceResult, shown: range, deletes: bool, kept_as: dict[tuple[int, int], Batch]
+) -> str:
     """What is where a record was acknowledged, if that is not the record under its stamp; a cleaner may have taken it.
 
     `kept_as` is where records were found before, by write and offset.
@@ -201,8 +207,8 @@ def _gone(read: LogRead, write: Write, shown: range, deletes: bool, kept_as: dic
 @log_judge("KIP101-INV-06")
 def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
     """Two writes that acks=all acknowledged never share an offset, unless they have the same records."""
-    first: dict[int, tuple[Write, str]] = {}
-    for write in story.writes:
+    first: dict[int, tuple[ProduceResult, str]] = {}
+    for write in story.produced:
         # After an unclean election a deposed leader that is alone in its ISR acknowledges what nobody will keep.
         if not write.committed or not write.values or not story.clean_between(-1, write.event):
             continue
@@ -222,15 +228,15 @@ def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
 def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
     """A write that was refused before the append, or never sent, is in nobody's log (Jepsen's aborted read)."""
     times: dict[str | None, int] = {}
-    for write in story.writes:
+    for write in story.produced:
         for value in write.values:
             times[value] = times.get(value, 0) + 1
-    refused = {value: write for write in story.writes if write.failed for value in write.values if times[value] == 1}
+    refused = {value: write for write in story.produced if write.failed for value in write.values if times[value] == 1}
     places = _places(story) if refused else {}
     for value, write in refused.items():
-        if value is None or not story.whole_reads or story.whole_reads[-1].asked < write.event:
+        if value is None or not story.full_reads or story.full_reads[-1].asked < write.event:
             continue
-        by = places.get(value, story.whole_reads[-1].event)
+        by = places.get(value, story.full_reads[-1].event)
         shown = f"{write.node} refused {value} with error {write.error}, and it was read"
         yield Finding(value not in places, "refused", (write.event, by), shown, "aborted-read")
 
@@ -241,7 +247,7 @@ def _places(story: PartitionStory) -> dict[str | None, int]:
     for batch, event in story.batches:
         for _, value in batch.records:
             found.setdefault(value, event)
-    for one in story.delivered:
+    for one in story.consumed:
         found.setdefault(one.value, one.event)
     return found
 
@@ -269,7 +275,7 @@ def reads_are_stable(story: PartitionStory) -> Iterator[Finding]:
                 )
                 case = "follower" if "follower" in (known.case, one.case) else "leader"
                 yield Finding(False, case, (known.event, one.event), shown, "inconsistent-offsets")
-            elif known.by != one.by or story.cluster.fault_between(known.event, one.event):
+            elif known.by != one.by or story.timeline.fault_between(known.event, one.event):
                 again = known
         if again is not None:
             case = "follower" if "follower" in (again.case, one.case) else "leader"
@@ -289,12 +295,12 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
     for read in story.reads:
         leader = story.leaders.get(read.cur)
         case = "leader" if leader == read.node else "follower"
-        if read.by_consumer and (case == "leader" or story.cluster.version >= FOLLOWERS_SERVE_NO_DOOMED_TAIL):
+        if read.by_consumer and (case == "leader" or story.timeline.kafka_version >= FOLLOWERS_SERVE_NO_DOOMED_TAIL):
             batches = _sound(story, read.batches)
             records = tuple((offset, (batch.epoch, value)) for batch in batches for offset, value in batch.records)
             yield _Handed(read.event, f"{read.node} at epoch {read.cur}", case, records)
     # A consumer may have fetched a record long before it hands it out.
-    for one in story.delivered if not story.losses else ():
+    for one in story.consumed if not story.losses else ():
         yield _Handed(one.event, one.consumer, "leader", ((one.offset, (one.epoch, one.value)),))
 
 
@@ -304,10 +310,10 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
 @log_judge("KIP101-TRUNC-01")
 def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Finding]:
     """With its epoch file and disk intact, a replica still has what it had and what all its leaders since then have."""
-    last: dict[str, LogRead] = {}
+    last: dict[str, FetchResult] = {}
     logs = _logs_by_epoch(story)
     committed = _committed(story)
-    for read in story.whole_reads if story.deletes else ():
+    for read in story.full_reads if story.deletes else ():
         before, last[read.node] = last.get(read.node), read
         if before is None or (case := _became_follower(story, before, read)) is None:
             continue
@@ -326,34 +332,36 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Findi
             yield Finding(True, case, by)
 
 
-def _became_follower(story: PartitionStory, before: LogRead, read: LogRead) -> str | None:
+def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
     """How, if it did, with disk and epoch file intact: in a new epoch, or after a restart."""
-    intact = story.maps_intact(read.event) and story.file_intact(read.node, read.event) and story.stays(read.node)
+    intact = (
+        story.epoch_caches_intact(read.event) and story.is_undamaged(read.node, read.event) and story.stays(read.node)
+    )
     if not intact or before.cur < 0 or read.cur < before.cur or story.leaders.get(read.cur) in (None, read.node):
         return None
     restarted = any(
         fault.phase == "inject" and read.node in fault.nodes and fault.effects.restarts
-        for fault in story.cluster.faults_between(before.event, read.asked)
+        for fault in story.timeline.faults_between(before.event, read.asked)
     )
     return "restart" if restarted else "epoch-change" if read.cur > before.cur else None
 
 
-def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Held]]:
+def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
     """What the leader of each epoch was ever seen to hold: while it leads it only appends."""
-    found: dict[int, frozenset[Held]] = {}
-    for read in story.whole_reads:
-        if story.led(read):
+    found: dict[int, frozenset[Batch]] = {}
+    for read in story.full_reads:
+        if story.by_leader(read):
             found[read.cur] = found.get(read.cur, frozenset()) | frozenset(read.batches)
     return found
 
 
-def _committed(story: PartitionStory) -> dict[Held, int]:
+def _committed(story: PartitionStory) -> dict[Batch, int]:
     """Batches that a leader showed below its high watermark, each with the event that began its epoch.
 
     A leader that was passed over by an unclean election may go on to commit by itself.
     """
-    found: dict[Held, int] = {}
-    for read in filter(story.led, story.reads):
+    found: dict[Batch, int] = {}
+    for read in story.leader_reads:
         for batch in read.batches:
             if batch.last < read.high_watermark:
                 found.setdefault(batch, min(read.event, story.began(read.cur)))

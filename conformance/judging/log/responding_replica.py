@@ -11,21 +11,21 @@ from bisect import bisect_left
 
 import msgspec
 
-from conformance.judging.facts.log import End, Held, Listed, LogRead, Refusal
+from conformance.judging.facts.log import Batch, EpochEndOffset, ErrorResponse, FetchResult, ListedOffset
 from conformance.judging.log.story import PartitionStory
 
 Life = tuple[str, int, int]
 """A node, its incarnation, and the epoch that it was at, since it answered requests that named it."""
 
 
-class OwnLog(msgspec.Struct, frozen=True):
+class ReplicaLog(msgspec.Struct, frozen=True):
     """The log of who answered, as far as it is certain. `held` was there; it ended at or below `end`, -1 if nobody knows.
 
     `appended` is the stamp that may have been added since, -1 for none. The log start of then was at or above `low` and at or
     below `start`, each -1 if nobody knows.
     """
 
-    held: tuple[Held, ...]
+    held: tuple[Batch, ...]
     end: int
     low: int
     start: int
@@ -36,64 +36,66 @@ class OwnLog(msgspec.Struct, frozen=True):
         """From which offset on `held` is known."""
         return self.low if self.low >= 0 else self.start
 
-    def from_offset(self, offset: int) -> Held | None:
+    def from_offset(self, offset: int) -> Batch | None:
         """The first batch with anything at or above an offset that was there for certain."""
         place = bisect_left(self.held, offset, key=lambda batch: batch.last)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def at(self, offset: int) -> Held | None:
+    def at(self, offset: int) -> Batch | None:
         found = self.from_offset(offset)
         return found if found is not None and found.base <= offset else None
 
-    def after_epoch(self, epoch: int) -> Held | None:
+    def after_epoch(self, epoch: int) -> Batch | None:
         """The first batch of a later epoch."""
         place = bisect_left(self.held, epoch + 1, key=lambda batch: batch.epoch)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def last_of(self, epoch: int) -> Held | None:
+    def last_of(self, epoch: int) -> Batch | None:
         """The last batch of an epoch."""
         place = bisect_left(self.held, epoch + 1, key=lambda batch: batch.epoch) - 1
         found = self.held[place] if place >= 0 else None
         return found if found is not None and found.epoch == epoch != self.appended else None
 
 
-class OwnLogs:
+class ReplicaLogs:
     """Finds the own log for any answer of a partition that named an epoch."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
-        self._reads: dict[Life, list[LogRead]] = {}
+        self._reads: dict[Life, list[FetchResult]] = {}
         self._extends: dict[tuple[int, int], bool] = {}
-        for read in story.whole_reads:
+        for read in story.full_reads:
             if read.cur >= 0:
                 self._reads.setdefault(self._life(read), []).append(read)
 
-    def _life(self, told: LogRead | Refusal | End | Listed) -> Life:
-        return told.node, self.story.incarnation(told), told.cur
+    def _life(self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> Life:
+        return told.node, told.incarnation, told.cur
 
-    def leads(self, told: LogRead | Refusal | End | Listed) -> bool:
+    def leads(self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> bool:
         """Was it the leader of the epoch that the request named?"""
         return told.cur >= 0 and self.story.leaders.get(told.cur) == told.node
 
-    def around(self, told: LogRead | Refusal | End | Listed) -> tuple[LogRead | None, LogRead | None]:
+    def around(
+        self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset
+    ) -> tuple[FetchResult | None, FetchResult | None]:
         """The last whole read that was over before this was asked, and the first that began after it was answered."""
         reads = self._reads.get(self._life(told), [])
         place = bisect_left(reads, told.asked, key=lambda read: read.event)
         after = next((read for read in reads[place : place + 4] if read.asked > told.event), None)
         return (reads[place - 1] if place else None), after
 
-    def of(self, told: LogRead | Refusal | End | Listed) -> OwnLog | None:
+    def of(self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> ReplicaLog | None:
         """The log that answered; None where nobody can know it."""
         before, after = self.around(told)
         if self.leads(told):
             return _of_leader(told.cur, before, after)
         if before is None or after is None or not self._is_extended(before, after):
             return None
-        return OwnLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
+        return ReplicaLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
 
-    def _is_extended(self, one: LogRead, other: LogRead) -> bool:
+    def _is_extended(self, one: FetchResult, other: FetchResult) -> bool:
         """Is the one log a beginning of the other, but for what was trimmed?"""
         key = (one.event, other.event)
         if key not in self._extends:
@@ -103,9 +105,9 @@ class OwnLogs:
         return self._extends[key]
 
 
-def _of_leader(epoch: int, before: LogRead | None, after: LogRead | None) -> OwnLog | None:
+def _of_leader(epoch: int, before: FetchResult | None, after: FetchResult | None) -> ReplicaLog | None:
     end = after.log_end if after is not None else -1
     start = after.log_start if after is not None else -1
     if before is not None:
-        return OwnLog(before.batches, end, before.log_start, start, -1)
-    return OwnLog(after.batches, end, -1, start, epoch) if after is not None else None
+        return ReplicaLog(before.batches, end, before.log_start, start, -1)
+    return ReplicaLog(after.batches, end, -1, start, epoch) if after is not None else None

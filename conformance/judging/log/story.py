@@ -1,8 +1,6 @@
-"""The story of each partition that a history tells of: what was read, written, said and broken, in the order of the answers.
+"""The story of each partition: what was read, produced, answered and broken, in the order of the answers (KIP-101, KIP-320).
 
-It is taken out of the history in one pass and shared by all judges of the log (KIP-101, KIP-320). Everything in it is named by
-the number of the event that shows it, so `one.event < other.event` says what was known first. A story ends where a controller
-lost its quorum-state: from then on two leaders of one epoch are legal.
+Everything in it goes by the number of the event that shows it, so `one.event < other.event` says what was known first.
 """
 
 from __future__ import annotations
@@ -11,50 +9,131 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import inf
+from typing import Any, ClassVar
 
+import msgspec
+
+from conformance.judging.facts.exchange import Exchange
+from conformance.judging.facts.groups import CommittedOffset, ConsumedRecord, OffsetCommit, ReaderStep
 from conformance.judging.facts.log import (
-    Commit,
-    Committed,
-    Delivered,
-    End,
-    Held,
-    Listed,
-    LogRead,
-    OnDisk,
-    Refusal,
-    Seen,
-    Step,
-    Told,
-    Trim,
-    Write,
+    FUTURE_REPLICA,
+    Batch,
+    DeleteRecordsResult,
+    EpochEndOffset,
+    ErrorResponse,
+    FetchResult,
+    ListedOffset,
+    PartitionMetadata,
+    ProduceResult,
+    ReplicaOnDisk,
+    UncleanElection,
 )
-from conformance.judging.timeline import Cluster, Span
+from conformance.judging.story import Story
+from conformance.judging.timeline import FaultSpan, Timeline
 from history.effects import Effects
+from history.subjects import Kind
+
+Incarnation = tuple[str, int]
+"""A node's name and which of its incarnations."""
 
 
-class PartitionStory:
-    """One partition; lists are in the order of the answers."""
+class PartitionStory(Story):
+    """One partition; lists are in the order of the answers.
 
-    def __init__(self, name: str, cluster: Cluster, configs: dict[str, str]) -> None:
-        self.name = name
-        self.cluster = cluster
-        self.configs = configs
-        self.reads: list[LogRead] = []
-        self.refusals: list[Refusal] = []
-        self.writes: list[Write] = []
-        self.seen: list[Seen] = []
-        self.ends: list[End] = []
-        self.listed: list[Listed] = []
-        self.trims: list[Trim] = []
-        self.commits: list[Commit] = []
-        self.committed: list[Committed] = []
-        self.delivered: list[Delivered] = []
-        self.steps: list[Step] = []
-        self.disk: list[OnDisk] = []
-        self.knowledge: object = None
-        """What was found out of it for several judges (`knowledge`)."""
+    It ends where a controller lost its quorum-state: from then on two leaders of one epoch are legal. Internal topics are
+    partitions like others.
+    """
+
+    kind: ClassVar[Kind] = "partition"
+    ends_with_quorum_state: ClassVar[bool] = True
+
+    def __init__(self, name: str, timeline: Timeline) -> None:
+        super().__init__(name, timeline)
+        self.configs = timeline.topic_configs.get(name.rpartition("-")[0], {})
+        self.reads: list[FetchResult] = []
+        self.full_reads: list[FetchResult] = []
+        self.errors: list[ErrorResponse] = []
+        self.produced: list[ProduceResult] = []
+        self.metadata: list[PartitionMetadata] = []
+        self.metadata_by_incarnation: dict[Incarnation, list[PartitionMetadata]] = {}
+        self.first_metadata: list[PartitionMetadata] = []
+        """The first that shows each state."""
+        self.changed_metadata: list[PartitionMetadata] = []
+        """The first two in which each node shows each state."""
+        self.epoch_ends: list[EpochEndOffset] = []
+        self.listed: list[ListedOffset] = []
+        self.deletions: list[DeleteRecordsResult] = []
+        self.commits: list[OffsetCommit] = []
+        self.committed: list[CommittedOffset] = []
+        self.consumed: list[ConsumedRecord] = []
+        self.reader_steps: list[ReaderStep] = []
+        self.on_disk: list[ReplicaOnDisk] = []
         self.elections: list[int] = []
         """The calls by which an unclean election of it was asked for."""
+        self._pieces: dict[str, list[FetchResult]] = {}
+        self._states: set[int] = set()
+        self._shown: dict[tuple[str, int], int] = {}
+        self._takes: dict[type[Any], Callable[[Any], None]] = {
+            CommittedOffset: self.committed.append,
+            ConsumedRecord: self.consumed.append,
+            DeleteRecordsResult: self.deletions.append,
+            EpochEndOffset: self.epoch_ends.append,
+            ErrorResponse: self.errors.append,
+            FetchResult: self._take_read,
+            ListedOffset: self.listed.append,
+            OffsetCommit: self.commits.append,
+            PartitionMetadata: self._take_metadata,
+            ProduceResult: self.produced.append,
+            ReaderStep: self.reader_steps.append,
+            ReplicaOnDisk: self.on_disk.append,
+            UncleanElection: lambda election: self.elections.append(election.asked),
+        }
+
+    # --- taking facts
+
+    def take(self, fact: Any) -> None:
+        """Facts of other types are those of a transaction, which are none of the log's."""
+        if (taken := self._takes.get(type(fact))) is not None:
+            taken(fact)
+
+    def _take_metadata(self, fact: PartitionMetadata) -> None:
+        self.metadata.append(fact)
+        self.metadata_by_incarnation.setdefault((fact.node, fact.incarnation), []).append(fact)
+        state = id(fact.state)
+        if state not in self._states:
+            self._states.add(state)
+            self.first_metadata.append(fact)
+        shown = self._shown[fact.node, state] = self._shown.get((fact.node, state), 0) + 1
+        if shown <= 2:
+            self.changed_metadata.append(fact)
+
+    def _take_read(self, read: FetchResult) -> None:
+        self.reads.append(read)
+        if read.replica_id == FUTURE_REPLICA:
+            self._piece_together(read)
+
+    def _piece_together(self, read: FetchResult) -> None:
+        """A Fetch shows the rest of one segment: a read is full once a fetch from the end of the last one shows nothing.
+
+        The full read then stands in place of its pieces, with the offsets that the last of them was answered.
+        """
+        pieces = self._pieces.pop(read.node, [])
+        if pieces and not (pieces[0].cur == read.cur and read.fetch_offset == pieces[-1].batches[-1].last + 1):
+            pieces = []
+        if read.diverging is not None or not (pieces or read.fetch_offset <= read.log_start):
+            return
+        if read.batches:
+            self._pieces[read.node] = [*pieces, read]
+            return
+        begin = pieces[0] if pieces else read
+        batches = tuple([batch for piece in pieces for batch in piece.batches])
+        for piece in (read, *reversed(pieces)):
+            _remove_last(self.reads, piece)
+        full = msgspec.structs.replace(
+            read, asked=begin.asked, fetch_offset=begin.fetch_offset, batches=batches, full=True
+        )
+        self.reads.append(full)
+        self.full_reads.append(full)
 
     # --- preconditions
 
@@ -72,8 +151,8 @@ class PartitionStory:
         """The events at which what was acknowledged before may have been lost by permission.
 
         An unclean election; disks that lost something, of as many replicas as acks=all may have waited for, or of one that led
-        all the same; a lost epoch file, without which a replica may keep what the leader has not; a leader that was in nobody's
-        ISR when the partition had none (a last-known-leader election of KIP-966).
+        all the same; a lost leader-epoch-checkpoint, without which a replica may keep what the leader has not; a leader that was
+        in no ISR when the partition had none (a last-known-leader election of KIP-966).
         """
         files = [event for span in self._hits(_loses_epochs) for event in span.phases]
         # One that names no partition is asked for by an ElectLeaders in the history.
@@ -88,10 +167,10 @@ class PartitionStory:
         """Was nothing lost by permission between two events?"""
         return bisect_left(self.losses, first) == bisect_left(self.losses, second)
 
-    def _hits(self, does: Callable[[Effects], bool]) -> list[Span]:
+    def _hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
         """Faults with these effects that were aimed at a replica of this partition, or at all that a broker holds."""
         mine = ("", self.name)
-        hits = (span for span in self.cluster.spans if span.partition in mine or span.effects.every_partition)
+        hits = (span for span in self.timeline.spans if span.partition in mine or span.effects.every_partition)
         return [span for span in hits if does(span.effects)]
 
     def _lost_disks(self) -> Iterator[int]:
@@ -106,15 +185,15 @@ class PartitionStory:
 
     def _led_alone(self, node: str, event: int) -> bool:
         """May the node have been the only one in the ISR: as some broker saw it, or since it led next all the same?"""
-        last = {seen.node: seen for seen in self.seen if seen.event < event}
+        last = {seen.node: seen for seen in self.metadata if seen.event < event}
         if any(len(seen.isr) < 2 for seen in last.values()):
             return True
         after = [epoch for epoch in self.leaders if epoch > self.newest_epoch_before(event)]
         return bool(after) and self.leaders[min(after)] == node
 
     def _last_known_leaders(self) -> Iterator[int]:
-        leaderless: Seen | None = None
-        for seen in sorted(self.seen, key=lambda one: (one.epoch, one.event)):
+        leaderless: PartitionMetadata | None = None
+        for seen in sorted(self.metadata, key=lambda one: (one.epoch, one.event)) if self._was_leaderless else ():
             if seen.leader < 0:
                 leaderless = seen
             elif leaderless is not None and seen.epoch > leaderless.epoch:
@@ -122,22 +201,27 @@ class PartitionStory:
                     yield leaderless.event
                 leaderless = None
 
+    @property
+    def _was_leaderless(self) -> bool:
+        return any(seen.leader < 0 for seen in self.first_metadata)
+
     @cached_property
-    def files_lost(self) -> dict[str, int]:
-        """Nodes whose epoch file or log was damaged, with the event of the first time."""
+    def damaged(self) -> dict[str, int]:
+        """Nodes whose leader epoch cache or log was damaged, with the event of the first time."""
         return self._first_hits(lambda effects: effects.loses_epochs or effects.damages_log)
 
-    def file_intact(self, node: str, event: int) -> bool:
-        return self.files_lost.get(node, event + 1) > event
+    def is_undamaged(self, node: str, event: int) -> bool:
+        """Were the node's log and leader epoch cache undamaged up to an event?"""
+        return self.damaged.get(node, event + 1) > event
 
     @cached_property
-    def maps_lost(self) -> dict[str, int]:
-        """Nodes whose epoch file alone was damaged, with the event of the first time."""
+    def epoch_caches_lost(self) -> dict[str, int]:
+        """Nodes that lost leader-epoch-checkpoint alone, with the event of the first time."""
         return self._first_hits(_loses_epochs)
 
-    def maps_intact(self, event: int) -> bool:
-        """Had every replica its epochs until then? One that had not may have kept a tail of its own, and handed it on."""
-        return all(first > event for first in self.maps_lost.values())
+    def epoch_caches_intact(self, event: int) -> bool:
+        """Had every replica its epochs up to an event? One that had not may have kept an uncommitted suffix, and handed it on."""
+        return all(first > event for first in self.epoch_caches_lost.values())
 
     def _first_hits(self, does: Callable[[Effects], bool]) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -147,37 +231,42 @@ class PartitionStory:
         return found
 
     @cached_property
-    def rotten(self) -> bool:
-        """Were bytes of it flipped? A batch with a wrong CRC is then none of Kafka's."""
+    def corrupted(self) -> bool:
+        """Were bytes of it flipped on a disk? A batch with a wrong CRC is then no batch of Kafka's."""
         return bool(self._first_hits(lambda effects: "log-bytes" in effects.disk))
 
+    @cached_property
+    def start_inside_segment(self) -> bool:
+        """Was the log start moved into a segment? A crash may set it back behind a leader epoch cache that was trimmed."""
+        return bool(self.deletions) or any(span.effects.start_inside_segment for span in self.timeline.spans)
+
     def stays(self, node: str) -> bool:
-        """Was it always a replica? One that is taken away and given back begins anew."""
+        """Was it a replica all the time? One that is removed and added again starts with an empty log."""
         return node in self._always
 
     @cached_property
     def _always(self) -> set[str]:
-        names = self.cluster.names
+        names = self.timeline.names
         moved = {node for span in self._hits(lambda effects: effects.moves_replicas) for node in span.nodes}
         always = set(names.values()) - moved
-        for seen in self.seen:
+        for seen in self.first_metadata:
             if seen.replicas:
                 always &= {names.get(id, "") for id in seen.replicas}
         return always
 
-    # --- who led
+    # --- leaders
 
     @cached_property
     def leaders(self) -> dict[int, str]:
-        """Epoch -> name of its leader, as first seen."""
+        """Epoch -> name of its leader, by the first Metadata that has one."""
         found: dict[int, str] = {}
-        for seen in self.seen:
+        for seen in self.first_metadata:
             if seen.leader >= 0:
-                found.setdefault(seen.epoch, self.cluster.names.get(seen.leader, ""))
+                found.setdefault(seen.epoch, self.timeline.names.get(seen.leader, ""))
         return found
 
     def may_lead(self, epoch: int) -> bool:
-        """Did the epoch have a leader, as far as anybody said?"""
+        """False if Metadata named this epoch only without a leader."""
         return epoch in self.leaders or epoch not in self._first_named
 
     def began(self, epoch: int) -> int:
@@ -187,52 +276,62 @@ class PartitionStory:
     @cached_property
     def _first_named(self) -> dict[int, int]:
         found: dict[int, int] = {}
-        for seen in self.seen:
+        for seen in self.first_metadata:
             found.setdefault(seen.epoch, seen.event)
         return found
 
-    def led(self, told: LogRead | End | Listed) -> bool:
-        """Was it answered by the leader of the epoch that it named?"""
+    def by_leader(self, told: FetchResult | EpochEndOffset | ListedOffset) -> bool:
+        """Did the leader of the epoch that the request named answer it?"""
         return told.cur >= 0 and self.leaders.get(told.cur) == told.node
 
-    def incarnation(self, told: Told | Seen) -> int:
-        return self.cluster.incarnation(told.node, told.event)
+    @cached_property
+    def leader_reads(self) -> list[FetchResult]:
+        """The reads that the leader of the epoch that they named answered."""
+        leaders = self.leaders
+        return [read for read in self.reads if read.cur >= 0 and leaders.get(read.cur) == read.node]
 
     def newest_epoch_before(self, event: int) -> int:
-        """The newest epoch that anybody had named before; -1 for none."""
-        place = bisect_left(self._epochs_by_event, event, key=lambda pair: pair[0])
-        return self._epochs_by_event[place - 1][1] if place else -1
+        """The newest epoch that any Metadata had named before; -1 for none."""
+        events, epochs = self._epochs_by_event
+        place = bisect_left(events, event)
+        return epochs[place - 1] if place else -1
 
     @cached_property
-    def _epochs_by_event(self) -> list[tuple[int, int]]:
-        newest = -1
-        return [(seen.event, newest := max(newest, seen.epoch)) for seen in self.seen]
+    def _epochs_by_event(self) -> tuple[list[int], list[int]]:
+        """The events at which an epoch newer than all before was named, and these epochs."""
+        events: list[int] = []
+        epochs: list[int] = []
+        for seen in self.first_metadata:
+            if not epochs or seen.epoch > epochs[-1]:
+                events.append(seen.event)
+                epochs.append(seen.epoch)
+        return events, epochs
 
     # --- at rest
 
-    def at_rest(self, told: Told | OnDisk | Seen) -> bool:
-        return 0 <= self.cluster.rest < told.event
+    def at_rest(self, fact: Exchange | ReplicaOnDisk) -> bool:
+        return 0 <= self.timeline.rest < fact.event
 
     @cached_property
-    def batches(self) -> list[tuple[Held, int]]:
+    def batches(self) -> list[tuple[Batch, int]]:
         """All that were ever read, each with the event of the first time."""
-        found: dict[int, tuple[Held, int]] = {}
+        found: dict[Batch, int] = {}
         for read in self.reads:
             for batch in read.batches:
-                found.setdefault(id(batch), (batch, read.event))
-        return list(found.values())
+                found.setdefault(batch, read.event)
+        return list(found.items())
 
     @cached_property
     def highest_log_start(self) -> float:
-        """How far the log start may have been anywhere; faults that move it do not tell."""
+        """Upper bound of the log start offset on any replica; infinite if a fault may move it."""
         if self._hits(lambda effects: effects.moves_log_start):
             return inf
-        trims = (max(trim.offset, trim.low_watermark) if trim.offset >= 0 else inf for trim in self.trims)
-        return max([0.0, *trims, *(read.log_start for read in self.reads)])
+        deleted = (max(one.offset, one.low_watermark) if one.offset >= 0 else inf for one in self.deletions)
+        return max([0.0, *deleted, *(read.log_start for read in self.reads)])
 
-    @cached_property
-    def whole_reads(self) -> list[LogRead]:
-        return [read for read in self.reads if read.whole]
+
+def _remove_last(reads: list[FetchResult], one: FetchResult) -> None:
+    del reads[next(place for place in range(len(reads) - 1, -1, -1) if reads[place] is one)]
 
 
 def _loses_epochs(effects: Effects) -> bool:

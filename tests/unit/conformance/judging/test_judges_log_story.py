@@ -6,7 +6,8 @@ import pytest
 
 from conformance.judging.judge import judge_all
 from conformance.judging.log.judges import LOG_JUDGES
-from conformance.judging.log.reading import stories
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.reading import Reading
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 
@@ -64,7 +65,9 @@ def test_what_the_cluster_makes_of_a_fault_neither_ends_it_nor_counts_as_a_fault
     told = LogHistory().created().hit("pause-past-fencing", 1)
     witnessed = len(told.events) - 1
     told.followed("pause-past-fencing", 1, met=met).metadata(2, 2, 1).heal("pause-past-fencing", 1)
-    [story] = stories(told.history)
-    [span] = story.cluster.spans
-    assert not story.cluster.fault_between(witnessed, len(told.events) - 2)
+    reading = Reading(told.example, [PartitionStory])
+    reading.feed(told.events)
+    [story] = reading.stories(PartitionStory)
+    [span] = story.timeline.spans
+    assert not story.timeline.fault_between(witnessed, len(told.events) - 2)
     assert (span.witnessed, span.ended) == (witnessed, len(told.events) - 1)

@@ -1,0 +1,100 @@
+"""Typed facts: what one request and its answer show about a subject, and the table of their decoders by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from conformance.judging.timeline import Timeline
+from history.events import Answer, Call
+from history.subjects import Kind
+
+NONE = 0
+UNKNOWN_OUTCOME = -1
+"""In place of an error code: it is not known whether the request was handled."""
+NEVER_SENT = -2
+"""In place of an error code: the request certainly did not leave."""
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A request and its answer: the numbers of the events of both, the node, and which of its incarnations answered.
+
+    What was answered before something else was asked is known by `one.event < other.asked`.
+    """
+
+    asked: int
+    event: int
+    node: str
+    incarnation: int
+
+
+class Attributed(NamedTuple):
+    """A fact, and the subject whose story it belongs to."""
+
+    kind: Kind
+    name: str
+    fact: Any
+
+
+class Decoding:
+    """What decoders share within one history: the timeline so far, equal values as one object, sessions of consumers."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.timeline = timeline
+        self.sessions: dict[str, int] = {}
+        self._known: dict[Any, Any] = {}
+
+    def intern(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is shown again and again (batches, states of partitions) is made once, and compared by identity after that."""
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = make()
+        return found
+
+    def exchange(self, call: Call, answer: Answer) -> dict[str, Any]:
+        """The fields of an `Exchange`."""
+        node = call.node
+        return {"asked": call.n, "event": answer.n, "node": node, "incarnation": self.timeline.incarnation_now(node)}
+
+
+Decoder = Callable[[Call, Answer, Decoding], Iterable[Attributed]]
+DECODERS: dict[str, list[tuple[Decoder, frozenset[Kind]]]] = {}
+"""By operation, with the kinds of subjects that they give facts about. An operation that is not in the table is ignored."""
+
+
+def decodes(*operations: str, about: Iterable[Kind]) -> Callable[[Decoder], Decoder]:
+    """Enter a decoder for these operations, which gives facts about these kinds of subjects."""
+
+    def enter(decoder: Decoder) -> Decoder:
+        for operation in operations:
+            DECODERS.setdefault(operation, []).append((decoder, frozenset(about)))
+        return decoder
+
+    return enter
+
+
+@cache
+def decoders_of(kinds: frozenset[Kind]) -> dict[str, list[Decoder]]:
+    """By operation, the decoders that give facts about any of these kinds."""
+    wanted = {op: [decode for decode, about in found if about & kinds] for op, found in DECODERS.items()}
+    return {op: found for op, found in wanted.items() if found}
+
+
+def error_of(answer: Answer) -> int:
+    """The error code of a whole answer, UNKNOWN_OUTCOME or NEVER_SENT."""
+    if answer.outcome == "ok":
+        return int(answer.value["error_code"])
+    return NEVER_SENT if answer.outcome == "fail" else UNKNOWN_OUTCOME
+
+
+def name_of(topic: Any) -> str:
+    """The name of a topic that a request gives by name, or by name and id."""
+    return str(topic) if isinstance(topic, str) else str(topic["name"])
+
+
+def partition_of(fields: dict[str, Any]) -> str:
+    """`topic-0`, of a request or a part of one with `topic` and `partition`."""
+    return f"{name_of(fields['topic'])}-{fields['partition']}"

@@ -1,0 +1,231 @@
+"""Facts about transactional ids and producers: ids and epochs, partitions and groups added, ends of transactions (KIP-98)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.judging.facts.exchange import (
+    NEVER_SENT,
+    UNKNOWN_OUTCOME,
+    Attributed,
+    Decoding,
+    Exchange,
+    decodes,
+    error_of,
+)
+from history.events import Answer, Call
+
+
+class ProducerIdGiven(Exchange, frozen=True, kw_only=True, gc=False):
+    """InitProducerId: the id and epoch that were sent (-1 for none, KIP-360) and those that were given (-1 with an error)."""
+
+    transactional_id: str | None
+    timeout_ms: int
+    sent_producer_id: int
+    sent_epoch: int
+    error: int
+    producer_id: int
+    producer_epoch: int
+
+
+class OfTransaction(Exchange, frozen=True, kw_only=True, gc=False):
+    """A request of a producer about its transaction; the error is the answer's, -1 where the outcome is unknown."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    error: int
+
+
+class PartitionsAdded(OfTransaction, frozen=True, kw_only=True, gc=False):
+    """AddPartitionsToTxn. `errors` has one for each partition, `topic-0`; `verify_only` adds none (KIP-890)."""
+
+    errors: tuple[tuple[str, int], ...]
+    verify_only: bool = False
+
+
+class OffsetsAdded(OfTransaction, frozen=True, kw_only=True, gc=False):
+    """AddOffsetsToTxn: the offsets of a group belong to the transaction."""
+
+    group: str
+
+
+class TransactionEnded(OfTransaction, frozen=True, kw_only=True, gc=False):
+    """EndTxn. `next_id` and `next_epoch` are for the next transaction (KIP-890), -1 where the answer has none."""
+
+    committed: bool
+    next_id: int
+    next_epoch: int
+
+
+class MarkerWritten(Exchange, frozen=True, kw_only=True, gc=False):
+    """WriteTxnMarkers of one producer: the coordinator's epoch, and an error for each partition, `topic-0`."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    committed: bool
+    errors: tuple[tuple[str, int], ...]
+
+
+class DescribedTransaction(Exchange, frozen=True, kw_only=True, gc=False):
+    """DescribeTransactions of one id; `state` is the coordinator's name for it, `partitions` are `topic-0`."""
+
+    transactional_id: str
+    error: int
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    start_time_ms: int
+    partitions: tuple[str, ...]
+
+
+class ProducerOfPartition(Exchange, frozen=True, kw_only=True, gc=False):
+    """DescribeProducers: a producer as the leader of one partition, `topic-0`, knows it."""
+
+    partition: str
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    coordinator_epoch: int
+    transaction_start: int
+    """The first offset of its open transaction, -1 without one."""
+
+
+@decodes("init_producer_id", about=["transactional-id", "producer"])
+def _init_producer_id(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    request = call.request
+    value = answer.value if answer.outcome == "ok" else {}
+    fact = ProducerIdGiven(
+        **at.exchange(call, answer),
+        transactional_id=request["transactional_id"],
+        timeout_ms=request["transaction_timeout_ms"],
+        sent_producer_id=request["producer_id"],
+        sent_epoch=request["producer_epoch"],
+        error=error_of(answer),
+        producer_id=value.get("producer_id", -1),
+        producer_epoch=value.get("producer_epoch", -1),
+    )
+    if fact.transactional_id is not None:
+        yield Attributed("transactional-id", fact.transactional_id, fact)
+    for id in sorted({fact.producer_id, fact.sent_producer_id} - {-1}):
+        yield Attributed("producer", str(id), fact)
+
+
+def _of_transaction(call: Call, answer: Answer, at: Decoding) -> dict[str, Any]:
+    return {
+        **at.exchange(call, answer),
+        "transactional_id": call.request["transactional_id"],
+        "producer_id": call.request["producer_id"],
+        "producer_epoch": call.request["producer_epoch"],
+        "error": error_of(answer),
+    }
+
+
+def _attributed(fact: OfTransaction) -> Iterator[Attributed]:
+    yield Attributed("transactional-id", fact.transactional_id, fact)
+    yield Attributed("producer", str(fact.producer_id), fact)
+
+
+@decodes("add_partitions_to_txn", about=["transactional-id", "producer"])
+def _add_partitions(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    wanted = [f"{topic}-{index}" for topic, index in call.request["partitions"]]
+    yield from _attributed(PartitionsAdded(**_of_transaction(call, answer, at), errors=_errors(answer, wanted)))
+
+
+@decodes("add_partitions_to_txns", about=["transactional-id", "producer"])
+def _add_partitions_to_many(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    for one in call.request["transactions"]:
+        wanted = [f"{topic}-{index}" for topic, index in one["partitions"]]
+        fact = PartitionsAdded(
+            **at.exchange(call, answer),
+            transactional_id=one["transactional_id"],
+            producer_id=one["producer_id"],
+            producer_epoch=one["producer_epoch"],
+            error=error_of(answer),
+            errors=_errors(answer, wanted, transactional_id=one["transactional_id"]),
+            verify_only=one["verify_only"],
+        )
+        yield from _attributed(fact)
+
+
+def _errors(answer: Answer, wanted: list[str], **whose: Any) -> tuple[tuple[str, int], ...]:
+    """The error of each partition that was asked for; of the answers, those with these fields count."""
+    if answer.outcome != "ok":
+        unknown = NEVER_SENT if answer.outcome == "fail" else UNKNOWN_OUTCOME
+        return tuple([(name, unknown) for name in wanted])
+    mine = [one for one in answer.value["partitions"] if all(one.get(name) == value for name, value in whose.items())]
+    found = {f"{one['topic']}-{one['partition']}": int(one["error_code"]) for one in mine}
+    return tuple([(name, found.get(name, UNKNOWN_OUTCOME)) for name in wanted])
+
+
+@decodes("add_offsets_to_txn", about=["transactional-id", "producer", "group"])
+def _add_offsets(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    fact = OffsetsAdded(**_of_transaction(call, answer, at), group=call.request["group_id"])
+    yield from _attributed(fact)
+    yield Attributed("group", fact.group, fact)
+
+
+@decodes("end_txn", about=["transactional-id", "producer"])
+def _end_txn(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    value = answer.value if answer.outcome == "ok" else {}
+    fact = TransactionEnded(
+        **_of_transaction(call, answer, at),
+        committed=call.request["committed"],
+        next_id=value.get("producer_id", -1),
+        next_epoch=value.get("producer_epoch", -1),
+    )
+    yield from _attributed(fact)
+
+
+@decodes("write_txn_markers", about=["producer", "partition"])
+def _write_txn_markers(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    for one in call.request["markers"]:
+        wanted = [f"{topic}-{index}" for topic, index in one["partitions"]]
+        fact = MarkerWritten(
+            **at.exchange(call, answer),
+            producer_id=one["producer_id"],
+            producer_epoch=one["producer_epoch"],
+            coordinator_epoch=one["coordinator_epoch"],
+            committed=one["committed"],
+            errors=_errors(answer, wanted, producer_id=one["producer_id"]),
+        )
+        yield Attributed("producer", str(fact.producer_id), fact)
+        yield from (Attributed("partition", name, fact) for name in wanted)
+
+
+@decodes("describe_transaction", about=["transactional-id"])
+def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    if answer.outcome != "ok":
+        return
+    value = answer.value
+    fact = DescribedTransaction(
+        **at.exchange(call, answer),
+        transactional_id=call.request["transactional_id"],
+        error=value["error_code"],
+        state=value["state"],
+        producer_id=value["producer_id"],
+        producer_epoch=value["producer_epoch"],
+        timeout_ms=value["timeout_ms"],
+        start_time_ms=value["start_time_ms"],
+        partitions=tuple([f"{topic}-{index}" for topic, index in value["partitions"]]),
+    )
+    yield Attributed("transactional-id", fact.transactional_id, fact)
+
+
+@decodes("describe_producers", about=["producer"])
+def _describe_producers(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    name = f"{call.request['topic']}-{call.request['partition']}"
+    for one in answer.value["active_producers"] if answer.outcome == "ok" else ():
+        fact = ProducerOfPartition(
+            **at.exchange(call, answer),
+            partition=name,
+            producer_id=one["producer_id"],
+            producer_epoch=one["producer_epoch"],
+            last_sequence=one["last_sequence"],
+            coordinator_epoch=one["coordinator_epoch"],
+            transaction_start=one["current_txn_start_offset"],
+        )
+        yield Attributed("producer", str(fact.producer_id), fact)

@@ -1,0 +1,66 @@
+"""Reads a history event by event: feeds the timeline, and hands the facts of each answer to the stories of their subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.judging.facts import decoders_of
+from conformance.judging.facts.exchange import Decoding
+from conformance.judging.story import Story
+from conformance.judging.timeline import Timeline
+from history.events import Answer, AnyEvent, Call, Example, Fault
+from history.subjects import Kind
+
+
+class Reading:
+    """What was read of one example so far. Facts of kinds that none of the stories is about are dropped."""
+
+    def __init__(self, example: Example, stories: Iterable[type[Story]]) -> None:
+        self.timeline = Timeline(example)
+        self.types = {story: story.kind for story in stories}
+        self._stories: dict[type[Story], dict[str, Story]] = {story: {} for story in self.types}
+        self._by_kind: dict[Kind, list[type[Story]]] = {}
+        for story, kind in self.types.items():
+            self._by_kind.setdefault(kind, []).append(story)
+        self._decoders = decoders_of(frozenset(self._by_kind))
+        self._decoding = Decoding(self.timeline)
+        self._calls: dict[int, Call] = {}
+
+    def stories(self, story: type[Story]) -> list[Story]:
+        """The stories of one type, by the names of their subjects."""
+        return [found for _, found in sorted(self._stories[story].items())]
+
+    def feed(self, events: Iterable[AnyEvent]) -> None:
+        new = [*events]
+        self.timeline.extend(new)
+        for event in new:
+            if isinstance(event, Answer):
+                self._take(self._calls.pop(event.call), event)
+                continue
+            if isinstance(event, Call):
+                self._calls[event.n] = event
+            elif isinstance(event, Fault) and "quorum-state" in self.timeline.effects_of(event).disk:
+                self._end_stories()
+            if self.timeline.concerns(event):
+                self.timeline.feed(event)
+
+    def _take(self, call: Call, answer: Answer) -> None:
+        for decode in self._decoders.get(call.op, ()):
+            for kind, name, fact in decode(call, answer, self._decoding):
+                for story in self._by_kind.get(kind, ()):
+                    found = self._stories[story].get(name) or self._begin(story, name)
+                    found.version += 1
+                    found.take(fact)
+
+    def _begin(self, story: type[Story], name: str) -> Story:
+        found = self._stories[story][name] = story(name, self.timeline)
+        return found
+
+    def _end_stories(self) -> None:
+        """From here on two leaders of one epoch are legal: the stories that depend on the quorum keep what they have."""
+        ended = [story for story in self.types if story.ends_with_quorum_state]
+        last = self.timeline.frozen()
+        for story in ended:
+            self._by_kind[story.kind] = [other for other in self._by_kind[story.kind] if other is not story]
+            for found in self._stories[story].values():
+                found.timeline = last

@@ -1,0 +1,51 @@
+"""The story of a subject: its facts in the order of the answers, fed one by one, and what judges derive from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from conformance.judging.timeline import Timeline
+from history.subjects import Kind
+
+T = TypeVar("T")
+
+
+class Story:
+    """Base of the stories. A subclass names the kind of its subjects, and takes their facts.
+
+    What is derived from the facts is computed when it is asked for, and forgotten once there are more facts.
+    """
+
+    kind: ClassVar[Kind]
+    ends_with_quorum_state: ClassVar[bool] = False
+    """Whether it ends where a controller loses its quorum-state."""
+
+    _cached: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._cached = tuple(name for name, value in vars(cls).items() if isinstance(value, cached_property))
+
+    def __init__(self, name: str, timeline: Timeline) -> None:
+        self.name = name
+        self.timeline = timeline
+        self.version = 0
+        self._derived: dict[Any, Any] = {}
+
+    def take(self, fact: Any) -> None:
+        """Add a fact. The reading raises `version` for it."""
+        raise NotImplementedError
+
+    def derived(self, make: Callable[[Any], T]) -> T:
+        """What `make` finds out of this story, which several judges share."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        found: T = self._derived[make]
+        return found
+
+    def forget(self) -> None:
+        """Drop all that was derived, cached properties too."""
+        self._derived.clear()
+        for name in self._cached:
+            self.__dict__.pop(name, None)
