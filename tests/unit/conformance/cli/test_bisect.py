@@ -84,7 +84,7 @@ def test_columns_that_are_there_are_not_run_again_unless_they_told_nothing(searc
 def test_what_tells_nothing_is_stepped_around_and_told(search: Search) -> None:
     _, said = search("--versions", "3.6.2..3.7.2", bad="3.6.2", nothing="3.7.0 3.7.1")
     assert sorted(search.ran) == ["3.6.2", "3.7.0", "3.7.1", "3.7.2"]
-    assert "first good: 3.7.2 (3.6.2 is bad; 3.7.0, 3.7.1 between them told nothing)" in said
+    assert "first good: 3.7.2 (3.6.2 is bad; 3.7.0, 3.7.1 between them without a verdict)" in said
 
 
 def test_with_all_nothing_is_left_out_and_a_change_back_is_told_too(search: Search) -> None:
@@ -96,12 +96,12 @@ def test_with_all_nothing_is_left_out_and_a_change_back_is_told_too(search: Sear
 
 def test_without_a_change_that_is_told(search: Search) -> None:
     code, said = search("--versions", "3.8")
-    assert (code, "no change: good from 3.8.1 to 3.8.1, of 1 versions that told" in said) == (0, True)
+    assert (code, "no change: good from 3.8.1 to 3.8.1, of 1 versions with a verdict" in said) == (0, True)
 
 
 def test_when_nothing_is_told_the_code_is_3(search: Search) -> None:
     code, said = search("--versions", "3.8", nothing="3.8.1")
-    assert (code, "no version told whether the row holds" in said) == (3, True)
+    assert (code, "no version shows whether the row holds" in said) == (3, True)
 
 
 def test_a_leg_that_is_killed_is_told_and_put_aside(search: Search) -> None:
