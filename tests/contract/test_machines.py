@@ -28,20 +28,6 @@ DRAWN = 60
 STEPS = 30
 HONEST = 25
 
-UNPLANTED: dict[str, dict[str, str]] = {
-    "LogMachine": {
-        "KIP101-TRUNC-01": "what it says of a follower, KIP101-INV-05 says of every replica; no bug shows it alone",
-        "KIP101-EPOCH-04": "the miniature's controller fences each broker that registers",
-        "KIP320-FETCH-03": "no planted schedule reads at an epoch that was never reached",
-        "KIP320-OFLE-06": "the bug `false-fence` is met by a fetch first",
-        "KIP320-LO-05": "the bug `false-fence` is met by a fetch first",
-        "KIP320-CONS-01": "the miniature's consumers stand for kafka-python's, which no broker can make forget an epoch",
-        "KIP320-CONS-02": "no planted schedule has a consumer that is diverged",
-        "KIP320-OC-03": "no planted schedule moves the coordinator between commit and OffsetFetch",
-    },
-}
-"""Rows whose judges have no bug on the miniature yet, and why. The list only gets shorter: a row that has one may not stay."""
-
 
 def named(check: AnyMachine) -> str:
     return check.machine.__name__
@@ -215,8 +201,7 @@ def test_a_bug_is_caught_and_what_meets_it_is_not_to_blame(check: AnyMachine, bu
 def test_each_judge_has_a_bug_that_it_catches(check: AnyMachine) -> None:
     planted = planted_for(check)
     caught = {row for bug in planted.bugs for row, _ in violations(check, planted, bug, [bug])}
-    excused = UNPLANTED.get(named(check), {})
-    assert set(check.rows) - caught == set(excused), "rows without a bug, and rows that are excused for having none"
+    assert set(check.rows) - caught == set()
 
 
 @every_legal

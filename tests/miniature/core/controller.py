@@ -99,7 +99,8 @@ class Controller:
 
     def _led(self, state: PartitionState, leader: int) -> PartitionState:
         """Every change of leader raises the epoch, also that to nobody."""
-        kept = "two-leaders-in-one-epoch" in self.bugs and leader != NOBODY and state.leader != NOBODY
+        living = leader != NOBODY and state.leader != NOBODY
+        kept = ("two-leaders-in-one-epoch" if living else "epoch-resumed") in self.bugs
         return replace(state, leader=leader, epoch=state.epoch if kept else state.epoch + 1)
 
     def _put(self, state: PartitionState) -> None:

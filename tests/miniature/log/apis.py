@@ -188,6 +188,8 @@ def _looked_up(replica: Replica, asked: Plain, consumer: bool) -> Served:
         last = -1
     if "deleted-record-returned" in replica.bugs and offset < log.start:
         return Served(batches=tuple(log.read(offset, upto)))
+    if "older-epoch-skipped" in replica.bugs and last >= 0:
+        offset = max(offset, log.epochs.entries[-1].start_offset)
     flagged = 0 <= last < log.epochs.latest and "genuine-pair-flagged" in replica.bugs
     return replica.serve(offset + flagged, last, upto, asked.get("partition_max_bytes", 1 << 20))
 

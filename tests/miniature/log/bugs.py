@@ -99,6 +99,14 @@ BUGS: dict[str, Bug] = by_name(
         also=("KIP101-EPOCH-02",),
     ),
     of_row(
+        "KIP101-EPOCH-04",
+        (
+            "epoch-resumed",
+            "an only replica that crashed and returns leads on at its epoch",
+            "epoch-regression",
+        ),
+    ),
+    of_row(
         "KIP101-INV-12",
         ("future-stamps", "a leader stamps one epoch ahead", "fence-leak"),
         ("fence-leak", "a fetch with an older current epoch is served", "fence-leak"),
@@ -142,6 +150,15 @@ BUGS: dict[str, Bug] = by_name(
         "KIP320-FETCH-06",
         ("silent-truncation", "a diverged fetch is answered with records", "silent-truncation"),
         also=("KIP320-CONS-02",),
+    ),
+    of_row(
+        "KIP320-CONS-01",
+        (
+            "older-epoch-skipped",
+            "a fetch that names its epoch is served from the start of the newest epoch",
+            "poll-skip",
+        ),
+        also=("KIP101-INV-05",),
     ),
     of_row(
         "KIP320-DR-02",

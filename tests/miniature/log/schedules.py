@@ -13,6 +13,7 @@ from strategies.log import (
     DeleteRecords,
     FetchAt,
     Join,
+    ListOffsets,
     LogStep,
     OffsetFetch,
     OffsetForLeaderEpoch,
@@ -21,7 +22,7 @@ from strategies.log import (
     Read,
     RevisitPosition,
 )
-from strategies.steps import Disturb, DisturbBriefly, Heal
+from strategies.steps import Disturb, DisturbBriefly, Heal, ReadEverything
 
 
 def disturbed(fault: Fault, *meanwhile: LogStep) -> list[LogStep]:
@@ -43,6 +44,7 @@ ALL_TO_FORMER = Produce(to="former-leader")
 READ = Read()
 FROM_FORMER = Read(role="former-leader", current_back=1)
 ISOLATED = Isolate(role="leader")
+LONE = Produce(on="lone-0")
 
 SCHEDULES: dict[str, list[LogStep]] = {
     "rewritten-while-copied": disturbed(Kill(role="follower"), WRITE),
@@ -54,7 +56,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "epoch-end-echoed": [WRITE, MOVE, MOVE, WRITE],
     "acks-all-by-leader-alone": disturbed(ISOLATED, ALL_TO_FORMER),
     "truncated-to-watermark": [WRITE, *disturbed(Kill(role="leader"), WRITE)],
-    "phantom-truncation": [WRITE, WRITE, *disturbed(Kill(role="leader"), WRITE)],
+    "phantom-truncation": [WRITE, WRITE, ReadEverything(), *disturbed(Kill(role="leader"), WRITE)],
     "acknowledged-at-one-offset": [WRITE, WRITE, WRITE],
     "reads-past-watermark": disturbed(ISOLATED, TO_FORMER, FROM_FORMER, WRITE),
     "watermark-falls": [WRITE, READ, *disturbed(Kill(role="follower")), READ],
@@ -65,20 +67,46 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "two-leaders-in-one-epoch": [MOVE],
     "future-stamps": [WRITE, READ],
     "fence-leak": [MOVE, WRITE, READ, Read(current_back=1)],
-    "false-fence": [MOVE, READ],
+    "false-fence": [MOVE, READ, OffsetForLeaderEpoch(), MOVE, ListOffsets()],
     "unsound-divergence": [WRITE, MOVE, WRITE, FetchAt(before_end=0, last_fetched_back=1)],
     "epoch-ends-fall": [WRITE, MOVE, WRITE],
     "stale-leader-commits": disturbed(cut_off(), READ, ALL_TO_FORMER),
     "fenced-in-isr": disturbed(cut_off("follower"), READ, READ, READ),
     "never-unparked": [WRITE, DisturbBriefly(on="strict-0", fault=Reassign()), WRITE],
     "epoch-beyond-log-end": [WRITE, MOVE, *disturbed(cut_off(), TO_FORMER)],
-    "committed-epoch-lost": [WRITE, Join(), PollGroup(), PollGroup(), OffsetFetch()],
+    "committed-epoch-lost": [
+        WRITE,
+        Join(),
+        PollGroup(),
+        PollGroup(),
+        OffsetFetch(),
+        *disturbed(Kill(role="leader"), OffsetFetch()),
+        OffsetFetch(),
+    ],
     "genuine-pair-flagged": [WRITE, READ, MOVE, WRITE, RevisitPosition()],
-    "silent-truncation": [WRITE, MOVE, WRITE, Read(full_log=True), FetchAt(before_end=0, last_fetched_back=1)],
+    "silent-truncation": [
+        WRITE,
+        MOVE,
+        WRITE,
+        Read(full_log=True),
+        FetchAt(before_end=0, last_fetched_back=1),
+        FetchAt(before_end=-1, last_fetched_back=0),
+        Read(full_log=True),
+    ],
     "deleted-record-returned": [Produce(records=3), DeleteRecords(keep=0), FetchAt(before_end=2)],
-    "newer-epoch-served": disturbed(
-        cut_off(), READ, Read(role="former-leader"), Read(role="former-leader", current_back=1)
-    ),
+    "newer-epoch-served": [
+        *disturbed(cut_off(), READ, Read(role="former-leader"), Read(role="former-leader", current_back=1)),
+        READ,
+        Read(current_back=-1),
+    ],
+    "epoch-resumed": [
+        LONE,
+        Read(on="lone-0"),
+        Disturb(on="lone-0", fault=Kill(role="leader")),
+        Heal(),
+        LONE,
+        Read(on="lone-0"),
+    ],
     "epoch-end-by-watermark": disturbed(
         ISOLATED,
         TO_FORMER,

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from conformance.core.bench import Bench
 from conformance.judging.judge import judge_all
 from conformance.machines.log.machine import LOG_MACHINE
-from conformance.rigs.log.partition import new_partition
+from conformance.rigs.log.partition import Partition, new_partition
+from conformance.rigs.log.quiescence import read_whole
+from conformance.rigs.log.reader import Reader
+from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill
+from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
 from history.observations import Observation
 from tests.miniature.bench import mini_bench
@@ -15,7 +20,7 @@ from tests.miniature.core.cluster import MiniCluster
 
 
 def too_few_in_sync(*bugs: str) -> list[Observation]:
-    """Two of three replicas are down, and a write of which all are to have it, where two must. What the judges say against it.
+    """Two of three replicas are down, and acks=all is asked for where two replicas are required.
 
     The machine's faults come one at a time, so that a strict partition keeps two replicas in its ISR.
     """
@@ -28,9 +33,44 @@ def too_few_in_sync(*bugs: str) -> list[Observation]:
     bench.node(1).produce(partition.topic, 0, batch(b"a", timestamp=bench.now().unix_ms))
     partition.settled(["broker-1"])
     faults.heal_all()
+    return _violations(bench)
+
+
+def read_across_an_election(*bugs: str) -> list[Observation]:
+    """The reference reader has the first of two records of an epoch when the leader changes, and reads on.
+
+    The machine's consumers stand for kafka-python's, which are not on the tape as readers.
+    """
+    bench = mini_bench(MiniCluster(bugs))
+    partition = new_partition(bench, (), min_insync_replicas="2")
+    reader = Reader(partition, "reader-1", "fetch")
+    _write(partition, b"a")
+    reader.read_to(1)
+    _write(partition, b"b")
+    faults = bench.faults(partition.topic)
+    faults.inject(MoveLeader())
+    faults.heal_all()
+    state = _write(partition, b"c")
+    read_whole(partition, bench.node(state.leader), state.leader_epoch)
+    reader.read_to(3)
+    return _violations(bench)
+
+
+def _write(partition: Partition, value: bytes) -> PartitionMetadata:
+    """Produce one record with acks=all to the leader, and return who leads."""
+    bench = partition.bench
+    state = partition.settled(bench.brokers)
+    bench.node(state.leader).produce(partition.topic, 0, batch(value, timestamp=bench.now().unix_ms))
+    return state
+
+
+def _violations(bench: Bench) -> list[Observation]:
     return [one for one in judge_all(LOG_MACHINE.judges, bench.tape.history) if one.result == "violated"]
 
 
-SCRIPTS: dict[str, Callable[..., list[Observation]]] = {"success-below-min-isr": too_few_in_sync}
+SCRIPTS: dict[str, Callable[..., list[Observation]]] = {
+    "older-epoch-skipped": read_across_an_election,
+    "success-below-min-isr": too_few_in_sync,
+}
 
 __all__ = ["SCRIPTS"]
