@@ -1,1 +1,1 @@
-"""Runs of many pytests: plan, legs, outcome, reruns, bisection."""
+"""Campaigns of many pytest processes: plan, runs of columns, outcome, reruns, bisection."""

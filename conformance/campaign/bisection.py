@@ -1,7 +1,7 @@
-"""Where a row's verdict changes over the versions, with few of them run: what to run next, and what is known then.
+"""Where a row's verdict changes over the versions, with few of them run: the versions to run next, and the changes known so far.
 
-Nothing is taken for granted about the order in which versions are good or bad: every two neighbours that differ enclose a change,
-and each is narrowed down. Versions between neighbours that agree are not run.
+Good and bad versions may come in any order: a change lies between every two neighbours that differ, and each is narrowed down.
+Versions between neighbours that agree are not run.
 """
 
 from __future__ import annotations
@@ -12,41 +12,41 @@ from typing import Literal
 
 import msgspec
 
-GoodOrBad = Literal["good", "bad", ""]
-"""The verdict of a version's run; empty without a conclusive one (inconclusive, error, inapplicable)."""
+Outcome = Literal["good", "bad", ""]
+"""The outcome of running a version; empty if it decides nothing (inconclusive, error, inapplicable)."""
 
 
-class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` is the first version of which `becomes` is seen, `before` the last with the other.
+class Boundary(msgspec.Struct, frozen=True, kw_only=True):
+    """`first` is the first version with the outcome `becomes`, `before` the last version with the other one.
 
-    `between` are versions without a verdict, or not run yet: the change may lie at any of them.
+    `between` are versions without an outcome, or not run yet: the change may lie at any of them.
     """
 
     before: str
     first: str
-    becomes: GoodOrBad
+    becomes: Outcome
     between: list[str]
 
 
-def wanted_next(versions: Sequence[str], anchors: Sequence[str], known: Mapping[str, GoodOrBad]) -> list[str]:
-    """The versions to run next: the anchors, then the middle of what lies between each two neighbours that differ."""
-    missing = [version for version in anchors if version not in known]
+def wanted_next(versions: Sequence[str], anchors: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
+    """The versions to run next: the anchors, then the middle version between each two neighbours that differ."""
+    missing = [version for version in anchors if version not in outcomes]
     if missing:
         return missing
-    open_between = ([v for v in change.between if v not in known] for change in changes(versions, known))
+    open_between = ([v for v in change.between if v not in outcomes] for change in changes(versions, outcomes))
     return [untried[len(untried) // 2] for untried in open_between if untried]
 
 
-def changes(versions: Sequence[str], known: Mapping[str, GoodOrBad]) -> list[VerdictChange]:
-    """All that is known to have changed, the oldest first. `versions` are in their order."""
-    telling = [(place, version) for place, version in enumerate(versions) if known.get(version)]
+def changes(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[Boundary]:
+    """All changes that are known, oldest first. `versions` are in ascending order."""
+    decided = [(place, version) for place, version in enumerate(versions) if outcomes.get(version)]
     return [
-        VerdictChange(before=before, first=first, becomes=known[first], between=list(versions[low + 1 : high]))
-        for (low, before), (high, first) in pairwise(telling)
-        if known[before] != known[first]
+        Boundary(before=before, first=first, becomes=outcomes[first], between=list(versions[low + 1 : high]))
+        for (low, before), (high, first) in pairwise(decided)
+        if outcomes[before] != outcomes[first]
     ]
 
 
-def unseen(versions: Sequence[str], known: Mapping[str, GoodOrBad]) -> list[str]:
-    """Versions that were not run, since their neighbours agreed."""
-    return [version for version in versions if version not in known]
+def unseen(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Versions that were not run, since their neighbours agree."""
+    return [version for version in versions if version not in outcomes]

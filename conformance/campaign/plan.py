@@ -1,7 +1,7 @@
-"""The plan of a run over many columns: its legs, how each ended, and the file with both.
+"""The plan of a campaign: its columns, how each of them ended, and the file that keeps both.
 
-A leg that did not come to its end is run again from its beginning: what it had recorded goes to `earlier/` with all that it
-brought, since half a column would look like a whole one.
+A column that did not end is run again from its beginning. All that it had recorded is moved to `earlier/`, since half a column
+would look like a complete one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,20 @@ PARTS_OF_A_RUN = (
     "shards", "histories", "evidence", "matrix", "rejudged", "logs", "progress", PLAN, RERUN, BISECT, "baseline.json",
 )  # fmt: skip
 ENDED = (0, 1, 2, 3)
-"""Codes of a leg that came to its end; 130 and those of a process that was killed are of one that did not."""
+"""Exit codes of a column that ended; 130 and those of a killed process belong to one that did not."""
 
 Say = Callable[[str], None]
 
 
-class Leg(msgspec.Struct, kw_only=True):
-    """One column's pytest: what names the column, options of its own, the id of its run, and how it ended, if it did."""
+class ColumnRun(msgspec.Struct, kw_only=True):
+    """The pytest process of one column.
+
+    `selection` are the options that select the column, `options` others of its own; `run` is the id of its latest run, `code` its
+    exit code (None before its end), `seconds` how long it ran.
+    """
 
     name: str
-    column: list[str]
+    selection: list[str] = msgspec.field(name="column")
     options: list[str] = []
     run: str = ""
     code: int | None = None
@@ -42,61 +46,66 @@ class Leg(msgspec.Struct, kw_only=True):
 
 
 class Plan(msgspec.Struct, kw_only=True):
-    """The legs of a run, what they share, and the seed of all their drawn inputs.
+    """The columns of a campaign, the pytest options that they share, and the seed of all their drawn inputs.
 
-    `environment` are the options that were given by variables; `baseline` is the path that the copy beside the plan came from.
+    `environment` are the options that were given by environment variables; `baseline` is the original path of the copy beside the
+    plan.
     """
 
     options: list[str]
     environment: dict[str, str] = {}
     baseline: str = ""
     seed: int
-    legs: list[Leg]
+    columns: list[ColumnRun] = msgspec.field(name="legs")
+    """`legs` on disk: the name in plans that were written by earlier versions of the kit."""
 
     @property
-    def left(self) -> list[Leg]:
-        return [leg for leg in self.legs if not leg.ended]
+    def left(self) -> list[ColumnRun]:
+        return [column for column in self.columns if not column.ended]
 
     def same_as(self, other: Plan) -> bool:
-        """Would the two bring the same columns?"""
-        names = ({leg.name for leg in plan.legs} for plan in (self, other))
+        """True if both would run the same columns with the same options."""
+        names = ({column.name for column in plan.columns} for plan in (self, other))
         return (self.options, self.environment) == (other.options, other.environment) and next(names) == next(names)
 
 
 def new_plan(
-    legs: Sequence[Leg], options: Sequence[str], environment: Mapping[str, str] | None = None, baseline: str = ""
+    columns: Sequence[ColumnRun],
+    options: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    baseline: str = "",
 ) -> Plan:
     return Plan(
         options=list(options),
         environment=dict(environment or {}),
         baseline=baseline,
         seed=secrets.randbits(32),
-        legs=list(legs),
+        columns=list(columns),
     )
 
 
-def legs_for(versions: Sequence[str], image: str = "", home: str = "") -> list[Leg]:
-    """A leg for each released version, and one for the user's own image and Kafka."""
-    legs = [Leg(name=version, column=["--kafka-version", version]) for version in versions]
-    legs += [Leg(name=image, column=["--kafka-image", image])] if image else []
-    legs += [Leg(name=home, column=["--kafka-home", home])] if home else []
-    return legs
+def column_runs_for(versions: Sequence[str], image: str = "", home: str = "") -> list[ColumnRun]:
+    """One column for each released version, and one each for the user's own image and distribution."""
+    columns = [ColumnRun(name=version, selection=["--kafka-version", version]) for version in versions]
+    columns += [ColumnRun(name=image, selection=["--kafka-image", image])] if image else []
+    columns += [ColumnRun(name=home, selection=["--kafka-home", home])] if home else []
+    return columns
 
 
 def planned(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
-    """The plan to work on: the one that was interrupted, if it is the wanted one, or else the wanted one.
+    """The plan to run: the interrupted one if it has the wanted columns and options, or else the wanted one.
 
-    A new one puts what is in `out` aside. With `add` the columns that are there stay, and only those are run that are not.
+    A new one moves the contents of `out` to `earlier/`. With `add`, columns that exist are kept and only missing ones are run.
     Raises WrongUse while another process runs columns of `out`.
     """
     known = read_plan(out)
     if known is not None:
-        refuse_running(out, known.legs)
+        refuse_running(out, known.columns)
     if known is not None and (add or (known.left and known.same_as(wanted))):
         plan = _gone_on_with(known, wanted)
-        say(f"{out}: {len(plan.legs) - len(plan.left)} columns are there, {len(plan.left)} are to be run")
+        say(f"{out}: {len(plan.columns) - len(plan.left)} columns are complete, {len(plan.left)} are left")
     elif add:
-        plan = wanted  # These shards come from plain pytest; their columns are not known by name.
+        plan = wanted  # These shards were written by plain pytest; its columns are not known by name.
     else:
         put_aside(out, [out / name for name in PARTS_OF_A_RUN], say)
         plan = wanted
@@ -105,46 +114,46 @@ def planned(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
 
 
 def _gone_on_with(known: Plan, wanted: Plan) -> Plan:
-    names = {leg.name for leg in known.legs}
-    legs = [*known.legs, *(leg for leg in wanted.legs if leg.name not in names)]
-    return msgspec.structs.replace(wanted, seed=known.seed, legs=legs)
+    names = {column.name for column in known.columns}
+    columns = [*known.columns, *(column for column in wanted.columns if column.name not in names)]
+    return msgspec.structs.replace(wanted, seed=known.seed, columns=columns)
 
 
 def begin(out: Path, plan: Plan, file: str, say: Say) -> None:
-    """Put aside what legs recorded that did not end, and write the plan down."""
+    """Move aside the recordings of columns that did not end, and write the plan."""
     put_aside_unended(out, plan, say)
     write_plan(out, plan, file)
 
 
 def put_aside_unended(out: Path, plan: Plan, say: Say) -> None:
-    for leg in plan.left:
-        put_aside(out, recorded_by(out, leg.run), say)
+    for column in plan.left:
+        put_aside(out, recorded_by(out, column.run), say)
 
 
-def refuse_running(out: Path, legs: Sequence[Leg]) -> None:
-    """Raises WrongUse if a leg that did not end is still at it: two at once would put each other's columns aside."""
-    running = [leg for leg in legs if leg.run and leg.code is None and alive(leg.run)]
+def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
+    """Raises WrongUse if a column is still running: two commands would move each other's recordings aside."""
+    running = [column for column in columns if column.run and column.code is None and alive(column.run)]
     if running:
-        columns = ", ".join(f"{leg.name} (run {leg.run})" for leg in running)
+        names = ", ".join(f"{column.name} (run {column.run})" for column in running)
         raise WrongUse(
-            f"{out}: {columns} is being run right now, and a folder serves one command at a time. "
-            "End that one with Ctrl-C where it runs, wait for it, or give another --conformance-out."
+            f"{out}: {names} is running, and a folder serves one command at a time. "
+            "Interrupt that command with Ctrl-C, wait for its end, or give another --conformance-out."
         )
 
 
 def read_plan(out: Path, file: str = PLAN) -> Plan | None:
-    """Raises WrongUse for a file that is none."""
+    """The plan in `file`; None if there is no such file. Raises WrongUse for a file that is not a plan."""
     path = out / file
     if not path.exists():
         return None
     try:
         return msgspec.json.decode(path.read_bytes(), type=Plan)
     except msgspec.DecodeError as error:
-        raise WrongUse(f"{path}: {error}. It is not a plan of this kit; move it away to start over.") from error
+        raise WrongUse(f"{path}: {error}. It is not a plan of this kit; move it away to start again.") from error
 
 
 def write_plan(out: Path, plan: Plan, file: str = PLAN) -> None:
-    """Whole or not at all: it is read again after whatever ended this process."""
+    """Written atomically: it is read again after this process was killed."""
     out.mkdir(parents=True, exist_ok=True)
     draft = out / f"{file}.draft"
     draft.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
@@ -152,7 +161,7 @@ def write_plan(out: Path, plan: Plan, file: str = PLAN) -> None:
 
 
 def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:
-    """Move what an earlier run left to `earlier/`, in its order; nothing that was recorded is lost."""
+    """Move recordings of an earlier run to `earlier/`, under the same paths; nothing is deleted."""
     present = [part for part in parts if part.exists()]
     if not present:
         return
@@ -161,11 +170,11 @@ def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:
         target = earlier / part.relative_to(out)
         target.parent.mkdir(parents=True, exist_ok=True)
         part.rename(target)
-    say(f"what an earlier run left in {out} is now in {earlier}")
+    say(f"recordings of an earlier run in {out} are now in {earlier}")
 
 
 def recorded_by(out: Path, run: str) -> list[Path]:
-    """Everything in `out` that carries a run's id."""
+    """All files and folders in `out` that carry a run's id."""
     if not run:
         return []
     return [

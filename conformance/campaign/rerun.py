@@ -1,15 +1,16 @@
-"""Violated rows run again, each on the columns where it is violated: which legs that takes, and what they showed."""
+"""Violated rows run again on the columns where they are violated: the columns to run, and whether each case was seen again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
 
-from conformance.campaign.plan import Leg, Plan
+from conformance.campaign.plan import ColumnRun, Plan
 from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
 from fixtures.images import released
@@ -18,39 +19,53 @@ from history.shards import CheckLine, Header, ObservationLine, Shard
 _FEATURES = re.compile(r"\+([a-z.]+=\d+)")
 
 
-class Again(msgspec.Struct, frozen=True, kw_only=True):
-    """A row on a column, run again: `violated` of its `observations`. `tried` is false if no check of it ran."""
+class ViolatedCase(msgspec.Struct, frozen=True, order=True):
+    """A violated case of a row in the column `label`; `case` is empty if the matrix does not name the violated cases."""
 
-    row: str
     label: str
+    row: str
+    case: str = ""
+
+
+class CaseRerun(msgspec.Struct, frozen=True, kw_only=True):
+    """One case, run again: `violated` of its `observations`. `is_new` if the earlier run did not violate it."""
+
+    of: ViolatedCase
     violated: int
     observations: int
     tried: bool
+    """False if no check of the row ran."""
+    is_new: bool = False
 
     def __str__(self) -> str:
+        row = f"{self.of.row} ({self.of.case})" if self.of.case else self.of.row
+        return f"{row}  {self.of.label}  {self._outcome()}"
+
+    def _outcome(self) -> str:
         if not self.tried:
-            said = "not run: see the column's log"
-        elif self.violated:
-            said = f"seen again, violated in {self.violated} of {self.observations} observations"
-        else:
-            said = f"not seen again in {self.observations} observations"
-        return f"{self.row}  {self.label}  {said}"
+            return "not run: see the column's log"
+        if not self.violated:
+            return f"not seen again in {self.observations} observations"
+        seen = "not violated before" if self.is_new else "seen again"
+        return f"{seen}, violated in {self.violated} of {self.observations} observations"
 
 
-def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()) -> dict[str, list[str]]:
-    """The violated rows of the matrix of `out` by column; all, or those that are named. Raises WrongUse where there is none."""
+def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()) -> list[ViolatedCase]:
+    """The violated cases in the matrix of `out`, sorted; `globs` and `labels` restrict them. Raises WrongUse without a matrix."""
     path = out / "matrix" / "matrix.json"
     if not path.exists():
         raise WrongUse(
             f"--rerun-violated: there is no {path}. Run `./kit matrix` first, or name the folder of an earlier run with "
             "--conformance-out."
         )
-    found: dict[str, list[str]] = {}
-    for cell in _read(path).cells:
-        is_meant = not globs or any(fnmatchcase(cell.requirement, glob) for glob in globs)
-        if cell.verdict == "violated" and is_meant and (not labels or cell.kafka_version in labels):
-            found.setdefault(cell.kafka_version, []).append(cell.requirement)
-    return {label: sorted(rows) for label, rows in sorted(found.items())}
+    return sorted(
+        ViolatedCase(cell.kafka_version, cell.requirement, case)
+        for cell in _read(path).cells
+        if cell.verdict == "violated"
+        and (not globs or any(fnmatchcase(cell.requirement, glob) for glob in globs))
+        and (not labels or cell.kafka_version in labels)
+        for case in cell.violated_cases
+    )
 
 
 def _read(path: Path) -> Baseline:
@@ -60,12 +75,13 @@ def _read(path: Path) -> Baseline:
         raise WrongUse(str(error).replace("--baseline", "--rerun-violated")) from error
 
 
-def legs_again(violated: Mapping[str, Sequence[str]], shards: Sequence[Shard], plan: Plan | None) -> list[Leg]:
-    """A leg for each column, with the profile and features that it had. Raises WrongUse for a column of which nothing is left."""
-    return [_leg(label, rows, shards, plan) for label, rows in violated.items()]
+def column_runs_again(violated: Sequence[ViolatedCase], shards: Sequence[Shard], plan: Plan | None) -> list[ColumnRun]:
+    """One run for each column, with its earlier profile and features. Raises WrongUse for a column without shards."""
+    by_column = groupby(violated, key=lambda case: case.label)
+    return [_column_run(label, {case.row for case in cases}, shards, plan) for label, cases in by_column]
 
 
-def _leg(label: str, rows: Sequence[str], shards: Sequence[Shard], plan: Plan | None) -> Leg:
+def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan: Plan | None) -> ColumnRun:
     headers = [shard.header for shard in shards if shard.header is not None and shard.header.column.label == label]
     if not headers:
         raise WrongUse(
@@ -73,37 +89,54 @@ def _leg(label: str, rows: Sequence[str], shards: Sequence[Shard], plan: Plan | 
         )
     latest = max(headers, key=lambda header: header.run)
     features = [option for feature in _FEATURES.findall(label) for option in ("--feature", feature)]
-    wanted = [option for row in rows for option in ("--requirement", row)]
-    return Leg(
+    wanted = [option for row in sorted(rows) for option in ("--requirement", row)]
+    return ColumnRun(
         name=label,
-        column=_column(label, latest, plan),
+        selection=_selection(label, latest, plan),
         options=["--conformance-profile", latest.profile, *features, *wanted],
     )
 
 
-def _column(label: str, header: Header, plan: Plan | None) -> list[str]:
-    """The name that selects the column: as in the plan, else from its label or its image."""
-    legs = plan.legs if plan is not None else []
-    known = next((leg.column for leg in legs if leg.run == header.run), None)
+def _selection(label: str, header: Header, plan: Plan | None) -> list[str]:
+    """The options that select the column: those of the plan, or else from its label or its image."""
+    columns = plan.columns if plan is not None else []
+    known = next((column.selection for column in columns if column.run == header.run), None)
     if known is not None:
         return known
     version = _FEATURES.sub("", label)
     return ["--kafka-version", version] if version in released() else ["--kafka-image", header.column.image]
 
 
-def seen_again(violated: Mapping[str, Sequence[str]], legs: Sequence[Leg], shards: Sequence[Shard]) -> list[Again]:
-    """Of each row on each column, what the leg that ran it again observed."""
-    runs = {leg.name: leg.run for leg in legs}
-    return [_again(row, label, runs[label], shards) for label, rows in violated.items() for row in rows]
+def seen_again(
+    violated: Sequence[ViolatedCase], columns: Sequence[ColumnRun], shards: Sequence[Shard]
+) -> list[CaseRerun]:
+    """The rerun of each violated case, and of each other case of these rows that it violated."""
+    runs = {column.name: column.run for column in columns}
+    rows = groupby(violated, key=lambda case: (case.label, case.row))
+    return [
+        again
+        for (label, row), cases in rows
+        for again in _row_again(label, row, [case.case for case in cases], _lines(runs[label], shards))
+    ]
 
 
-def _again(row: str, label: str, run: str, shards: Sequence[Shard]) -> Again:
-    lines = [line for shard in shards if shard.header is not None and shard.header.run == run for line in shard.lines]
-    results = [line.result for line in lines if isinstance(line, ObservationLine) and line.requirement == row]
-    return Again(
-        row=row,
-        label=label,
-        violated=results.count("violated"),
-        observations=len(results),
-        tried=bool(results) or any(isinstance(line, CheckLine) and row in line.rows for line in lines),
-    )
+def _lines(run: str, shards: Sequence[Shard]) -> list[CheckLine | ObservationLine]:
+    own = [shard for shard in shards if shard.header is not None and shard.header.run == run]
+    return [line for shard in own for line in shard.lines if isinstance(line, CheckLine | ObservationLine)]
+
+
+def _row_again(
+    label: str, row: str, cases: Sequence[str], lines: Sequence[CheckLine | ObservationLine]
+) -> Iterator[CaseRerun]:
+    observed = [line for line in lines if isinstance(line, ObservationLine) and line.requirement == row]
+    tried = bool(observed) or any(isinstance(line, CheckLine) and row in line.rows for line in lines)
+    others = {line.case for line in observed if line.result == "violated"}.difference(cases) if "" not in cases else ()
+    for case in [*cases, *sorted(others)]:
+        results = [line.result for line in observed if case in ("", line.case)]
+        yield CaseRerun(
+            of=ViolatedCase(label, row, case),
+            violated=results.count("violated"),
+            observations=len(results),
+            tried=tried,
+            is_new=case in others,
+        )

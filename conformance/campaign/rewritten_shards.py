@@ -1,4 +1,4 @@
-"""The shards of a run as today's judges would have written them: they are merged like any others."""
+"""The shards of a run as the current judges would have written them; they are merged like any others."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from history.observations import Observation
 from history.shards import AnyShardLine, ExampleLine, Footer, Header, ObservationLine, encode_line
 
 ByExample: TypeAlias = Mapping[str, Sequence[Observation]]
-"""The observations of today's judges about each example that has a history and could be judged."""
+"""The observations of the current judges on each example that has a history and could be judged."""
 Line = TypeVar("Line", bound=AnyShardLine)
 
 
 def rewritten(shard: GatheredShard, again: ByExample, *, whole: bool) -> bytes:
-    """The lines of a shard (which has a header) with today's rows, and with `again` in place of its observations.
+    """The lines of a shard (which has a header) with the current rows, and with `again` in place of its observations.
 
-    An example that is not in `again` keeps its former observations, and a row that it was about keeps the hash it had then, so
-    that a changed row is not taken for judged. A shard that was not `whole` gets no footer, which marks its column.
+    An example that is not in `again` keeps its former observations, and the rows that they are about keep their former hash, so
+    that a changed row does not count as judged. A shard that was not `whole` gets no footer, which marks its column.
     """
     return _Rewriting(shard, again, whole).content()
 
@@ -54,7 +54,7 @@ class _Rewriting:
             yield line
 
     def _now(self, line: ObservationLine | ExampleLine) -> Iterator[AnyShardLine]:
-        """At the first line of an example all that is observed: that of the example itself may have been cut off."""
+        """All observations come at the first line of an example, since the line of the example itself may be cut off."""
         found = self.again[line.example]
         if line.example not in self.replaced:
             self.replaced.add(line.example)
@@ -67,7 +67,7 @@ class _Rewriting:
         return today | {row: was for row, was in self.header.rows.items() if row in self.kept}
 
     def _observed(self, example: ObservationLine | ExampleLine, one: Observation) -> ObservationLine:
-        """With what was put aside for the same finding, if anything was."""
+        """With the evidence folder of the same finding, if it has one."""
         return ObservationLine.of(
             one,
             shard=self.header.shard,

@@ -1,4 +1,4 @@
-"""Showing a run while it goes on: a table that changes on a terminal, else a line a column now and then."""
+"""The progress of a campaign: a live table on a terminal, or else a line for each column once a minute."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.campaign.legs import Runner
-from conformance.campaign.plan import Leg, Say
+from conformance.campaign.column_runs import Runner
+from conformance.campaign.plan import ColumnRun, Say
 from conformance.running.recording.progress import ColumnProgress, Doing, SoFar, read_progress
 
 LINE_SECONDS = 60.0
-"""How often a column has a line where there is no terminal."""
+"""Seconds between two lines of a column where there is no terminal."""
 
 _ENDS = {0: "satisfied", 1: "violated", 2: "wrong use", 3: "trouble", 130: "interrupted"}
-"""A leg's code in a word: what there is to say of a column until all are judged together."""
+"""The exit code of a column in a word, until all columns are judged together."""
 
 
 class ColumnState(msgspec.Struct, kw_only=True):
-    """The progress of one column. `state` is waiting, running, or how it ended."""
+    """One column as it is shown. `state` is waiting, running, or how it ended; `seconds` is its running time."""
 
     name: str
     state: str
@@ -40,23 +40,23 @@ class ColumnState(msgspec.Struct, kw_only=True):
 
 
 def states(runner: Runner) -> list[ColumnState]:
-    """One of each leg, in their order."""
-    return [_state(runner, leg) for leg in runner.plan.legs]
+    """The state of each column, in the order of the plan."""
+    return [_state(runner, column) for column in runner.plan.columns]
 
 
-def _state(runner: Runner, leg: Leg) -> ColumnState:
-    columns = read_progress(runner.out, leg.run) if leg.run else []
-    if runner.is_running(leg):
+def _state(runner: Runner, column: ColumnRun) -> ColumnState:
+    progress = read_progress(runner.out, column.run) if column.run else []
+    if runner.is_running(column):
         state = "running"
     else:
-        state = "waiting" if leg.code is None else _ENDS.get(leg.code, f"ended with {leg.code}")
-    return _shown(leg.name, state, runner.elapsed(leg), columns)
+        state = "waiting" if column.code is None else _ENDS.get(column.code, f"ended with {column.code}")
+    return _shown(column.name, state, runner.elapsed(column), progress)
 
 
-def _shown(name: str, state: str, seconds: float, columns: Sequence[ColumnProgress]) -> ColumnState:
-    """A leg has one column, unless its options bring more."""
-    so_far = columns[0].so_far if columns else SoFar()
-    now = columns[0].now if columns and state == "running" else []
+def _shown(name: str, state: str, seconds: float, progress: Sequence[ColumnProgress]) -> ColumnState:
+    """One pytest process has one column, unless its options add more."""
+    so_far = progress[0].so_far if progress else SoFar()
+    now = progress[0].now if progress and state == "running" else []
     return ColumnState(name=name, state=state, seconds=seconds, so_far=so_far, now=now)
 
 
@@ -64,29 +64,29 @@ def _shown(name: str, state: str, seconds: float, columns: Sequence[ColumnProgre
 
 
 class Violated:
-    """Tells of each row and column once that it is violated; columns that a former command ran are no news."""
+    """Reports each violated row of a column once; columns that ended before this command started are not reported."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, str]] | None = None
+        self._reported: set[tuple[str, str]] | None = None
 
     def new(self, columns: Sequence[ColumnState]) -> list[str]:
         found = [(column.name, row) for column in columns for row in column.so_far.violated]
-        if self._told is None:
+        if self._reported is None:
             before = {column.name for column in columns if column.ended}
-            self._told = {one for one in found if one[0] in before}
-        news = [one for one in found if one not in self._told]
-        self._told.update(news)
+            self._reported = {one for one in found if one[0] in before}
+        news = [one for one in found if one not in self._reported]
+        self._reported.update(news)
         return [f"{name}  violated: {row}" for name, row in news]
 
 
 class Lines:
-    """A line for each running column each `every` seconds, and at once for a row newly violated and a column that ended."""
+    """A line for each running column every `every` seconds, and at once for a new violated row and for a column that ended."""
 
     def __init__(self, say: Say, every: float = LINE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
         self._say = say
         self._every = every
         self._clock = clock
-        self._said: dict[str, float] = {}
+        self._last: dict[str, float] = {}
         self._violated = Violated()
         self._ended: set[str] = set()
 
@@ -101,11 +101,11 @@ class Lines:
                 self._say(line_of(column))
 
     def _is_time(self, name: str) -> bool:
-        """The first line comes after the first while, not at once."""
+        """The first line comes after the first interval, not at once."""
         now = self._clock()
-        if now - self._said.setdefault(name, now) < self._every:
+        if now - self._last.setdefault(name, now) < self._every:
             return False
-        self._said[name] = now
+        self._last[name] = now
         return True
 
 
@@ -159,7 +159,7 @@ def _cells(column: ColumnState) -> list[str]:
 
 @contextmanager
 def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Runner], None]]:
-    """The callback that a runner calls repeatedly while it runs."""
+    """The function that a runner calls repeatedly while it runs."""
     console = console or Console()
     if not console.is_terminal:
         lines = Lines(say)
@@ -170,7 +170,7 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
 
         def draw(runner: Runner) -> None:
             columns = states(runner)
-            for line in violated.new(columns):  # above the table, and there to stay
+            for line in violated.new(columns):  # above the table, where they stay
                 console.print(line, markup=False, highlight=False)
             live.update(table_of(columns), refresh=True)
 
@@ -182,7 +182,7 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
 
 @contextmanager
 def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[None]:
-    """Calls `show` from a thread of its own while the context lasts, since pytest has no time to spare."""
+    """Calls `show` from its own thread every `every` seconds inside the context, since pytest has the main thread."""
     over = threading.Event()
 
     def until_over() -> None:
@@ -199,7 +199,7 @@ def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[No
 
 
 class RunShown:
-    """The columns of one plain pytest, as the same lines; it has no legs, so that all of its columns run from its beginning."""
+    """The columns of one plain pytest, as the same lines; without a plan, all of them run from the start."""
 
     def __init__(self, out: Path, run: str, say: Say, every: float = LINE_SECONDS) -> None:
         self._out = out

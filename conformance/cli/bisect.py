@@ -1,6 +1,6 @@
-"""`./kit bisect ROW`: where over the released versions a row's verdict changes, patches included.
+"""`./kit bisect ROW`: the released versions, patches included, between which a row's verdict changes.
 
-The newest patch of each minor is run first, then the middle of what lies between neighbours that differ, until nothing does.
+The newest patch of each minor is run first, then the middle version between neighbours that differ, until they are adjacent.
 Columns that are in the folder already are not run again. Other options go to pytest.
 """
 
@@ -15,22 +15,22 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import GoodOrBad, VerdictChange, changes, unseen, wanted_next
-from conformance.campaign.legs import PYTEST, log_of
+from conformance.campaign.bisection import Boundary, Outcome, changes, unseen, wanted_next
+from conformance.campaign.column_runs import PYTEST, log_of
 from conformance.campaign.plan import (
     BISECT,
     PLAN,
     RERUN,
-    Leg,
+    ColumnRun,
     Plan,
-    legs_for,
+    column_runs_for,
     new_plan,
     put_aside_unended,
     read_plan,
     refuse_running,
 )
 from conformance.catalogue import shipped
-from conformance.cli.matrix import Prepare, code_of_interruption, run_legs, versions_of
+from conformance.cli.matrix import Prepare, code_of_interruption, run_columns, versions_of
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import judge_shards
 from conformance.running.planning.budget import MINUTES
@@ -40,17 +40,17 @@ from fixtures.images import newest_patches, patches
 from fixtures.ready import have_ready
 from history.shards import ObservationLine, Shard, read_shards
 
-_GOOD_OR_BAD: dict[str, GoodOrBad] = {"violated": "bad", "satisfied": "good"}
-_MARKS: dict[GoodOrBad, str] = {"bad": "✗", "good": "✓", "": "–"}
+_OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
+_MARKS: dict[Outcome, str] = {"bad": "✗", "good": "✓", "": "–"}
 _DEFINITE = ("violated", "satisfied", "inapplicable")
-"""Verdicts that are not looked for again; the others may come of a lack of time, or of trouble."""
+"""Verdicts of versions that are not run again; the others may come from a lack of time, or from trouble."""
 
-RunLegs = Callable[[Plan], None]
-"""Runs the legs of a plan to their ends."""
+RunColumns = Callable[[Plan], None]
+"""Runs the columns of a plan to their ends."""
 
 
 class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one version for the row; `evidence` are folders, relative to the output directory."""
+    """The row on one version; `evidence` are folders, relative to the output directory."""
 
     verdict: str
     reason: str
@@ -59,42 +59,42 @@ class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
     evidence: list[str] = []
 
     @property
-    def good_or_bad(self) -> GoodOrBad:
-        return _GOOD_OR_BAD.get(self.verdict, "")
+    def outcome(self) -> Outcome:
+        return _OUTCOMES.get(self.verdict, "")
 
 
 class Bisect:
-    """The columns of one folder, asked about one row."""
+    """The search for the changes of one row, on the columns of one folder."""
 
     def __init__(self, row: str, versions: Sequence[str], out: Path, options: Sequence[str]) -> None:
         self.row = row
         self.versions = list(versions)
         self.out = out
-        self.ran: dict[str, Leg] = {}
+        self.ran: dict[str, ColumnRun] = {}
         self._options = list(options)
         self._seed = _begun(out)
 
-    def search(self, anchors: Sequence[str], run: RunLegs) -> dict[str, VersionResult]:
-        """Run until no version is left. Returns the result of each version that has one."""
-        while batch := wanted_next(self.versions, anchors, self._known(seen := self._seen())):
+    def search(self, anchors: Sequence[str], run: RunColumns) -> dict[str, VersionResult]:
+        """Run versions until none is left to run; return the result of each version that has one."""
+        while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._seen())):
             _say(f"{self.row}: next {', '.join(batch)}")
-            plan = msgspec.structs.replace(new_plan(legs_for(batch), self._options), seed=self._seed)
-            self.ran |= {leg.name: leg for leg in plan.legs}
+            plan = msgspec.structs.replace(new_plan(column_runs_for(batch), self._options), seed=self._seed)
+            self.ran |= {column.name: column for column in plan.columns}
             try:
                 run(plan)
             finally:
                 put_aside_unended(self.out, plan, _say)
         return seen
 
-    def _known(self, seen: Mapping[str, VersionResult]) -> dict[str, GoodOrBad]:
+    def _outcomes(self, seen: Mapping[str, VersionResult]) -> dict[str, Outcome]:
         return {
-            version: one.good_or_bad for version, one in seen.items() if one.verdict in _DEFINITE or version in self.ran
+            version: one.outcome for version, one in seen.items() if one.verdict in _DEFINITE or version in self.ran
         }
 
     def _seen(self) -> dict[str, VersionResult]:
         shards = list(read_shards(self.out / "shards"))
         cells = [cell for cell in judge_shards(shards) if cell.requirement == self.row]
-        without = {version: _without(self.out, leg) for version, leg in self.ran.items()}
+        without = {version: _without(self.out, column) for version, column in self.ran.items()}
         own = {
             c.kafka_version: _observed(c.verdict, c.reason, _lines(self.row, c.kafka_version, shards)) for c in cells
         }
@@ -102,13 +102,13 @@ class Bisect:
 
 
 def _begun(out: Path) -> int:
-    """Puts aside what a search left half done that was killed. The seed of all legs: that of the folder's last search.
+    """The seed of all columns: that of the last search in the folder. Moves aside the unfinished columns of a killed search.
 
-    Raises WrongUse while another command is at work in the folder.
+    Raises WrongUse while another command runs in the folder.
     """
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:
-            refuse_running(out, plan.legs)
+            refuse_running(out, plan.columns)
     last = read_plan(out, BISECT)
     if last is None:
         return new_plan([], []).seed
@@ -116,8 +116,8 @@ def _begun(out: Path) -> int:
     return last.seed
 
 
-def _without(out: Path, leg: Leg) -> VersionResult:
-    return VersionResult(verdict="no column", reason=f"its leg ended with {leg.code}: {log_of(out, leg)}")
+def _without(out: Path, column: ColumnRun) -> VersionResult:
+    return VersionResult(verdict="no column", reason=f"its pytest ended with {column.code}: {log_of(out, column)}")
 
 
 def _lines(row: str, label: str, shards: Sequence[Shard]) -> list[ObservationLine]:
@@ -136,37 +136,39 @@ def _observed(verdict: str, reason: str, lines: Sequence[ObservationLine]) -> Ve
     )
 
 
-# --- what is said in the end
+# --- the conclusion
 
 
-def table_of(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult], ran: Mapping[str, Leg]) -> Table:
+def table_of(
+    row: str, versions: Sequence[str], seen: Mapping[str, VersionResult], ran: Mapping[str, ColumnRun]
+) -> Table:
     table = Table(title=row, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for head in ("version", "", "verdict", "violated", ""):
         table.add_column(head)
     for version in versions:
         if (one := seen.get(version)) is None:
-            table.add_row(version, "", "not run", "", "its neighbours agree", style="dim")
+            table.add_row(version, "", "not run", "", "neighbours agree", style="dim")
         else:
             counted = f"{one.violated} of {one.observations} observations"
-            where = "" if version in ran else "was there"
-            why = one.reason if not one.good_or_bad else ""
-            table.add_row(version, _MARKS[one.good_or_bad], one.verdict, counted, where or why)
+            where = "" if version in ran else "reused"
+            why = one.reason if not one.outcome else ""
+            table.add_row(version, _MARKS[one.outcome], one.verdict, counted, where or why)
     return table
 
 
-def in_words(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
-    """Each change with the neighbour on its other side, then where the evidence is."""
-    known = {version: one.good_or_bad for version, one in seen.items()}
-    found = changes(versions, known)
-    telling = [version for version in versions if known.get(version)]
+def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
+    """Lines of text: each change with the neighbour on its other side, then the folders with evidence."""
+    outcomes = {version: one.outcome for version, one in seen.items()}
+    found = changes(versions, outcomes)
+    decided = [version for version in versions if outcomes.get(version)]
     lines = [_in_words(change) for change in found]
-    if not telling:
-        lines.append("no version shows whether the row holds")
+    if not decided:
+        lines.append("no version decided whether the row holds")
     elif not found:
         lines.append(
-            f"no change: {known[telling[0]]} from {telling[0]} to {telling[-1]}, of {len(telling)} versions with a verdict"
+            f"no change: {outcomes[decided[0]]} from {decided[0]} to {decided[-1]}, on {len(decided)} versions"
         )
-    if skipped := unseen(versions, known):
+    if skipped := unseen(versions, outcomes):
         lines.append(f"not run, since their neighbours agree (--all runs them): {', '.join(skipped)}")
     evidence = [
         f"{version}: {out / folder}" for version in versions if version in seen for folder in seen[version].evidence
@@ -174,9 +176,9 @@ def in_words(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Pa
     return [*lines, *(["evidence:", *evidence] if evidence else [])]
 
 
-def _in_words(change: VerdictChange) -> str:
+def _in_words(change: Boundary) -> str:
     other = {"bad": "good", "good": "bad"}[change.becomes]
-    around = f"; {', '.join(change.between)} between them without a verdict" if change.between else ""
+    around = f"; undecided between them: {', '.join(change.between)}" if change.between else ""
     return f"first {change.becomes}: {change.first} ({change.before} is {other}{around})"
 
 
@@ -184,7 +186,7 @@ def _in_words(change: VerdictChange) -> str:
 
 
 def bisect(options: Sequence[str], prepare: Prepare, command: Sequence[str] = PYTEST) -> int:
-    """0 when at least one version has a verdict, 3 when none has; 130 and the like when interrupted. Raises WrongUse."""
+    """0 if the row is decided on a version, 3 if on none; 128 plus the signal if interrupted. Raises WrongUse."""
     asked, rest = _parser().parse_known_args(options)
     _refuse_row(asked.row)
     out: Path = asked.conformance_out or Path("out") / f"bisect-{asked.row}"
@@ -194,26 +196,26 @@ def bisect(options: Sequence[str], prepare: Prepare, command: Sequence[str] = PY
     search = Bisect(asked.row, versions, out, shared)
 
     def run(plan: Plan) -> None:
-        prepare(versions_of(plan.legs))
-        run_legs(out, plan, at_once=2, command=command, file=BISECT)
+        prepare(versions_of(plan.columns))
+        run_columns(out, plan, at_once=2, command=command, file=BISECT)
 
     try:
         seen = search.search(anchors, run)
     except KeyboardInterrupt as interrupted:
-        _say("interrupted; the same command goes on with the columns that are left")
+        _say("interrupted; the same command continues with the columns that are left")
         return code_of_interruption(interrupted)
     Console().print(table_of(asked.row, versions, seen, search.ran))
-    _say("\n".join(in_words(versions, seen, out)))
-    return EXIT_SATISFIED if any(one.good_or_bad for one in seen.values()) else EXIT_TROUBLE
+    _say("\n".join(conclusions(versions, seen, out)))
+    return EXIT_SATISFIED if any(one.outcome for one in seen.values()) else EXIT_TROUBLE
 
 
 def _refuse_row(row: str) -> None:
     known = [one.id for one in shipped()]
     if row not in known:
         alike = [id for id in known if id.rpartition("-")[0] == row.rpartition("-")[0]]
-        raise WrongUse(f"{row!r} is no row of the catalogue. Of its kind there are: {', '.join(alike) or 'none'}")
+        raise WrongUse(f"{row!r} is not a row of the catalogue. Similar rows: {', '.join(alike) or 'none'}")
     if row not in checks_by_row():
-        raise WrongUse(f"{row}: the kit has no check for this row, so no version would get a verdict")
+        raise WrongUse(f"{row}: the kit has no check for this row, so no version could decide it")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -225,7 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--profile", default="quick", choices=MINUTES, help="default: quick")
     parser.add_argument("--all", action="store_true", help="run every patch, not only where neighbours differ")
     parser.add_argument(
-        "--conformance-out", type=Path, metavar="DIR", help="its columns count; default: out/bisect-ROW"
+        "--conformance-out", type=Path, metavar="DIR", help="its columns are reused; default: out/bisect-ROW"
     )
     return parser
 

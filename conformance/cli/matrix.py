@@ -1,4 +1,4 @@
-"""`./kit matrix`: checks on each column, by a pytest of its own; then merge, page and one exit code for all."""
+"""`./kit matrix`: run the checks of each column in its own pytest, merge the shards, write the page; one exit code for all."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from conformance.campaign.legs import PYTEST, Interrupted, Runner, given_by_environment, log_of, tail
+from conformance.campaign.column_runs import PYTEST, Interrupted, Runner, given_by_environment, log_of, tail
 from conformance.campaign.outcome import code_of
 from conformance.campaign.plan import (
     BISECT,
     PLAN,
     RERUN,
-    Leg,
+    ColumnRun,
     Plan,
-    legs_for,
+    column_runs_for,
     new_plan,
     planned,
     put_aside_unended,
     read_plan,
     refuse_running,
 )
-from conformance.campaign.rerun import legs_again, seen_again, violated_in
+from conformance.campaign.rerun import column_runs_again, seen_again, violated_in
 from conformance.campaign.watching import watching
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
@@ -39,7 +39,7 @@ from fixtures.runs import kept_of
 from history.shards import read_shards
 
 Prepare = Callable[[Sequence[str]], object]
-"""Has an engine and the images of some versions ready when it returns."""
+"""Makes an engine and the images of some versions ready."""
 Merge = Callable[[Path, Sequence[str]], int]
 """Merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
 
@@ -47,10 +47,10 @@ Merge = Callable[[Path, Sequence[str]], int]
 def matrix(
     options: Sequence[str], prepare: Prepare, command: Sequence[str] = PYTEST, merge: Merge | None = None
 ) -> int:
-    """Check each version, image or Kafka named, and merge what was seen into DIR/matrix.
+    """Check each given version, image or distribution, and merge the observations into DIR/matrix.
 
-    An interrupted run goes on when the same command is given again. Options that are not listed here go to pytest: see
-    `./kit pytest --help`, group "Kafka conformance".
+    After an interruption the same command continues with the columns that are left. Options that are not listed here go to
+    pytest: see `./kit pytest --help`, group "Kafka conformance".
     """
     asked, rest = _parser().parse_known_args(options)
     merge = merge or merge_with_spark
@@ -58,14 +58,16 @@ def matrix(
 
 
 def _run(asked: argparse.Namespace, rest: Sequence[str], prepare: Prepare, command: Sequence[str], merge: Merge) -> int:
-    legs = _legs(asked)
-    _refuse_wrong(asked, rest, legs, command)
-    prepare(versions_of(legs))
-    plan = _planned(asked, legs, rest)
+    columns = _column_runs(asked)
+    _refuse_wrong(asked, rest, columns, command)
+    prepare(versions_of(columns))
+    plan = _planned(asked, columns, rest)
     try:
-        run_legs(asked.conformance_out, plan, at_once=asked.columns_at_once, command=command)
+        run_columns(asked.conformance_out, plan, at_once=asked.columns_at_once, command=command)
     except KeyboardInterrupt as interrupted:
-        _say(f"interrupted; {len(plan.left)} of {len(plan.legs)} columns are left. The same command goes on with them.")
+        _say(
+            f"interrupted; {len(plan.left)} of {len(plan.columns)} columns are left. The same command continues with them."
+        )
         return code_of_interruption(interrupted)
     return _concluded(asked.conformance_out, plan, _archived(asked), merge)
 
@@ -73,32 +75,32 @@ def _run(asked: argparse.Namespace, rest: Sequence[str], prepare: Prepare, comma
 def _rerun(
     asked: argparse.Namespace, rest: Sequence[str], prepare: Prepare, command: Sequence[str], merge: Merge
 ) -> int:
-    """Violated rows only, with another seed, into the same folder: what is there stays, and more is known."""
+    """Run violated rows only, with another seed, into the same folder; earlier observations are kept."""
     out: Path = asked.conformance_out
     globs, rest = _requirements(rest)
     violated = violated_in(out, globs, select(_versions(asked)) if _versions(asked) else ())
     if not violated:
-        _say(f"no row that is meant is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
+        _say(f"none of these rows is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
         return EXIT_SATISFIED
     _refuse_others(out)
-    plan = new_plan(legs_again(violated, list(read_shards(out / "shards")), read_plan(out)), rest)
+    plan = new_plan(column_runs_again(violated, list(read_shards(out / "shards")), read_plan(out)), rest)
     known = read_baseline(_checked(Path(asked.baseline))) if asked.baseline else Baseline()
-    prepare(versions_of(plan.legs))
+    prepare(versions_of(plan.columns))
     try:
-        run_legs(out, plan, at_once=asked.columns_at_once, command=command, file=RERUN)
+        run_columns(out, plan, at_once=asked.columns_at_once, command=command, file=RERUN)
     except KeyboardInterrupt as interrupted:
-        _say("interrupted; what columns showed that came to their end stays")
+        _say("interrupted; columns that ended are kept")
         return code_of_interruption(interrupted)
     finally:
         put_aside_unended(out, plan, _say)
-    _tell_bad_ends(out, plan)
+    _say_bad_ends(out, plan)
     merged = merge(out, [*_archived(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
-    _say("\n".join(map(str, seen_again(violated, plan.legs, list(read_shards(out / "shards"))))))
-    return code_of(out, plan.legs, known) or merged
+    _say("\n".join(map(str, seen_again(violated, plan.columns, list(read_shards(out / "shards"))))))
+    return code_of(out, plan.columns, known) or merged
 
 
 def _requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Which of the violated rows are meant, and the other options."""
+    """The globs of --requirement, and the other options."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--requirement", action="append", default=[])
     asked, others = parser.parse_known_args(rest)
@@ -106,16 +108,16 @@ def _requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _refuse_others(out: Path) -> None:
-    """Also puts aside what a command that was killed left half done. Raises WrongUse while another one is at it."""
+    """Also moves aside the unfinished columns of a killed command. Raises WrongUse while another command runs in the folder."""
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:
-            refuse_running(out, plan.legs)
+            refuse_running(out, plan.columns)
             if file != PLAN:
                 put_aside_unended(out, plan, _say)
 
 
-def run_legs(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
-    """Shown while it runs. Raises Interrupted."""
+def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
+    """Run the columns of a plan and show their progress. Raises Interrupted."""
     at_once = max(1, at_once)
     runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), file=file, command=command)
     began = time.monotonic()
@@ -128,9 +130,9 @@ def code_of_interruption(interrupted: KeyboardInterrupt) -> int:
     return interrupted.code if isinstance(interrupted, Interrupted) else EXIT_INTERRUPTED
 
 
-def versions_of(legs: Sequence[Leg]) -> list[str]:
-    """The released versions that legs are about."""
-    return [leg.column[1] for leg in legs if leg.column[0] == "--kafka-version"]
+def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
+    """The released versions among these columns."""
+    return [column.selection[1] for column in columns if column.selection[0] == "--kafka-version"]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -149,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path(_given("CONFORMANCE_OUT") or "out"),
         metavar="DIR",
-        help="where everything goes; default: out",
+        help="the output directory; default: out",
     )
     parser.add_argument(
         "--baseline",
@@ -158,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a matrix.json whose violations are known: exit code 1 only for new ones",
     )
     parser.add_argument("--columns-at-once", type=int, default=2, metavar="N", help="columns side by side; default: 2")
-    parser.add_argument("--add", action="store_true", help="keep the columns that are there, run those that are not")
+    parser.add_argument("--add", action="store_true", help="keep existing columns, run only missing ones")
     parser.add_argument(
         "--rerun-violated",
         action="store_true",
@@ -176,20 +178,22 @@ def _versions(asked: argparse.Namespace) -> list[str]:
     return asked.kafka_version or _given("KAFKA_VERSION").replace(",", " ").split()
 
 
-def _legs(asked: argparse.Namespace) -> list[Leg]:
+def _column_runs(asked: argparse.Namespace) -> list[ColumnRun]:
     wanted = _versions(asked)
     own = asked.kafka_image or asked.kafka_home
-    return legs_for(select(wanted) if wanted or not own else (), asked.kafka_image, asked.kafka_home)
+    return column_runs_for(select(wanted) if wanted or not own else (), asked.kafka_image, asked.kafka_home)
 
 
-def _refuse_wrong(asked: argparse.Namespace, rest: Sequence[str], legs: Sequence[Leg], command: Sequence[str]) -> None:
-    """Before anything is put aside or built. Raises WrongUse."""
+def _refuse_wrong(
+    asked: argparse.Namespace, rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]
+) -> None:
+    """Raises WrongUse, before any recording is moved aside or image built."""
     if asked.kafka_home and not Path(asked.kafka_home).exists():
         raise WrongUse(
             f"--kafka-home {asked.kafka_home!r}: there is no {Path(asked.kafka_home).absolute()}. Give an unpacked "
             "distribution, its .tgz or a source tree; a relative path begins in the kit's own folder."
         )
-    listing = [*command, "--collect-only", "-q", *rest, *legs[0].column]
+    listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
     listed = subprocess.run(listing, capture_output=True, text=True, check=False)
     if listed.returncode:
         raise WrongUse(
@@ -197,14 +201,14 @@ def _refuse_wrong(asked: argparse.Namespace, rest: Sequence[str], legs: Sequence
         )
 
 
-def _planned(asked: argparse.Namespace, legs: Sequence[Leg], rest: Sequence[str]) -> Plan:
-    """Also keeps a copy of the baseline, which may lie in what is put aside."""
+def _planned(asked: argparse.Namespace, columns: Sequence[ColumnRun], rest: Sequence[str]) -> Plan:
+    """The plan to run. Also keeps a copy of the baseline, which may be among the recordings that are moved aside."""
     out: Path = asked.conformance_out
     copy = out / "baseline.json"
     known = read_plan(out)
     is_copied = known is not None and known.left and known.baseline == asked.baseline and copy.exists()
     baseline = (copy if is_copied else _checked(Path(asked.baseline))).read_bytes() if asked.baseline else b""
-    wanted = new_plan(legs, rest, given_by_environment(), asked.baseline)
+    wanted = new_plan(columns, rest, given_by_environment(), asked.baseline)
     plan = planned(out, wanted, add=asked.add, say=_say)
     if asked.baseline:
         copy.write_bytes(baseline)
@@ -220,13 +224,13 @@ def _checked(baseline: Path) -> Path:
 
 
 def _concluded(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
-    """Merge what there is, whatever legs ended with."""
-    _tell_bad_ends(out, plan)
+    """Merge all shards, whatever the exit codes of the columns are; return the exit code of the campaign."""
+    _say_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / "baseline.json")] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
-    shards = [shard for leg in plan.legs if leg.run for shard in read_shards(out / "shards", leg.run)]
+    shards = [shard for column in plan.columns if column.run for shard in read_shards(out / "shards", column.run)]
     _say_each([*spent_lines(shards), *unfinished_lines(shards, every_check(), out)])
-    return code_of(out, plan.legs, _known(out, plan)) or merged
+    return code_of(out, plan.columns, _known(out, plan)) or merged
 
 
 def _say_each(lines: Sequence[str]) -> None:
@@ -234,16 +238,19 @@ def _say_each(lines: Sequence[str]) -> None:
         _say(line)
 
 
-def _tell_bad_ends(out: Path, plan: Plan) -> None:
-    """Of legs that ended in trouble, in wrong use or without a word; and what was kept on the engine."""
-    for leg in plan.legs:
-        if leg.code not in (EXIT_SATISFIED, EXIT_VIOLATED):
+def _say_bad_ends(out: Path, plan: Plan) -> None:
+    """Print the last log lines of columns that ended in trouble, wrong use or by a signal, and what was kept on the engine."""
+    for column in plan.columns:
+        if column.code not in (EXIT_SATISFIED, EXIT_VIOLATED):
             _say(
                 "\n".join(
-                    [f"{leg.name} ended with {leg.code}; the end of {log_of(out, leg)}:", *tail(log_of(out, leg))]
+                    [
+                        f"{column.name} ended with {column.code}; the end of {log_of(out, column)}:",
+                        *tail(log_of(out, column)),
+                    ]
                 )
             )
-        for kept in kept_of(leg.run):
+        for kept in kept_of(column.run):
             _say(kept)
 
 

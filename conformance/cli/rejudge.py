@@ -1,16 +1,16 @@
 """Judge stored histories again, without a cluster: `./kit rejudge DIR`.
 
-Writes the observations of today's judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards.
-With `--spark` the same on all cores, or on the master that is named, as Parquet below DIR/rejudged/parquet. On a cluster:
+Writes the observations of the current judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards.
+With `--spark` it runs on all cores, or on the given master, and writes Parquet to DIR/rejudged/parquet. On a cluster:
 
     python -m zipfile -c kit.zip history fixtures strategies conformance reports
     spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
 
-With `--shards NEW` it also writes whole shards to NEW, as today's judges and rows would have them; `python -m reports --in NEW
---out DIR/matrix` merges them. That is the way to a verdict for a row that was changed since it was run.
+With `--shards NEW` it also writes complete shards to NEW, with the current judges and rows; `python -m reports --in NEW
+--out DIR/matrix` merges them. This gives a verdict for a row that has changed since its run.
 
-The exit code is 0 when both are the same, 1 when a judge observes something else now (or raises, which loses no other example), 2
-for wrong use, 3 when Spark does not start.
+The exit code is 0 if both are the same, 1 if a judge observes something else now (or raises, which affects no other example), 2
+for wrong use, 3 if Spark does not start.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ Again: TypeAlias = dict[str, dict[str, list[Observation]]]
 """By shard and example."""
 
 SMALL = 64 * 2**20
-"""Bytes below which a session is tuned for little."""
+"""Bytes of shards and histories below which a session is tuned for small data."""
 DESCRIBED = 100
-"""How many differences are described; there may be as many as examples."""
+"""The most differences that are described."""
 
 
 def rejudge(history: History, column: Column) -> list[Observation]:
-    """The observations of today's judges about a stored example.
+    """The observations of the current judges on a stored example.
 
-    A probe that lost its premise observes nothing, but judges of its history may; observations made before an example ended in
-    trouble stay.
+    A probe that lost its premise observes nothing, but the judges of its history may; observations made before an example ended
+    in trouble are kept.
     """
     check = current_id(history.example.check)
     if history.end is None:
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         "--shards",
         metavar="NEW",
         type=Path,
-        help="write whole shards there, as of today, for `python -m reports --in NEW`",
+        help="write complete shards with the current judges and rows, for `python -m reports --in NEW`",
     )
     return parser
 
@@ -149,9 +149,9 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
 
 
 def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
-    """The changes in one worker's examples, whose columns are those of its `shards`.
+    """The differences in one worker's examples, which belong to the columns of its `shards`.
 
-    What they say now is put into `again`, for the shards that it has.
+    Puts the new observations into `again`, for the shards that it has.
     """
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
     before = {id: observed(shard.lines) for id, shard in shards.items()}
@@ -212,7 +212,7 @@ def _is_small(out: str) -> bool:
 
 
 def compared(spark: Any, run: str) -> Iterator[str]:
-    """Writes `run`/rejudged/parquet, and describes what has changed."""
+    """Writes `run`/rejudged/parquet; returns the differences as lines of text."""
     from reports import histories as again
 
     again.rejudge(spark, run, rejudge).write.mode("overwrite").parquet(f"{run}/rejudged/parquet")

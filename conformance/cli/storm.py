@@ -1,6 +1,6 @@
-"""Random fault cycles in a row on one cluster under light traffic: each is witnessed, followed by its consequence, and healed.
+"""Random faults in a row on one cluster under light traffic: each is witnessed, followed by its consequence, and healed.
 
-What is drawn depends on the seed alone; a fault that is not available is shown with the reason and counts as nothing.
+The faults depend on the seed alone; one that is not available is shown with the reason and does not count.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from strategies.faults import faults_of
 Ending = Literal["healed", "skipped", "unwitnessed", "no consequence", "unhealed", "error"]
 
 POOL = 30
-"""How many draws of each kind there are to choose from: Hypothesis begins with the simplest, a storm shall not."""
+"""Draws of each kind to choose from at random, since Hypothesis begins with the simplest ones."""
 WHOLE_WITHIN = 60.0
-"""Seconds after trouble until a cluster that is not whole again is given up."""
+"""Seconds that a cluster has to become healthy after trouble; then it is replaced."""
 
 
 def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[Fault]:
-    """Faults without end: round after round each kind once, in a random order and with random parameters."""
+    """An endless sequence of faults: in each round every kind once, in a random order and with random parameters."""
     dice = random.Random(seed)
     pools = {kind: _pool(kind, seed) for kind in kinds}
     while True:
@@ -47,13 +47,13 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
 
 
 def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, overlapping: bool = False) -> Iterator[Plan]:
-    """Each fault by itself; or two at a time, of those that can stand together, healed in a random order."""
+    """One fault at a time; or two that may overlap, healed in a random order."""
     if not overlapping:
         yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
     together = pairs_of(kinds)
     if not together:
         reasons = {clash(one, other) for one in kinds for other in kinds}
-        raise KitError(f"no two of these faults can stand together: {'; '.join(sorted(reasons))}")
+        raise KitError(f"no two of these faults may overlap: {'; '.join(sorted(reasons))}")
     dice = random.Random(seed)
     pools = {kind: _pool(kind, seed) for _, kind in together}
     firsts = drawn_faults(seed, list(dict.fromkeys(first for first, _ in together)))
@@ -69,7 +69,7 @@ def _pool(kind: type[Fault], seed: int) -> list[Fault]:
 
 
 class Cycle(msgspec.Struct, kw_only=True):
-    """One fault of the storm; `reason` says what kept it. `replaced` says why the cluster was given up after it."""
+    """One fault of the storm; `reason` explains another ending than healed, `replaced` why the cluster was replaced after it."""
 
     fault: str
     role: str
@@ -80,7 +80,7 @@ class Cycle(msgspec.Struct, kw_only=True):
 
 
 class TrafficTotal(msgspec.Struct, kw_only=True):
-    """The writers' throughput, over all clusters."""
+    """Records of the writers, over all clusters; `longest_gap` and `seconds` are in seconds."""
 
     acknowledged: int = 0
     unacknowledged: int = 0
@@ -90,7 +90,7 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Runs cycles on the targets' cluster until the wanted number of them counts; the rows are in `cycles`."""
+    """Runs faults on the targets' cluster; `cycles` are the results."""
 
     def __init__(self, targets: Targets, progress: Progress, traffic: Callable[[FaultTarget], Writer] = Writer) -> None:
         self.cycles: list[Cycle] = []
@@ -102,7 +102,7 @@ class Storm:
         self._writer: Writer | None = None
 
     def rage(self, plans: Iterator[Plan], count: int) -> None:
-        """Raises KitError if too many faults in a row were unavailable."""
+        """Run plans until `count` cycles count. Raises KitError if too many plans in a row were not available."""
         began = time.monotonic()
         skipped = 0
         try:
@@ -113,7 +113,7 @@ class Storm:
                     self._progress(self._line(cycle, count))
                 skipped = skipped + 1 if all(cycle.ending == "skipped" for cycle in cycles) else 0
                 if skipped > 2 * len(FAULTS):
-                    raise KitError(f"{skipped} plans in a row could not be had, the last one: {cycles[-1].reason}")
+                    raise KitError(f"{skipped} plans in a row were not available, the last one: {cycles[-1].reason}")
         finally:
             self.seconds += time.monotonic() - began
             self._end_traffic()
@@ -133,7 +133,7 @@ class Storm:
         return cycles
 
     def _given_up(self) -> str:
-        """After trouble: the cluster becomes whole by itself, or is replaced; why it was."""
+        """Wait until the cluster is healthy after trouble, or replace it; return why it was replaced."""
         target = self._targets.target()
         try:
             eventually(
@@ -151,7 +151,7 @@ class Storm:
             return
         try:
             writer.stop()
-        except Exception as trouble:  # told at the end: the faults were witnessed and healed all the same
+        except Exception as trouble:  # reported at the end: the faults were witnessed and healed all the same
             self.traffic.trouble.append(f"{type(trouble).__name__}: {trouble}")
         self.traffic.seconds += writer.seconds
         self.traffic.acknowledged += writer.acknowledged
@@ -171,7 +171,7 @@ class Storm:
 
 
 def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
-    """The result of a plan; an error in it is the ending of its last cycle, and never raised."""
+    """The cycles of a plan; an error in it is the ending of its last cycle, and never raised."""
     cycles: list[Cycle] = []
     try:
         with staged(injector, plan.fault.role if isinstance(plan, Single) else ""):
@@ -180,7 +180,7 @@ def attempted(injector: Injector, plan: Plan) -> list[Cycle]:
         cycles.append(_troubled(plan, "unwitnessed", trouble))
     except Unhealed as trouble:
         cycles.append(_troubled(plan, "unhealed", trouble))
-    except Exception as trouble:  # also what only the engine knows: the storm goes on, and says so
+    except Exception as trouble:  # errors of the engine too: the storm continues, and reports them
         cycles.append(_troubled(plan, "error", trouble))
     return cycles
 
@@ -207,21 +207,21 @@ def _troubled(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
 
 
 def _with_drawn(plan: Plan, text: str) -> str:
-    """After the first line, what was drawn; then what is lacking, and the nodes' logs."""
+    """The text with the drawn plan after its first line; the states of the nodes and their logs follow."""
     first, _, states = text.partition("\n")
     return f"{first}\ndrawn: {msgspec.json.encode(plan).decode()}\n{states}"
 
 
-# --- what it comes to
+# --- the summary
 
 
 def succeeded(storm: Storm) -> bool:
-    """Every fault that was injected showed, was followed and healed, no cluster was lost, and the traffic went on to the end."""
+    """True if every injected fault was witnessed, followed by its consequence and healed, and the traffic ran to the end."""
     return all(cycle.ending in ("healed", "skipped") for cycle in storm.cycles) and not storm.traffic.trouble
 
 
 def summary(storm: Storm) -> list[str]:
-    """The table, what was skipped and what went wrong, and the totals."""
+    """Lines of text: the table, the reasons of skipped and failed cycles, and the totals."""
     lines = [
         "| fault | cycles | unwitnessed | no consequence | unhealed | error | skipped | to consequence | to heal |"
     ]

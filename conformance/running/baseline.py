@@ -1,4 +1,4 @@
-"""A baseline: an earlier matrix whose violations are known, so that a distributor's job fails on what is new."""
+"""A baseline: an earlier matrix whose violations are known, so that a distributor's job fails on new ones only."""
 
 from __future__ import annotations
 
@@ -20,20 +20,27 @@ class BaselineCell(msgspec.Struct, frozen=True):
     verdict: str
     cases: dict[str, BaselineCase] = {}
 
+    @property
+    def violated_cases(self) -> list[str]:
+        """The violated cases of a violated cell; one empty name if the matrix does not say which they are."""
+        if self.verdict != "violated":
+            return []
+        return sorted(case for case, tally in self.cases.items() if tally.violated) or [""]
+
     def breaks(self, case: str) -> bool:
-        """Was this case violated? All of them were where the matrix has no cases, or they tell of no violation."""
-        violated = {id for id, tally in self.cases.items() if tally.violated}
-        return self.verdict == "violated" and (not violated or not case or case in violated)
+        """True if this case was violated; an unnamed case stands for all cases of a violated cell."""
+        violated = self.violated_cases
+        return bool(violated) and (not case or case in violated or violated == [""])
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """The part of a matrix.json that matters here."""
+    """The part of a matrix.json that a comparison needs."""
 
     kafka_versions: list[str] = []
     cells: list[BaselineCell] = []
 
     def knows(self, requirement: str, label: str, case: str = "") -> bool:
-        """Violated there, in the same column; in any column where the baseline does not have that one."""
+        """True if it is violated in the same column, or in any column if the baseline lacks that one."""
         return any(
             cell.requirement == requirement
             and (cell.kafka_version == label or label not in self.kafka_versions)
@@ -43,7 +50,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Raises ValueError for a file that is no matrix."""
+    """Raises ValueError for a file that is not a matrix."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Baseline)
     except (OSError, msgspec.DecodeError) as error:
@@ -51,7 +58,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def new_violations(cells: Iterable[Cell], baseline: Baseline) -> list[tuple[str, str]]:
-    """Row and case of what is violated and was not: a row that is known to be broken hides no other case of it."""
+    """Rows and cases that are violated and were not: a known violation of a row hides no other case of the row."""
     return [
         (cell.requirement, case)
         for cell in cells

@@ -1,4 +1,4 @@
-"""`./kit matrix` in this process: with fake legs, no engine and a merge that only keeps what it was given."""
+"""`./kit matrix` in this process: with fake runs of columns, no engine and a merge that only keeps what it was given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from conformance.cli.matrix import matrix
 from history.shards import read_shards
 
-FAKE = (sys.executable, "-m", "tests.support.fake_leg")
+FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
 ROOT = Path(__file__).parents[2]
 ALL_COLUMNS = ("3.8.1", "3.9.2", "4.3.1")
 
@@ -27,12 +27,14 @@ class Kit:
         self.prepared: list[str] = []
         self._monkeypatch = monkeypatch
 
-    def __call__(self, *options: str, versions: Sequence[str] = ALL_COLUMNS, **legs: list[str]) -> int:
-        """`legs` names columns as `v3_9_2`."""
-        named = {name.removeprefix("v").replace("_", "."): words for name, words in legs.items()}
-        self._monkeypatch.setenv("FAKE_LEGS", json.dumps(named))
-        columns = [text for version in versions for text in ("--kafka-version", version)]
-        return matrix(["--conformance-out", str(self.out), *columns, *options], self.prepared.extend, FAKE, self._merge)
+    def __call__(self, *options: str, versions: Sequence[str] = ALL_COLUMNS, **columns: list[str]) -> int:
+        """`columns` names columns as `v3_9_2`."""
+        named = {name.removeprefix("v").replace("_", "."): words for name, words in columns.items()}
+        self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(named))
+        selected = [text for version in versions for text in ("--kafka-version", version)]
+        return matrix(
+            ["--conformance-out", str(self.out), *selected, *options], self.prepared.extend, FAKE, self._merge
+        )
 
     def _merge(self, out: Path, options: Sequence[str]) -> int:
         self.merged.append((out, list(options)))

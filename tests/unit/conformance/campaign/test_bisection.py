@@ -8,10 +8,10 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.bisection import GoodOrBad, VerdictChange, changes, unseen, wanted_next
+from conformance.campaign.bisection import Boundary, Outcome, changes, unseen, wanted_next
 
-Truth = dict[str, GoodOrBad]
-TELLS: list[GoodOrBad] = ["good", "bad", ""]
+Truth = dict[str, Outcome]
+TELLS: list[Outcome] = ["good", "bad", ""]
 
 
 @st.composite
@@ -25,7 +25,7 @@ def histories(draw: st.DrawFn) -> tuple[list[str], list[str], Truth]:
 
 
 def searched(versions: list[str], anchors: list[str], truth: Truth) -> tuple[Truth, int]:
-    """What is told in the end, and after how many rounds."""
+    """The outcomes in the end, and the number of rounds."""
     told: Truth = {}
     rounds = 0
     while batch := wanted_next(versions, anchors, told):
@@ -97,5 +97,5 @@ def test_what_tells_nothing_is_stepped_around_and_told() -> None:
     told, _ = searched(versions, ["3.6.2", "3.7.2", "3.8.0"], truth)
     assert told == truth
     assert changes(versions, told) == [
-        VerdictChange(before="3.7.0", first="3.8.0", becomes="good", between=["3.7.1", "3.7.2"])
+        Boundary(before="3.7.0", first="3.8.0", becomes="good", between=["3.7.1", "3.7.2"])
     ]

@@ -9,7 +9,7 @@ from conformance.catalogue import shipped
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from history.shards import read_header, read_shards
-from tests.support.fake_leg import OTHER, ROW
+from tests.support.fake_column_run import OTHER, ROW
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
 
 

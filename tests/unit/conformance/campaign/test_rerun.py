@@ -1,4 +1,4 @@
-"""`./kit matrix --rerun-violated`: what is run again, what stays, and what is said of each row."""
+"""`./kit matrix --rerun-violated`: what runs again, what is kept, and what is printed of each case."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.campaign.plan import RERUN, Leg, Plan, read_plan
-from conformance.campaign.rerun import legs_again, violated_in
+from conformance.campaign.plan import RERUN, ColumnRun, Plan, read_plan
+from conformance.campaign.rerun import ViolatedCase, column_runs_again, seen_again, violated_in
+from conformance.catalogue import shipped
 from fixtures.errors import WrongUse
 from history.shards import read_shard
-from tests.support.fake_leg import OTHER, ROW
+from tests.support.fake_column_run import OTHER, ROW
 from tests.support.fake_matrix import ALL_COLUMNS, Kit, fresh_kit
 from tests.support.sample_shards import ShardBuilder
 
@@ -64,7 +65,7 @@ def test_only_violated_rows_run_again_where_they_are_and_nothing_is_put_aside(
     assert f"{OTHER}  3.9.2  not run: see the column's log" in said
 
 
-def test_a_row_that_holds_this_time_is_told(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_that_holds_this_time_is_shown(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
     """The violation of before is a proof and stays: so does the code."""
     kit(v3_8_1=RED)
     merged(kit.out, {"3.8.1": [OTHER, ROW]})
@@ -80,14 +81,14 @@ def test_rows_and_columns_may_be_named(kit: Kit) -> None:
     assert (column, options.count("--requirement"), "X" in options) == ("3.8.1", 2, False)
 
 
-def test_what_a_leg_brought_that_was_killed_is_put_aside(kit: Kit) -> None:
+def test_what_a_column_brought_that_was_killed_is_put_aside(kit: Kit) -> None:
     kit(v3_8_1=RED)
     merged(kit.out, {"3.8.1": [OTHER]})
     kit("--rerun-violated", versions=[], v3_8_1=["satisfied", "cut", "killed"])
     assert (kit.columns, kit.aside) == (list(ALL_COLUMNS), ["3.8.1"])
     plan = read_plan(kit.out, RERUN)
     assert plan is not None
-    assert [leg.code for leg in plan.legs] == [-9]
+    assert [column.code for column in plan.columns] == [-9]
 
 
 def test_without_a_matrix_there_is_nothing_to_run_again(kit: Kit) -> None:
@@ -111,13 +112,13 @@ def test_what_is_no_matrix_is_refused(tmp_path: Path) -> None:
 # --- which column a label is
 
 
-def legs(tmp_path: Path, label: str, plan: Plan | None = None, **header: str) -> list[Leg]:
+def runs_again(tmp_path: Path, label: str, plan: Plan | None = None, **header: str) -> list[ColumnRun]:
     shard = ShardBuilder("s", label=label, run="261121-000000-0001", **header).finish().write(tmp_path)
-    return legs_again({label: [ROW]}, [read_shard(shard)], plan)
+    return column_runs_again([ViolatedCase(label, ROW)], [read_shard(shard)], plan)
 
 
 @pytest.mark.parametrize(
-    ("label", "column", "features"),
+    ("label", "selection", "features"),
     [
         ("4.3.1", ["--kafka-version", "4.3.1"], []),
         ("4.3.1@mine:1", ["--kafka-image", "kafka:4.3.1@mine:1"], []),
@@ -129,19 +130,73 @@ def legs(tmp_path: Path, label: str, plan: Plan | None = None, **header: str) ->
     ],
 )
 def test_a_label_names_its_column_and_its_features(
-    tmp_path: Path, label: str, column: list[str], features: list[str]
+    tmp_path: Path, label: str, selection: list[str], features: list[str]
 ) -> None:
-    [leg] = legs(tmp_path, label, profile="quick")
-    assert leg.column == column
-    assert leg.options == ["--conformance-profile", "quick", *features, "--requirement", ROW]
+    [column] = runs_again(tmp_path, label, profile="quick")
+    assert column.selection == selection
+    assert column.options == ["--conformance-profile", "quick", *features, "--requirement", ROW]
 
 
 def test_a_kafka_of_the_users_own_is_the_one_of_the_plan(tmp_path: Path) -> None:
-    home = Leg(name="/kafka", column=["--kafka-home", "/kafka"], run="261121-000000-0001")
-    [leg] = legs(tmp_path, "4.3.1@/kafka", Plan(options=[], seed=1, legs=[home]))
-    assert leg.column == ["--kafka-home", "/kafka"]
+    home = ColumnRun(name="/kafka", selection=["--kafka-home", "/kafka"], run="261121-000000-0001")
+    [column] = runs_again(tmp_path, "4.3.1@/kafka", Plan(options=[], seed=1, columns=[home]))
+    assert column.selection == ["--kafka-home", "/kafka"]
 
 
 def test_a_column_without_shards_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match=r"none of its shards is left"):
-        legs_again({"4.3.1": [ROW]}, [], None)
+        column_runs_again([ViolatedCase("4.3.1", ROW)], [], None)
+
+
+# --- what the rerun shows of each case
+
+
+def matrix_with_cases(out: Path, **violated: int) -> None:
+    """A matrix with one violated cell of ROW in 4.3.1; its cases by their violations."""
+    cell = {
+        "requirement": ROW,
+        "kafka_version": "4.3.1",
+        "verdict": "violated",
+        "cases": {case: {"violated": count} for case, count in violated.items()},
+    }
+    (out / "matrix").mkdir(parents=True)
+    (out / "matrix" / "matrix.json").write_text(json.dumps({"kafka_versions": ["4.3.1"], "cells": [cell]}))
+
+
+def test_the_violated_cases_of_a_row_are_told_apart(tmp_path: Path) -> None:
+    matrix_with_cases(tmp_path, b=2, a=1, c=0)
+    violated = violated_in(tmp_path)
+    assert violated == [ViolatedCase("4.3.1", ROW, "a"), ViolatedCase("4.3.1", ROW, "b")]
+    shard = ShardBuilder("s", run="261121-000000-0001").finish().write(tmp_path)
+    [column] = column_runs_again(violated, [read_shard(shard)], None)
+    assert column.options.count(ROW) == 1
+
+
+def rerun(tmp_path: Path, known: list[str], shard: ShardBuilder) -> list[str]:
+    column = ColumnRun(name="4.3.1", selection=[], run="261121-000000-0002")
+    lines = read_shard(shard.finish().write(tmp_path))
+    return [str(case) for case in seen_again([ViolatedCase("4.3.1", ROW, one) for one in known], [column], [lines])]
+
+
+def test_a_case_that_is_seen_again_does_not_count_for_another(tmp_path: Path) -> None:
+    first, second = (case.id for case in shipped()[ROW].cases[:2])
+    shard = ShardBuilder("s", run="261121-000000-0002").observe(ROW, first, "violated", count=2)
+    shard.observe(ROW, second, "held", count=3)
+    assert rerun(tmp_path, [first, second], shard) == [
+        f"{ROW} ({first})  4.3.1  seen again, violated in 2 of 2 observations",
+        f"{ROW} ({second})  4.3.1  not seen again in 3 observations",
+    ]
+
+
+def test_a_case_that_only_the_rerun_violates_is_shown_as_new(tmp_path: Path) -> None:
+    first, second = (case.id for case in shipped()[ROW].cases[:2])
+    shard = ShardBuilder("s", run="261121-000000-0002").observe(ROW, second, "violated", count=1)
+    assert rerun(tmp_path, [first], shard) == [
+        f"{ROW} ({first})  4.3.1  not seen again in 0 observations",
+        f"{ROW} ({second})  4.3.1  not violated before, violated in 1 of 1 observations",
+    ]
+
+
+def test_a_row_without_a_check_that_ran_is_not_run(tmp_path: Path) -> None:
+    [said] = rerun(tmp_path, ["a"], ShardBuilder("s", run="261121-000000-0002"))
+    assert said.endswith("not run: see the column's log")

@@ -1,4 +1,4 @@
-"""`./kit bisect` over fake legs: which versions run, what is reused, and what is said."""
+"""`./kit bisect` over fake runs of columns: which versions run, what is reused, and what is printed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from conformance.campaign.plan import BISECT, legs_for, new_plan, write_plan
+from conformance.campaign.plan import BISECT, column_runs_for, new_plan, write_plan
 from conformance.catalogue import shipped
 from conformance.cli.bisect import bisect
 from conformance.core.registry import checks_by_row
 from fixtures.errors import WrongUse
 from fixtures.images import released
-from tests.support.fake_leg import OTHER
+from tests.support.fake_column_run import OTHER
 from tests.support.sample_shards import ShardBuilder, all_checks
 
-FAKE = (sys.executable, "-m", "tests.support.fake_leg")
+FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
 ROOT = Path(__file__).parents[4]
 
 
 class Search:
-    """Fake legs that violate or satisfy OTHER, or tell nothing of it, as `bad` and `nothing` say."""
+    """Fake runs of columns that violate or satisfy OTHER, or do not decide it, as `bad` and `nothing` say."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
         self.out = folder / "out"
@@ -31,10 +31,10 @@ class Search:
         self._capture = capture
 
     def __call__(self, *options: str, bad: str = "", nothing: str = "", killed: str = "") -> tuple[int, str]:
-        legs = {version: ["other-satisfied"] for version in released()}
+        columns = {version: ["other-satisfied"] for version in released()}
         for versions, words in ((bad, ["violated"]), (nothing, ["nothing"]), (killed, ["violated", "cut", "killed"])):
-            legs |= dict.fromkeys(versions.split(), words)
-        self._monkeypatch.setenv("FAKE_LEGS", json.dumps(legs))
+            columns |= dict.fromkeys(versions.split(), words)
+        self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(columns))
         code = bisect([OTHER, "--conformance-out", str(self.out), *options], lambda versions: None, FAKE)
         return code, self._capture.readouterr().out
 
@@ -52,7 +52,7 @@ def search(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     return Search(tmp_path, monkeypatch, capsys)
 
 
-def test_a_change_is_found_between_newest_patches_and_told_with_both_sides(search: Search) -> None:
+def test_a_change_is_found_between_newest_patches_and_shown_with_both_sides(search: Search) -> None:
     code, said = search("--versions", "3.7..3.8", bad="3.7.0 3.7.1 3.7.2 3.8.0")
     assert (code, sorted(search.ran[:2]), search.ran[2:]) == (0, ["3.7.2", "3.8.1"], ["3.8.0"])
     assert "first good: 3.8.1 (3.8.0 is bad)" in said
@@ -69,7 +69,7 @@ def test_a_change_is_found_between_newest_patches_and_told_with_both_sides(searc
     assert f"3.7.2: {search.out / 'evidence' / OTHER}" in said
 
 
-def test_columns_that_are_there_are_not_run_again_unless_they_told_nothing(search: Search) -> None:
+def test_existing_columns_are_not_run_again_unless_they_are_undecided(search: Search) -> None:
     for version in ("3.7.2", "3.8.0"):
         shard = ShardBuilder(f"r1-gw0-{version}", version, run="r1", checks=all_checks())
         if version == "3.7.2":
@@ -78,42 +78,42 @@ def test_columns_that_are_there_are_not_run_again_unless_they_told_nothing(searc
     _, said = search("--versions", "3.7.2..3.8")
     assert sorted(search.ran) == ["3.8.0", "3.8.1"]
     assert "first good: 3.8.0 (3.7.2 is bad)" in said
-    assert "was there" in said
+    assert "reused" in said
 
 
-def test_what_tells_nothing_is_stepped_around_and_told(search: Search) -> None:
+def test_an_undecided_version_is_stepped_around_and_shown(search: Search) -> None:
     _, said = search("--versions", "3.6.2..3.7.2", bad="3.6.2", nothing="3.7.0 3.7.1")
     assert sorted(search.ran) == ["3.6.2", "3.7.0", "3.7.1", "3.7.2"]
-    assert "first good: 3.7.2 (3.6.2 is bad; 3.7.0, 3.7.1 between them without a verdict)" in said
+    assert "first good: 3.7.2 (3.6.2 is bad; undecided between them: 3.7.0, 3.7.1)" in said
 
 
-def test_with_all_nothing_is_left_out_and_a_change_back_is_told_too(search: Search) -> None:
+def test_with_all_every_version_runs_and_a_change_back_is_shown_too(search: Search) -> None:
     _, said = search("--versions", "3.7", "--all", bad="3.7.1")
     assert sorted(search.ran) == ["3.7.0", "3.7.1", "3.7.2"]
     assert "first bad: 3.7.1 (3.7.0 is good)\nfirst good: 3.7.2 (3.7.1 is bad)" in said
     assert "not run" not in said
 
 
-def test_without_a_change_that_is_told(search: Search) -> None:
+def test_without_a_change_that_is_shown(search: Search) -> None:
     code, said = search("--versions", "3.8")
-    assert (code, "no change: good from 3.8.1 to 3.8.1, of 1 versions with a verdict" in said) == (0, True)
+    assert (code, "no change: good from 3.8.1 to 3.8.1, on 1 versions" in said) == (0, True)
 
 
-def test_when_nothing_is_told_the_code_is_3(search: Search) -> None:
+def test_when_nothing_is_decided_the_code_is_3(search: Search) -> None:
     code, said = search("--versions", "3.8", nothing="3.8.1")
-    assert (code, "no version shows whether the row holds" in said) == (3, True)
+    assert (code, "no version decided whether the row holds" in said) == (3, True)
 
 
-def test_a_leg_that_is_killed_is_told_and_put_aside(search: Search) -> None:
+def test_a_column_that_is_killed_is_shown_and_moved_aside(search: Search) -> None:
     code, said = search("--versions", "3.8.1", killed="3.8.1")
     assert (code, list(search.out.glob("shards/*"))) == (3, [])
-    assert "its leg ended with -9" in said
+    assert "its pytest ended with -9" in said
     assert len(list(search.out.glob("earlier/*/shards/*.jsonl"))) == 1
 
 
-def test_what_a_killed_search_left_half_done_does_not_count(search: Search) -> None:
-    plan = new_plan(legs_for(["3.8.1"]), [])
-    plan.legs[0].run = "261121-000000-0001"
+def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> None:
+    plan = new_plan(column_runs_for(["3.8.1"]), [])
+    plan.columns[0].run = "261121-000000-0001"
     write_plan(search.out, plan, BISECT)
     half = ShardBuilder("261121-000000-0001-gw0-3.8.1", "3.8.1", run="261121-000000-0001", checks=all_checks())
     half.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").write(search.out / "shards")
@@ -132,6 +132,6 @@ def test_what_a_killed_search_left_half_done_does_not_count(search: Search) -> N
         ),
     ],
 )
-def test_a_row_that_no_verdict_can_be_told_of_is_refused(row: str, said: str) -> None:
+def test_a_row_without_possible_verdict_is_refused(row: str, said: str) -> None:
     with pytest.raises(WrongUse, match=said):
         bisect([row], lambda versions: None, FAKE)

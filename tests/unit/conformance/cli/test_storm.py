@@ -143,5 +143,5 @@ def test_two_at_a_time_are_drawn_of_those_that_can_be() -> None:
         Kill,
         Stop,
     }
-    with pytest.raises(KitError, match="no two of these faults can stand together: every replica has to take part"):
+    with pytest.raises(KitError, match="no two of these faults may overlap: every replica has to take part"):
         next(drawn_plans(1, [RetentionByTime], overlapping=True))

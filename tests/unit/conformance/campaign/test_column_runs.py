@@ -1,4 +1,4 @@
-"""`./kit matrix` over fake legs: what is run, what is gone on with, what is put aside, and the code at the end."""
+"""`./kit matrix` over fake runs of columns: what runs, what is continued, what is moved aside, and the exit code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from conformance.campaign.plan import legs_for, new_plan, read_plan, write_plan
+from conformance.campaign.plan import PLAN, ColumnRun, column_runs_for, new_plan, read_plan, write_plan
 from conformance.catalogue import shipped
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
 from fixtures.waiting import eventually
 from history.shards import read_shards
-from tests.support.fake_leg import OTHER
+from tests.support.fake_column_run import OTHER
 from tests.support.fake_matrix import ALL_COLUMNS, ROOT, Kit, fresh_kit
 
 
@@ -30,7 +30,7 @@ def kit(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
 # --- what is run
 
 
-def test_each_column_has_a_leg_with_the_seed_and_the_options_of_all(kit: Kit) -> None:
+def test_each_column_has_a_pytest_with_the_seed_and_the_options_of_all(kit: Kit) -> None:
     assert kit("--conformance-profile", "quick") == 0
     assert sorted(kit.calls) == list(ALL_COLUMNS) == kit.columns == kit.prepared
     seeds = {options[options.index("--conformance-seed") + 1] for _, options in kit.given}
@@ -47,7 +47,7 @@ def test_what_the_user_gives_comes_after_what_the_run_would_choose(kit: Kit) -> 
     assert options.index("--conformance-seed=5") > options.index("--conformance-seed")
 
 
-def test_a_seed_of_the_environment_is_left_to_the_legs(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_of_the_environment_is_left_to_the_columns(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_CONFORMANCE_CONFORMANCE_SEED", "5")
     kit(versions=["4.3.1"])
     assert "--conformance-seed" not in kit.given[0][1]
@@ -78,12 +78,12 @@ def test_options_that_pytest_refuses_put_nothing_aside(kit: Kit) -> None:
 
 
 def test_a_folder_serves_one_command_at_a_time(kit: Kit) -> None:
-    """A leg of a command that was killed may live on: what it is writing must not be put aside."""
-    plan = new_plan(legs_for(ALL_COLUMNS), [])
+    """A column of a command that was killed may live on: what it is writing must not be put aside."""
+    plan = new_plan(column_runs_for(ALL_COLUMNS), [])
     with Run.begin(new_id()) as run:
-        plan.legs[0].run = run.id
+        plan.columns[0].run = run.id
         write_plan(kit.out, plan)
-        with pytest.raises(WrongUse, match=rf"3\.8\.1 \(run {run.id}\) is being run right now"):
+        with pytest.raises(WrongUse, match=rf"3\.8\.1 \(run {run.id}\) is running"):
             kit()
     assert kit() == 0
 
@@ -91,7 +91,7 @@ def test_a_folder_serves_one_command_at_a_time(kit: Kit) -> None:
 def test_a_plan_that_is_none_is_refused(kit: Kit) -> None:
     kit.out.mkdir()
     (kit.out / "plan.json").write_text("{}")
-    with pytest.raises(WrongUse, match="is no plan of this kit"):
+    with pytest.raises(WrongUse, match="is not a plan of this kit"):
         kit()
 
 
@@ -136,7 +136,7 @@ def test_added_columns_leave_those_that_are_there(kit: Kit) -> None:
     assert (kit.columns, kit.aside) == (["3.9.2", "4.3.1"], [])
     plan = read_plan(kit.out)
     assert plan is not None
-    assert [leg.name for leg in plan.legs] == ["3.9.2", "4.3.1"]
+    assert [column.name for column in plan.columns] == ["3.9.2", "4.3.1"]
 
 
 # --- the code
@@ -159,22 +159,22 @@ SAID: list[tuple[dict[str, list[str]], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("legs", "code"), SAID, ids=str)
-def test_all_columns_are_judged_together(kit: Kit, legs: dict[str, list[str]], code: int) -> None:
-    assert kit(**legs) == code
+@pytest.mark.parametrize(("columns", "code"), SAID, ids=str)
+def test_all_columns_are_judged_together(kit: Kit, columns: dict[str, list[str]], code: int) -> None:
+    assert kit(**columns) == code
     assert kit.merged == [(kit.out, [])]
 
 
-def test_the_end_of_a_bad_legs_log_is_told(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_of_a_bad_columns_log_is_shown(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
     kit(v3_8_1=["no-shard", "killed"])
     assert "3.8.1 ended with -9; the end of" in capsys.readouterr().out
 
 
-def test_what_was_kept_on_the_engine_is_told(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_containers_kept_on_the_engine_are_shown(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
     with Run.begin(new_id()) as run:
         run.keep("a cluster is kept: broker-1 at 127.0.0.1:30001")
-    plan = new_plan(legs_for(["3.8.1", "3.9.2"]), [])
-    plan.legs[0].run, plan.legs[0].code = run.id, 1
+    plan = new_plan(column_runs_for(["3.8.1", "3.9.2"]), [])
+    plan.columns[0].run, plan.columns[0].code = run.id, 1
     write_plan(kit.out, plan)
     kit(versions=["3.8.1", "3.9.2"])
     assert "broker-1 at 127.0.0.1:30001" in capsys.readouterr().out
@@ -226,12 +226,13 @@ def test_a_baseline_that_is_none_is_refused_before_anything_is_put_aside(kit: Ki
 SCRIPT = """
 import sys
 from conformance.cli.matrix import matrix
-sys.exit(matrix(sys.argv[1:], lambda versions: None, (sys.executable, "-m", "tests.support.fake_leg"), lambda out, options: 0))
+fake = (sys.executable, "-m", "tests.support.fake_column_run")
+sys.exit(matrix(sys.argv[1:], lambda versions: None, fake, lambda out, options: 0))
 """
 
 
 class Started:
-    """The same in a process of its own, with two legs that wait to be interrupted."""
+    """The same in a process of its own, with two columns that wait to be interrupted."""
 
     def __init__(self, kit: Kit) -> None:
         columns = [text for version in ALL_COLUMNS for text in ("--kafka-version", version)]
@@ -239,7 +240,7 @@ class Started:
         self.waiting = kit.out / "waiting"
         self.process = subprocess.Popen(
             [sys.executable, "-c", SCRIPT, "--conformance-out", str(kit.out), *columns],
-            env=os.environ | {"FAKE_LEGS": json.dumps({"3.8.1": waits, "3.9.2": waits})},
+            env=os.environ | {"FAKE_COLUMNS": json.dumps({"3.8.1": waits, "3.9.2": waits})},
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
@@ -247,7 +248,7 @@ class Started:
         eventually(
             lambda: len(self.pids) == 2,
             within=60,
-            what="two legs wait",
+            what="two columns wait",
             state=lambda: f"ended with {self.process.poll()}",
         )
 
@@ -263,13 +264,13 @@ class Started:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_ends_the_legs_in_good_order_and_the_same_command_goes_on(
+def test_a_signal_ends_the_columns_in_good_order_and_the_same_command_goes_on(
     kit: Kit, number: signal.Signals, code: int
 ) -> None:
     started = Started(kit)
     pids = started.pids
     ended, said = started.ended(number)
-    assert (ended, "The same command goes on" in said) == (code, True)
+    assert (ended, "The same command continues" in said) == (code, True)
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert len(list(started.waiting.glob("*.cleared-up"))) == 2
     assert kit() == 0
@@ -279,3 +280,24 @@ def test_a_signal_ends_the_legs_in_good_order_and_the_same_command_goes_on(
 
 def test_the_rows_of_the_fake_are_rows() -> None:
     assert shipped()[OTHER].cases
+
+
+def test_a_plan_of_an_earlier_version_of_the_kit_is_read(tmp_path: Path) -> None:
+    """Columns are `legs` on disk, and their selection is `column`."""
+    leg = {
+        "name": "3.9.2",
+        "column": ["--kafka-version", "3.9.2"],
+        "options": [],
+        "run": "r1",
+        "code": 0,
+        "seconds": 9.5,
+    }
+    former = {"options": ["-x"], "environment": {}, "baseline": "", "seed": 7, "legs": [leg]}
+    (tmp_path / PLAN).write_text(json.dumps(former))
+    plan = read_plan(tmp_path)
+    assert plan is not None
+    assert plan.columns == [
+        ColumnRun(name="3.9.2", selection=["--kafka-version", "3.9.2"], run="r1", code=0, seconds=9.5)
+    ]
+    write_plan(tmp_path, plan)
+    assert json.loads((tmp_path / PLAN).read_text()) == former

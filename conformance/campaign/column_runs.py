@@ -1,4 +1,4 @@
-"""A run over many columns: a pytest of its own for each (a leg), some side by side, each ending written down at once."""
+"""A campaign over many columns: one pytest process for each, some in parallel; each exit code is written to the plan at once."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from typing import NoReturn
 
 import msgspec
 
-from conformance.campaign.plan import PLAN, Leg, Plan, write_plan
+from conformance.campaign.plan import PLAN, ColumnRun, Plan, write_plan
 from conformance.running.settings import OPTIONS
 from fixtures.runs import new_id
 
 PYTEST = (sys.executable, "-m", "pytest", "-c", str(Path(__file__).parents[2] / "pyproject.toml"), "-v")
 ENDS_WITHIN = 120.0
-"""Seconds that a leg has to take its clusters down after an interruption."""
+"""Seconds that pytest has to stop its clusters after an interruption."""
 
 _OWN = ("--kafka-version", "--kafka-image", "--kafka-home", "--conformance-run", "--conformance-out", "--baseline")
-"""Options that say which leg it is, or are the whole run's affair."""
+"""Options that select the column, or belong to the whole campaign."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal that ends a run: Ctrl-C, or what a job's runner or a closing terminal sends. `code` is the exit code for it."""
+    """A signal that ends the campaign: Ctrl-C, SIGTERM, or SIGHUP of a closing terminal. `code` is the exit code."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(signal.Signals(number).name)
         self.code = 128 + number
 
 
-class RunningLeg(msgspec.Struct, frozen=True):
-    leg: Leg
+class RunningColumn(msgspec.Struct, frozen=True):
+    """`began` is monotonic time, in seconds."""
+
+    column: ColumnRun
     process: subprocess.Popen[bytes]
     began: float
 
 
 class Runner:
-    """Runs the legs of a plan, `at_once` of them side by side, and writes down in `file` how each ended."""
+    """Runs the columns of a plan, `at_once` of them in parallel, and writes to `file` how each ended."""
 
     def __init__(
         self,
@@ -62,20 +64,20 @@ class Runner:
         self._file = file
         self._command = command
         self._ends_within = ends_within
-        self._running: dict[str, RunningLeg] = {}
+        self._running: dict[str, RunningColumn] = {}
 
-    def elapsed(self, leg: Leg) -> float:
-        """Seconds that a leg has been running, or ran."""
-        running = self._running.get(leg.name)
-        return time.monotonic() - running.began if running else leg.seconds
+    def elapsed(self, column: ColumnRun) -> float:
+        """Seconds that a column has been running, or ran."""
+        running = self._running.get(column.name)
+        return time.monotonic() - running.began if running else column.seconds
 
-    def is_running(self, leg: Leg) -> bool:
-        return leg.name in self._running
+    def is_running(self, column: ColumnRun) -> bool:
+        return column.name in self._running
 
     def run(self, watch: Callable[[Runner], None]) -> None:
-        """Until all legs have ended; `watch` is called after each second, and when a leg has ended.
+        """Run all columns to their end; `watch` is called once a second, and when a column has ended.
 
-        Raises Interrupted when a signal ended it; no leg runs any more then, and each has had the time to clear up.
+        Raises Interrupted after a signal; no column is running then, and each has had time to clean up.
         """
         waiting = list(self.plan.left)
         with _signals():
@@ -93,46 +95,46 @@ class Runner:
                 self._kill_all()
 
     def _wait(self, seconds: float) -> None:
-        """Until a running leg has ended, at most so long."""
+        """Wait until the first running column has ended, or this time is over."""
         for running in list(self._running.values())[:1]:
             with suppress(subprocess.TimeoutExpired):
                 running.process.wait(seconds)
 
-    def _start(self, leg: Leg) -> None:
-        leg.run, leg.code = new_id(), None
+    def _start(self, column: ColumnRun) -> None:
+        column.run, column.code = new_id(), None
         write_plan(self.out, self.plan, self._file)
-        log = log_of(self.out, leg)
+        log = log_of(self.out, column)
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as file:
             process = subprocess.Popen(
-                self.command(leg),
+                self.command(column),
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 env=_environment(),
                 stdin=subprocess.DEVNULL,
-                # A terminal's Ctrl-C must not reach it twice: the second would end its clearing up.
+                # Ctrl-C in a terminal must not reach it twice: the second would interrupt its clean-up.
                 start_new_session=True,
             )
-        self._running[leg.name] = RunningLeg(leg, process, time.monotonic())
+        self._running[column.name] = RunningColumn(column, process, time.monotonic())
 
-    def command(self, leg: Leg) -> list[str]:
-        """pytest lets the last option win, so the user's seed and workers come after the run's own."""
+    def command(self, column: ColumnRun) -> list[str]:
+        """For pytest the last option wins: the user's seed and number of workers override those of the plan."""
         seed = (
             [] if os.environ.get("KAFKA_CONFORMANCE_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
         )
-        own = ["--conformance-out", str(self.out), "--conformance-run", leg.run, *leg.options, *leg.column]
+        own = ["--conformance-out", str(self.out), "--conformance-run", column.run, *column.options, *column.selection]
         return [*self._command, "-n", str(self._workers), *seed, *self.plan.options, *own]
 
     def _note_ended(self) -> None:
         for running in list(self._running.values()):
             if (code := running.process.poll()) is not None:
-                del self._running[running.leg.name]
-                running.leg.code = code
-                running.leg.seconds = round(time.monotonic() - running.began, 1)
+                del self._running[running.column.name]
+                running.column.code = code
+                running.column.seconds = round(time.monotonic() - running.began, 1)
                 write_plan(self.out, self.plan, self._file)
 
     def _end_all(self) -> None:
-        """Ask every leg to end, as Ctrl-C would, and give them time for it; a second signal cuts that short."""
+        """Interrupt every column as Ctrl-C would, and wait for their ends; a second signal ends the waiting."""
         ends = time.monotonic() + self._ends_within
         for running in self._running.values():
             running.process.send_signal(signal.SIGINT)
@@ -142,7 +144,7 @@ class Runner:
         self._note_ended()
 
     def _kill_all(self) -> None:
-        """Whatever this process ends with, no leg outlives it; what it left on the engine is swept by the next run."""
+        """No column outlives this process; containers that it left are removed by the next run."""
         for running in self._running.values():
             with suppress(ProcessLookupError):
                 os.killpg(running.process.pid, signal.SIGKILL)
@@ -152,7 +154,7 @@ class Runner:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Whatever ends a run from outside is raised where it runs, as Ctrl-C is."""
+    """Signals that end the campaign are raised in the main thread, as Ctrl-C is."""
 
     def interrupted(number: int, frame: FrameType | None) -> NoReturn:
         raise Interrupted(number)
@@ -167,21 +169,21 @@ def _signals() -> Iterator[None]:
 
 
 def given_by_environment() -> dict[str, str]:
-    """Options of the checks that variables give, by variable."""
+    """Options of the checks that are given by environment variables, by variable."""
     shared = [option.variable for option in OPTIONS if option.flag not in _OWN]
     return {variable: os.environ[variable] for variable in shared if os.environ.get(variable)}
 
 
 def _environment() -> dict[str, str]:
-    """The environment without what would add columns to a leg, or is the whole run's affair."""
+    """The environment without variables that would add columns, or belong to the whole campaign."""
     own = {option.variable for option in OPTIONS if option.flag in _OWN}
     return {name: value for name, value in os.environ.items() if name not in own}
 
 
-def log_of(out: Path, leg: Leg) -> Path:
-    return out / "logs" / f"{leg.run}.log"
+def log_of(out: Path, column: ColumnRun) -> Path:
+    return out / "logs" / f"{column.run}.log"
 
 
 def tail(path: Path, lines: int = 20) -> list[str]:
-    """The last lines of a leg's log: what to tell of one that ended badly."""
+    """The last lines of a log, for a column that ended badly."""
     return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []

@@ -1,8 +1,8 @@
-"""A leg without pytest or a broker: takes a leg's options, and brings and ends with what FAKE_LEGS says for its column.
+"""The run of a column without pytest or a broker: takes its options, writes a shard and ends as FAKE_COLUMNS says.
 
-FAKE_LEGS is JSON, from a column to words: `satisfied`, `other-satisfied`, `violated`, `error`, `nothing` and `cut` (no
-footer) say what is in its shard; `no-shard` that there is none; `wrong`, `trouble`, `killed` and `waits` how it ends. What a
-leg was given is appended to `calls.jsonl` beside its output folder.
+FAKE_COLUMNS is JSON, from a column to words: `satisfied`, `other-satisfied`, `violated`, `error`, `nothing` and `cut` (no
+footer) say what is in its shard; `no-shard` that there is none; `wrong`, `trouble`, `killed` and `waits` how it ends. The
+options are appended to `calls.jsonl` beside its output folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CODES = {"violated": 1, "wrong": 2, "error": 3, "trouble": 3, "nothing": 3, "no-
 def main() -> int:
     asked = _parser().parse_known_args()[0]
     label = asked.kafka_version or asked.kafka_image or asked.kafka_home
-    words = json.loads(os.environ.get("FAKE_LEGS", "{}")).get(label, ["satisfied"])
+    words = json.loads(os.environ.get("FAKE_COLUMNS", "{}")).get(label, ["satisfied"])
     if asked.collect_only:
         print("what is wrong with it")
         return 2 if "refused" in words else 0
