@@ -23,7 +23,7 @@ EXEMPT = (
 )
 PENDING: tuple[str, ...] = (
     "ARCHITECTURE.md",
-    *("conformance/judging/", "conformance/running/", "fixtures/", "tests/"),
+    *("conformance/judging/", "conformance/running/", "tests/"),
 )
 """Paths that still hold such phrases. Entries are only ever taken out."""
 
@@ -62,7 +62,11 @@ PHRASES = (
 )
 
 
-RECORDED = ("all faults are healed and nobody writes any more", "nobody leads what {broker} had in {LOST}")
+RECORDED = (
+    "all faults are healed and nobody writes any more",
+    "nobody leads what {broker} had in {LOST}",
+    'b"nobody else\'s"',
+)
 """Texts that stored histories hold, and that are looked for in them: they stay as they are."""
 
 

@@ -17,7 +17,7 @@ NAME_LENGTH = 200
 
 
 class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What the lines under one shard id amount to ('' for lines from which no id can be read).
+    """All lines under one shard id ('' for lines from which no id can be read).
 
     `lines` counts distinct whole lines, `bad` torn and foreign ones, `numbers` distinct line numbers, of which `first` and
     `last` are the ends. `kinds` counts whole lines by type; `counted` is the footer's own count, `footer` its number.
@@ -40,7 +40,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> str:
-        """What this shard lacks, or an empty text when every line up to its footer is there."""
+        """The missing part of this shard; empty if every line up to its footer is there."""
         if self.footer is None:
             return "has no footer: its worker was cut short"
         gaps = self.footer + 1 - self.numbers
@@ -168,7 +168,7 @@ def _quarantined(summary: ShardSummary) -> Quarantined:
 
 
 def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
-    """What is missing, by a column's name or by its label; under '' what may be missing from any column."""
+    """The missing parts, by a column's name or by its label; under '' those that may be of any column."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
         if summary.shard in named and summary.missing:

@@ -35,7 +35,7 @@ class GatheredShard:
 
     @property
     def summary(self) -> ShardSummary:
-        """What `take_in` decides on."""
+        """The facts that `take_in` decides on."""
         numbers = {line.n for line in self.lines}
         footers = [line for line in self.lines if isinstance(line, Footer)]
         footer = min(footers, key=lambda line: line.n, default=None)
@@ -97,7 +97,7 @@ def _stray(torn: int) -> ShardSummary:
 
 
 class _Pool:
-    """What the shards of one column hold, by row."""
+    """The content of one column's shards, by row."""
 
     def __init__(self) -> None:
         self._observed: dict[str, dict[str, list[ObservationLine]]] = defaultdict(lambda: defaultdict(list))

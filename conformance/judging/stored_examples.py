@@ -15,14 +15,14 @@ from history.shards import Column, Header
 from history.store import group, lines_of
 
 Judging: TypeAlias = Callable[[History, Column], list[Observation]]
-"""What today's judges say about a history of a column."""
+"""The observations of today's judges in a history of a column."""
 
 ByLabel: TypeAlias = Mapping[str, Header]
 """The shards of one worker, by the labels of their columns: its history file holds examples of all of them."""
 
 
 class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
-    """What one example gave; `error` is the traceback of a judge that raised, or of a frame that can't be read (it has no
+    """The result of one example; `error` is the traceback of a judge that raised, or of a frame that can't be read (it has no
     shard, and its place for a name)."""
 
     shard: str = ""

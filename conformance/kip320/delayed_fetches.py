@@ -118,7 +118,7 @@ def fetch_past_a_truncation_is_completed(partition: Partition, records: int, bac
         bench.eventually(
             lambda: bench.now().seconds - since > FETCH_WAIT, "the end of the heir's last fetch", every=0.1
         )
-        tail = partition.write(*[b"the leader's only"] * records, acks=1, to=old).base_offset
+        tail = partition.write(*[b"nobody else's"] * records, acks=1, to=old).base_offset
         waiting = send_delayed(
             partition, old, behind(partition, tail + records, state.leader_epoch), version, FUTURE_REPLICA
         )

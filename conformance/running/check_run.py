@@ -1,4 +1,4 @@
-"""What running a probe and running a machine share: the shard, the outcome, and what a check must not do to the run."""
+"""The common part of running a probe and a machine: the shard, the outcome, and the isolation of the run from a check."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class CheckRun:
     def run(self, seconds: float = math.inf) -> None:
         """Run it, for that long at most, and not at all for 0 seconds.
 
-        Everything seen is in the shard when this returns; raises nothing that a check or a cluster may cause. What ends it from
-        outside (an interruption) goes on, with the check filed as ended in trouble.
+        All results are in the shard when this returns; raises nothing that a check or a cluster may cause. An interruption from
+        outside passes through, with the check recorded as an error.
         """
         began = time.monotonic()
         self.ends = began + seconds

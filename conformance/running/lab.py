@@ -206,7 +206,7 @@ class Lab:
         return standing.rigs[rig.name]
 
     def _given_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
-        """A rig that could not be prepared may have broken the cluster: heal or replace it. What is to be told."""
+        """A rig that could not be prepared may have broken the cluster: heal or replace it. Returns the message."""
         reason = self.healed(bench, tape, troubled=True)
         if reason:
             self.drop_cluster()
@@ -263,7 +263,7 @@ class Lab:
 
 
 def with_reason(detail: str, replaced: str) -> str:
-    """What an example ended with, and why the cluster was replaced after it, where it was."""
+    """The outcome of an example, and the reason if the cluster was replaced after it."""
     return "\n".join(filter(None, [detail, f"{REPLACED_NOTE}: {replaced}" if replaced else ""]))
 
 

@@ -189,13 +189,13 @@ class ConformanceSession:
         return exit_code(exitstatus, self._cells, self._known)
 
     def summary(self) -> list[str]:
-        """What the terminal shows last: what machines and schedules reached, the verdicts, where time went, what the clock cut
-        off, and what was kept on the engine."""
+        """The end of the terminal output: the coverage of machines and schedules, the verdicts, the use of time, the checks
+        that time cut off, and the clusters kept on the engine."""
         return self._lines + kept_of(self.run.id)
 
 
 class Listing:
-    """What would run, by name: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
+    """The items that would run, by name: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.settings, versions = _asked(config)

@@ -1,4 +1,4 @@
-"""What the user asked for: each option is also an ini value and an environment variable."""
+"""The user's options: each one is also an ini value and an environment variable."""
 
 from __future__ import annotations
 

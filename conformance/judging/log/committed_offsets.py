@@ -18,8 +18,8 @@ from history.effects import Effects
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN = -1
 REFUSED = frozenset((-2, 3, 12, 22, 24, 25, 27, 30, 82, 110, 113))
-"""Never sent, or refused before anything was written. After other errors nobody knows: an append that timed out, or lost its
-leader, is told as a coordinator that is not available.
+"""Never sent, or refused before anything was written. After other errors the outcome is unknown: an append that timed out, or
+lost its leader, is answered as COORDINATOR_NOT_AVAILABLE.
 """
 
 
@@ -59,7 +59,7 @@ def commits_survive_their_coordinator(story: PartitionStory) -> Iterator[Finding
 
 
 def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
-    """Who took a commit; for one by a client, who was the group's coordinator before or after with nothing happening between."""
+    """The broker that took a commit; for a client's, the group's coordinator before or after, without an event in between."""
     if commit.node in story.timeline.ids:
         return commit.node
     place = bisect_left(story.committed, commit.event, key=lambda one: one.event)
@@ -92,7 +92,7 @@ def _shown(story: PartitionStory) -> Iterator[Shown]:
 
 
 def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
-    """A commit that is acknowledged puts an end to those that were acknowledged before it was sent. What nobody knows of may
+    """An acknowledged commit replaces those that were acknowledged before it was sent. One with unknown outcome may
     be written at any time.
     """
     if commit.error == NONE:

@@ -1,4 +1,4 @@
-"""What replicas come to when everything is healed and nobody writes any more (KIP-101, KIP-320)."""
+"""Convergence of replicas once everything is healed and writes have ended (KIP-101, KIP-320)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FinalState(msgspec.Struct, frozen=True):
     disk: tuple[ReplicaOnDisk, ...]
 
     def differs(self, node: str) -> str:
-        """What of its log is not the leader's; empty where nothing is, or nothing is known. High watermarks don't count."""
+        """The difference of its log from the leader's; empty if there is none, or it is unknown. High watermarks don't count."""
         if self.leader is None:
             return ""
         return next((_differs(self.leader, read) for read in self.others if read.node == node), "")
@@ -44,7 +44,7 @@ class FinalState(msgspec.Struct, frozen=True):
 
 
 def end_of(story: PartitionStory) -> FinalState | None:
-    """None where no example ended, or where replicas may differ: compacted, with flipped bytes or lost epoch files."""
+    """None where no example ended, or where replicas may differ: compacted, corrupt, or without leader-epoch-checkpoint."""
     timeline = story.timeline
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or not story.deletes or story.corrupted or not story.epoch_caches_intact(since):
@@ -86,7 +86,7 @@ def _unlike_ends(one: FetchResult, other: FetchResult) -> str:
 
 
 def _differs(one: FetchResult, other: FetchResult) -> str:
-    """What is not the same in two whole logs, from the log start of both on; log starts may differ."""
+    """The difference of two full-log reads, from the higher log start on; log starts may differ."""
     if one.log_end != other.log_end:
         return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
     low = max(one.log_start, other.log_start)
@@ -101,7 +101,7 @@ def _differs(one: FetchResult, other: FetchResult) -> str:
 
 @log_judge("KIP101-INV-18")
 def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Finding]:
-    """Healed, and with nobody writing, all replicas come to the same log, all in the ISR, with the same epochs."""
+    """Healed, and without writes, all replicas reach the same log, all in the ISR, with the same epochs."""
     end = end_of(story)
     if end is None:
         return

@@ -12,12 +12,12 @@ from conformance.judging.log.convergence import FinalState, end_of
 from conformance.judging.log.story import PartitionStory
 
 WRITTEN_WITHIN = 1.0
-"""Seconds until an epoch file that is written behind the log (3.8 and later) is written for certain."""
+"""Seconds until leader-epoch-checkpoint, written asynchronously from 3.8 on, is certainly written."""
 
 
 @log_judge("KIP320-DR-02")
 def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Finding]:
-    """What DeleteRecords was answered for is gone from every live replica, and stays gone until it crashes."""
+    """Records that DeleteRecords acknowledged are gone from every live replica, and stay gone until it crashes."""
     for trim in story.deletions:
         if trim.error == NONE:
             shown = f"{trim.node} answered {trim.low_watermark} to DeleteRecords up to {trim.offset}"

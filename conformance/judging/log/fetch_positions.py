@@ -56,7 +56,7 @@ def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP320-FETCH-09")
 def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Finding]:
-    """The same by role; and it is out of range only below the log start. What ListOffsets gave is a position too."""
+    """The same by role; and it is out of range only below the log start. An answer of ListOffsets is a position too."""
     own_logs = story.derived(ReplicaLogs)
     for case, finding in _genuine_fetches(story, own_logs):
         yield Finding(finding.held, case, finding.by, finding.detail, finding.label)
@@ -110,7 +110,7 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
 
 
 @log_judge("KIP320-FETCH-06")
-def truncation_is_told(story: PartitionStory) -> Iterator[Finding]:
+def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
     """A reader whose LastFetchedEpoch ended below its position in the answerer's own log is told so, and served nothing."""
     own_logs = story.derived(ReplicaLogs)
     for read, own in _fetches(story, own_logs):
@@ -124,7 +124,7 @@ def truncation_is_told(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
-    """What in its log says so; empty where it may serve the fetch, or nobody knows (catalogue, section M)."""
+    """The part of its log that shows it; empty if it may serve the fetch, or that is unknown (catalogue, section M)."""
     if read.incarnation and _is_trimmed(story):
         return ""
     later = own.after_epoch(read.last)

@@ -1,4 +1,4 @@
-"""Who is in the ISR, and what that allows (KIP-320, KIP-966): only live replicas, the leader, and enough of them."""
+"""The members of the ISR (KIP-320, KIP-966): only live replicas, the leader, and enough of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _fenced(story: PartitionStory) -> Iterator[Finding]:
     """Looks of one incarnation of a broker, one after the other.
 
     It reads the partitions a moment before the brokers, so that one look may show the ISR from before a fencing: what breaks
-    the row has to show twice. The last of an ISR stays in it when it is fenced, and then nobody leads.
+    the row has to show twice. The last of an ISR stays in it when it is fenced, and the partition then has no leader.
     """
     views = {incarnation: _Fenced() for incarnation in story.metadata_by_incarnation}
     for seen in story.metadata:
@@ -112,7 +112,7 @@ def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
 
 
 class _Looks:
-    """What each leader itself saw of the ISR while it led, by Metadata."""
+    """The ISR in each leader's own Metadata while it led."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -158,7 +158,7 @@ def _written(
         yield Finding(True, "acknowledged", (before.event, write.event, after.event))
     elif write.error in TOO_FEW and small:
         first = refused.get(key)
-        # Its own word that there are too few, and nobody who could have come since: it may not append.
+        # By its own Metadata there are too few, and no replica could have joined since: it may not append.
         still = first is not None and looks.alone(before, first.asked, write.event)
         fine = write.error == NOT_ENOUGH_REPLICAS or not still
         yield Finding(fine, "refused", (before.event, write.event), f"{shown}, after {NOT_ENOUGH_REPLICAS}")

@@ -44,7 +44,7 @@ LOG_JUDGES: tuple[Judge, ...] = (
     agreement.healed_replicas_converge,
     positions.genuine_pairs_are_not_flagged,
     positions.genuine_positions_are_not_diverged,
-    positions.truncation_is_told,
+    positions.truncation_is_reported,
     positions.range_errors_are_below_the_log_start,
     trims.trims_reach_all_live_replicas,
     commits.commits_are_shown_with_their_epoch,

@@ -1,4 +1,4 @@
-"""What brokers showed to know of leader epochs, life by life: what they served, what they refused, and who took over when."""
+"""Leader epochs known to each broker incarnation: those it served, those it refused, and the changes of leader."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServingLeader(NamedTuple):
 
 
 class KnownEpochs:
-    """Of one partition. An epoch counts only once somebody's Metadata has named it."""
+    """Of one partition. An epoch counts only once a Metadata answer has named it."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -103,7 +103,7 @@ class KnownEpochs:
 
     @cached_property
     def _by_life(self) -> dict[Life, tuple[list[Served], list[int]]]:
-        """What each life of a broker served, and the lowest epoch from there on."""
+        """The epochs that each broker incarnation served, and the lowest one from there on."""
         found: dict[Life, tuple[list[Served], list[int]]] = {}
         for one in self.served:
             found.setdefault(self._life(one), ([], []))[0].append(one)
@@ -127,7 +127,7 @@ class KnownEpochs:
         return found
 
     def successor(self, node: str, asked: int) -> ServingLeader | None:
-        """Who was seen to lead, before it was asked, at an epoch after the latest that this broker led at; None for nobody."""
+        """The leader seen, before the request, at an epoch after the latest that this broker led at; None for none."""
         place = bisect_left(self._takeovers, asked, key=lambda acting: acting.event)
         newest = self._takeovers[place - 1] if place else None
         if newest is None or newest.node == node:

@@ -109,12 +109,12 @@ def _tells(story: PartitionStory, refusal: ErrorResponse) -> bool:
 
 @log_judge("KIP101-INV-11")
 def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """No epoch has two leaders, whoever is asked."""
+    """No epoch has two leaders, in the answers of any broker."""
     first: dict[int, tuple[int, int]] = {}
     known: set[tuple[str, int, int]] = set()
     for seen in story.changed_metadata:
         event, leader = first.setdefault(seen.epoch, (seen.event, seen.leader)) if seen.leader >= 0 else (-1, -1)
-        # What a broker said once, it says each time.
+        # A broker repeats its answer.
         if leader >= 0 and event != seen.event and (one := (seen.node, seen.epoch, seen.leader)) not in known:
             known.add(one)
             shown = f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
@@ -161,7 +161,7 @@ def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: Partit
 
 @log_judge("KIP101-EPOCH-04")
 def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """A broker that crashed while it led does not lead on at that epoch. What controllers do meanwhile is for schedules."""
+    """A broker that crashed while it led does not lead on at that epoch. Controller failures are for schedules."""
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
     for crash in story.timeline.spans:
         led = story.newest_epoch_before(crash.began)
@@ -203,7 +203,7 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
     """Once its successor acts at a newer epoch, a leader acknowledges nothing to acks=all, and what it appends stays uncommitted.
 
     Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
-    election the old leader may be alone in its ISR and commit what nobody will keep.
+    election the old leader may be alone in its ISR and commit records that will be lost.
     """
     knowledge = story.derived(KnownEpochs)
     stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
@@ -223,7 +223,7 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterator[Finding]:
-    """What a stale leader appends is never below its high watermark. What it had before may be: it was fetched in time."""
+    """Records that a stale leader appends are never below its high watermark. Earlier ones may be, if fetched in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     both: list[ProduceResult | FetchResult] = [*story.produced, *story.leader_reads]
     for told in sorted(both, key=lambda one: one.event):
@@ -278,7 +278,7 @@ def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Find
 
 @log_judge("KIP320-FETCH-03")
 def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[Finding]:
-    """A fetch is refused for an epoch that nobody had reached by the time at which all agree."""
+    """A fetch is refused for an epoch that no broker had reached by the time at which all agree."""
     if story.timeline.rest < 0:
         return
     newest = story.newest_epoch_before(NEVER)
@@ -314,7 +314,7 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
     """The event that shows the fence to be false, 0 for none.
 
     UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or names
-    no later one, and neither does anybody else.
+    no later one, and neither does any other broker.
     """
     if refusal.error == UNKNOWN_LEADER_EPOCH:
         return knowledge.acted(refusal, refusal.cur)

@@ -56,7 +56,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Finding
         if read.last_stable_offset >= 0:
             yield Finding(read.last_stable_offset <= read.high_watermark, "stable", (read.event,), shown)
     for one, two in pairwise(story.listed):
-        # Right after the other: between them its log may begin anew.
+        # One right after the other: between them its log may start over.
         together = one.node == two.node and two.asked == one.event + 1
         if together and (one.timestamp, two.timestamp) == (EARLIEST, LATEST):
             shown = f"earliest {one.offset}, latest {two.offset}"
@@ -102,7 +102,7 @@ def end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _vector(story: PartitionStory) -> list[EpochEndOffset]:
-    """What the leader of the newest epoch answered about epochs, at rest and with nothing done since."""
+    """Epoch end offsets from the leader of the newest epoch, at quiescence and without an event since."""
     quiet, newest = _quiet(story), _newest(story)
     return [end for end in story.epoch_ends if end.asked > quiet and end.cur == newest and story.by_leader(end)]
 
@@ -160,7 +160,7 @@ def entries_of(leader: FetchResult, begins: int) -> Entries:
 
 
 def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
-    """What a leader with these entries answers of an epoch (catalogue, section M)."""
+    """The epoch end offset at a leader with these entries (catalogue, section M)."""
     if epoch == -1 or not entries or epoch > entries[-1][0]:
         return (-1, -1)
     if epoch == entries[-1][0]:
@@ -202,7 +202,7 @@ def divergence_is_sound(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _contradicts(own: ReplicaLog, epoch: int, end: int) -> str:
-    """What in the own log speaks against this end of an epoch."""
+    """The part of the responding replica's log that contradicts this epoch end offset."""
     if 0 <= own.end < end:
         return f"its log ends at {own.end}"
     found = own.from_offset(end)

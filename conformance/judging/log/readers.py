@@ -21,7 +21,7 @@ LOOK_BACK = 8
 
 @log_judge("KIP320-CONS-01")
 def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Finding]:
-    """What a reader goes on from is in the log that it goes on in, and it goes back to the longest prefix in common."""
+    """A reader continues from a position in its new leader's log, after rewinding to the longest common prefix."""
     if not story.reader_steps:
         return
     own_logs = story.derived(ReplicaLogs)

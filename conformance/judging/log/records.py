@@ -1,4 +1,4 @@
-"""What records of a replicated log keep (KIP-101, KIP-320): one history for all replicas, readers and leaders to come."""
+"""Invariants of records in a replicated log (KIP-101, KIP-320): one history for all replicas, readers and later leaders."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _list(batches: Sequence[object]) -> str:
 
 @log_judge("KIP101-INV-03")
 def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
-    """Along a replica's log the epochs rise or stay, as long as no replica lost its epoch file."""
+    """Along a replica's log the epochs rise or stay, as long as no replica lost its leader-epoch-checkpoint."""
     held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
     for told in held:
         epochs = [b.epoch for b in told.batches] if isinstance(told, FetchResult) else [b[2] for b in told.batches]
@@ -127,7 +127,7 @@ def _from(low: int, held: FetchResult | ReplicaOnDisk) -> list[object]:
 
 @log_judge("KIP101-INV-05")
 def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
-    """What acks=all acknowledged is where it was, under every later leader, unless the log start passed it."""
+    """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
     stamps: dict[tuple[int, str | None], int] = {}
     for batch, _ in story.batches:
         stamps.update((record, max(batch.epoch, stamps.get(record, -1))) for record in batch.records)
@@ -182,7 +182,7 @@ def _shown(read: FetchResult) -> range:
 def _gone(
     read: FetchResult, write: ProduceResult, shown: range, deletes: bool, kept_as: dict[tuple[int, int], Batch]
 ) -> str:
-    """What is where a record was acknowledged, if that is not the record under its stamp; a cleaner may have taken it.
+    """The record at an acknowledged one's offset, if it differs or has another epoch; compaction may have removed it.
 
     `kept_as` is where records were found before, by write and offset.
     """
@@ -209,7 +209,7 @@ def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
     """Two writes that acks=all acknowledged never share an offset, unless they have the same records."""
     first: dict[int, tuple[ProduceResult, str]] = {}
     for write in story.produced:
-        # After an unclean election a deposed leader that is alone in its ISR acknowledges what nobody will keep.
+        # After an unclean election a former leader alone in its ISR acknowledges records that will be lost.
         if not write.committed or not write.values or not story.clean_between(-1, write.event):
             continue
         records = list(enumerate(write.values, write.offset))
@@ -226,7 +226,7 @@ def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-INV-17")
 def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
-    """A write that was refused before the append, or never sent, is in nobody's log (Jepsen's aborted read)."""
+    """A write that was refused before the append, or never sent, is in no log (Jepsen's aborted read)."""
     times: dict[str | None, int] = {}
     for write in story.produced:
         for value in write.values:
@@ -262,7 +262,7 @@ def reads_are_stable(story: PartitionStory) -> Iterator[Finding]:
     for one in sorted(_consumed(story), key=lambda one: one.event):
         again: _Handed | None = None
         for offset, (epoch, value) in one.records:
-            # What an unclean election replaced, the deposed leader may hand out until it hears of it.
+            # Records replaced by an unclean election may be returned by the former leader until it learns of the election.
             known = handed.setdefault(offset, one._replace(records=((offset, (epoch, value)),)))
             if known.event == one.event:
                 continue
@@ -309,7 +309,7 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
 
 @log_judge("KIP101-TRUNC-01")
 def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Finding]:
-    """With its epoch file and disk intact, a replica still has what it had and what all its leaders since then have."""
+    """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since."""
     last: dict[str, FetchResult] = {}
     logs = _logs_by_epoch(story)
     committed = _committed(story)
@@ -333,7 +333,7 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Findi
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
-    """How, if it did, with disk and epoch file intact: in a new epoch, or after a restart."""
+    """How, if it did, with disk and leader-epoch-checkpoint intact: in a new epoch, or after a restart."""
     intact = (
         story.epoch_caches_intact(read.event) and story.is_undamaged(read.node, read.event) and story.stays(read.node)
     )
@@ -347,7 +347,7 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
 
 
 def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
-    """What the leader of each epoch was ever seen to hold: while it leads it only appends."""
+    """All records seen at the leader of each epoch: while it leads it only appends."""
     found: dict[int, frozenset[Batch]] = {}
     for read in story.full_reads:
         if story.by_leader(read):

@@ -1,4 +1,4 @@
-"""What a replica held when it answered, by whole reads of it before and after, in the same incarnation and at the same epoch.
+"""The log of a replica when it answered, by full-log reads before and after, in the same incarnation and epoch.
 
 A leader only appends while its epoch lasts, and nothing but a fault begins another incarnation: so a read of it before the
 answer shows what it still had, and one after it what it had if it is stamped with an earlier epoch. A follower may have been
@@ -19,10 +19,10 @@ Life = tuple[str, int, int]
 
 
 class ReplicaLog(msgspec.Struct, frozen=True):
-    """The log of who answered, as far as it is certain. `held` was there; it ended at or below `end`, -1 if nobody knows.
+    """The certain part of the responding replica's log. `held` was there; it ended at or below `end`, -1 if unknown.
 
     `appended` is the stamp that may have been added since, -1 for none. The log start of then was at or above `low` and at or
-    below `start`, each -1 if nobody knows.
+    below `start`, each -1 if unknown.
     """
 
     held: tuple[Batch, ...]
@@ -87,7 +87,7 @@ class ReplicaLogs:
         return (reads[place - 1] if place else None), after
 
     def of(self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> ReplicaLog | None:
-        """The log that answered; None where nobody can know it."""
+        """The responding replica's log; None if it is not certain."""
         before, after = self.around(told)
         if self.leads(told):
             return _of_leader(told.cur, before, after)

@@ -127,7 +127,7 @@ def acknowledged(story: ResourceStory, asked: int) -> dict[str, Change]:
 
 
 def acknowledged_values(story: ResourceStory) -> dict[str, str | None]:
-    """What every broker concerned has to describe at the end of the history, None for a value that was deleted."""
+    """The values that every broker concerned has to describe at the end of the history, None for a deleted one."""
     return {key: change.configs[key] for key, change in acknowledged(story, sys.maxsize).items()}
 
 

@@ -84,7 +84,7 @@ class TopicSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
-    """What one broker described of a resource: values with their ConfigSource, by key; `error` is 0 if it gave any.
+    """One broker's description of a resource: values with their ConfigSource, by key; `error` is 0 if it gave any.
 
     `keys` are those that were asked for, None for all.
     """

@@ -1,4 +1,4 @@
-"""What nodes hold on disk of the subjects of a violation: a collector for each kind of subject.
+"""Files on the nodes' disks about the subjects of a violation: a collector for each kind of subject.
 
 A partition is its replicas' segments; a group and its members are what the coordinator wrote to `__consumer_offsets`, a
 transactional id what is in `__transaction_state`; the quorum is quorum-state and the metadata log of every controller.

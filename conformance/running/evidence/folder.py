@@ -1,4 +1,4 @@
-"""The evidence folder of a violation: enough for a bug report. What could not be collected is said in it."""
+"""The evidence folder of a violation: enough for a bug report. It lists whatever could not be collected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEFORE = 2.0
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--replay` reads: the check and the row it broke, and a probe's case and inputs or a machine's steps."""
+    """The input of `--replay`: the check and the row it broke, and a probe's case and inputs or a machine's steps."""
 
     check: str
     column: Column
@@ -37,7 +37,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a violation afterwards: seen again in so many of its replays, with which schedule."""
+    """The follow-up of a violation: the number of replays that saw it again, and the schedule."""
 
     seen: int = 0
     tries: int = 0
@@ -98,7 +98,7 @@ def _command(column: Column, folder: Path) -> str:
 
 
 class _Collected:
-    """What nodes and wire have to say of the time since then."""
+    """Logs of the nodes and frames on the wire since then."""
 
     def __init__(self, folder: Path, cluster: KRaftCluster, since: float) -> None:
         self.lacking: list[str] = []
@@ -130,7 +130,7 @@ class _Collected:
         (self._folder / "transcript.jsonl").write_bytes(b"".join(lines))
         if transcript.forgotten_ns > begins:
             gone = transcript.forgotten_ns / 1e9 - self._since - BEFORE
-            self.lacking.append(f"the frames of the first {gone:.0f} s: a transcript holds only so many")
+            self.lacking.append(f"the frames of the first {gone:.0f} s: a transcript has a limited size")
 
     def _log(self, name: str) -> None:
         folder = self._folder / "logs"

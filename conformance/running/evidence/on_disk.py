@@ -1,4 +1,4 @@
-"""What nodes hold on disk, for a reader of the evidence: the files themselves, and their batches in words."""
+"""Files on the nodes' disks, for a reader of the evidence: the files themselves, and their batches in words."""
 
 from __future__ import annotations
 

@@ -70,11 +70,11 @@ def _course(history: History, observation: Observation) -> list[str]:
     example = history.example.example
     about = ", ".join(f"`{name}`" for name in _about(history, observation))
     note = f"Times are seconds since the example began; names are told without `-{example}`."
-    told = [line.replace(f"-{example}", "") for line in _told(history, observation)]
+    told = [line.replace(f"-{example}", "") for line in _narrated(history, observation)]
     return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *told]
 
 
-def _told(history: History, observation: Observation) -> Iterator[str]:
+def _narrated(history: History, observation: Observation) -> Iterator[str]:
     about = _about(history, observation)
     narration = Narration(history, about, observation.events)
     steps = taken(history)
@@ -116,7 +116,7 @@ def _block(lines: Sequence[str]) -> list[str]:
 
 
 def described(check: str) -> dict[str, str]:
-    """What each kind of step of a machine does, by the first paragraph of its docstring."""
+    """Descriptions of a machine's kinds of steps, from the first paragraph of their docstrings."""
     machine = MACHINES.get(check)
     docs = {str(kind.__struct_config__.tag): kind.__doc__ or "" for kind in machine.step_types} if machine else {}
     return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}

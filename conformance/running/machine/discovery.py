@@ -21,7 +21,7 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """What investigating a breach came to: seen again in `seen` of `tries` replays of the schedule at `evidence`."""
+    """The result of investigating a breach: seen again in `seen` of `tries` replays of the schedule at `evidence`."""
 
     breach: Breach
     evidence: str

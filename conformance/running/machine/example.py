@@ -37,7 +37,7 @@ Stops = Callable[[Observation], bool]
 
 
 class Suspicion(msgspec.Struct, frozen=True):
-    """What a judge made of the history after so many steps. Only the whole history decides."""
+    """A judge's observation in the history after this many steps. Only the whole history decides."""
 
     observation: Observation
     after: int

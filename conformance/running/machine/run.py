@@ -90,7 +90,7 @@ class MachineRun(CheckRun):
             steps=STEPS[self._profile],
             database=self.lab.settings.out_dir / "examples",
             column=slug(self.standing().column.label),
-            # What was kept from earlier runs is tried once; later it is known.
+            # Schedules kept from earlier runs are tried once; later they are known.
             reuse=not self.found,
         )
 
@@ -109,7 +109,7 @@ class MachineRun(CheckRun):
     # --- playing
 
     def _is_enough(self, observation: Observation) -> bool:
-        """What the user did not ask for is investigated too, but ends no example before what was asked for may come."""
+        """A violation of a row that was not selected is investigated too, but does not end an example early."""
         return breach_of(observation) not in self.found and observation.requirement in self._asked
 
     def _example(self, stops: Stops, *, rests: bool = True, hurries: bool = False) -> LiveExample:

@@ -28,7 +28,7 @@ class Reproduction(msgspec.Struct, frozen=True):
 
 
 class Dropped(Protocol):
-    """What a shrinker knows of a step: faults are dropped first."""
+    """A step as a shrinker sees it: faults are dropped first."""
 
     @property
     def disturbs(self) -> bool: ...

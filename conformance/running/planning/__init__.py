@@ -1,1 +1,1 @@
-"""What is run when: the budget, the order, and what time that is left goes to."""
+"""The plan of a run: the budget, the order, and the use of remaining time."""

@@ -50,7 +50,7 @@ FOR_THE_RAREST = 1 / 3
 
 
 def kind_of(check: AnyCheck) -> Kind:
-    """What a check is to the plan."""
+    """A check as the plan sees it."""
     if isinstance(check, MachineCheck):
         return "machine"
     return "schedule" if check.schedule else "probe"
@@ -73,7 +73,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """What one item gets: of the run's time `until`, an equal part of what is left for each of `rounds`, at most `seconds`.
+    """The time of one item: of the run's time `until`, an equal part of what is left for each of `rounds`, at most `seconds`.
 
     Items without an end of their own are run in rounds, in each of which every worker has one: as this one, and as those that
     begin after it.

@@ -30,7 +30,7 @@ class Rare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run has observed on one column, over all workers.
+    """The observations of a run on one column, over all workers.
 
     `seconds` are those of examples, by check; `breaches` are what was violated, with the evidence of the first observation.
     """

@@ -61,7 +61,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
 def units(
     nodeids: Sequence[str], shares: int, cluster: Callable[[str], str], weight: Callable[[str], int] = lambda _: 1
 ) -> list[str]:
-    """The unit of each item: its cluster, with a number where that weighs more than one of so many shares."""
+    """The unit of each item: its cluster, with a number if that weighs more than one worker's share."""
     sizes: Counter[str] = Counter()
     for nodeid in nodeids:
         sizes[cluster(nodeid)] += weight(nodeid)
@@ -88,7 +88,7 @@ def shares(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
 
 
 MANY_SECONDS = 20
-"""What takes longer makes the shares of workers uneven."""
+"""Items that take longer make the shares of workers uneven."""
 
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:

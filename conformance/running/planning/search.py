@@ -1,4 +1,4 @@
-"""What a worker does with the time that is left: the checks of the rarest cases, one after the other."""
+"""A worker's use of remaining time: the checks of the rarest cases, one after the other."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class ProbeRun(CheckRun):
 
     def _at_floor(self, case: str) -> bool:
         """Has every case seen so far (of those that this round was for) what a probe's cell needs?"""
-        # What judges find in a scenario's history is worth having, not worth another run; nor is what it shows of other rows.
+        # Observations of a scenario's judges, or of other rows, are welcome, but not worth another run.
         scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped()[id].kind == "scenario"]
         own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
         seen = {key: found for key, found in own.items() if not case or key[1] == case}

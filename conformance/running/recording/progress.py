@@ -1,4 +1,4 @@
-"""What each worker is doing, for whoever watches: one small file a worker, replaced as a whole whenever it changes.
+"""The current activity of each worker, for display: one small file per worker, replaced as a whole at each change.
 
 It is beside the shards and never part of them: nothing is judged by it.
 """
@@ -19,7 +19,7 @@ from history.observations import Observation
 
 
 class SoFar(msgspec.Struct, kw_only=True):
-    """What there is of one column. `done` checks are of the `of` that all workers have together; `violated` is by row."""
+    """The progress of one column. `done` checks are of the `of` that all workers have together; `violated` is by row."""
 
     done: int = 0
     of: int = 0
@@ -40,7 +40,7 @@ class Doing(msgspec.Struct, kw_only=True):
 
 
 class Progress:
-    """Written by a worker. What is shown of a run is not worth ending it: after a file that cannot be written, none is."""
+    """Written by a worker. Progress is not worth ending a run: after a file that cannot be written, none is."""
 
     def __init__(self, folder: Path, run: str, worker: str) -> None:
         self.doing = Doing(run=run, worker=worker)

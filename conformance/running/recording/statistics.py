@@ -1,4 +1,4 @@
-"""What machines and schedules reached in a run, and what they never reached: a few lines for each column."""
+"""Coverage of machines and schedules in a run: what they reached, and what never, in a few lines for each column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INDENT = 12
 
 
 class CheckTotals:
-    """What one check came to on one column, over all workers."""
+    """The results of one check on one column, over all workers."""
 
     def __init__(self, column: Column) -> None:
         self.column = column
@@ -161,7 +161,7 @@ def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
 
 
 def _troubles(one: CheckTotals) -> list[str]:
-    """What ended examples early, by its first line, without the names of the example's own topics and groups."""
+    """The reasons that ended examples early, by its first line, without the names of the example's own topics and groups."""
     said = [e.detail.partition("\n")[0] for e in one.examples if e.outcome == "error"]
     counts = Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in said)
     return [f"{count} times {line}" for line, count in counts.most_common()]

@@ -1,4 +1,4 @@
-"""What the clock cut off, and the command that runs just that."""
+"""The checks that time cut off, and the command that runs just those."""
 
 from __future__ import annotations
 

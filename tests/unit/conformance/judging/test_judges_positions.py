@@ -107,7 +107,7 @@ class TestGenuinePositions:
 
 
 class TestTruncationIsTold:
-    judge = positions.truncation_is_told
+    judge = positions.truncation_is_reported
 
     def test_a_cut_reader_that_is_told(self) -> None:
         assert held(self.judge, asked(led(), 3, 0, diverging=(0, 1))) == ["consumer"]
