@@ -111,6 +111,10 @@ class Judging:
         self._history.events += new
         self._reading.feed(new)
 
+    def follow(self, events: Sequence[AnyEvent]) -> None:
+        """Feed those of all events of the example that are new."""
+        self.feed(events[len(self._history.events) :])
+
     def observations(self) -> list[Observation]:
         """All there are by now, in the order of the judges, then of their subjects by name."""
         example = self._history.example.example

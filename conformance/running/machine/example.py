@@ -13,6 +13,7 @@ import msgspec
 from conformance.catalogue import Facts
 from conformance.core.evaluate import applicable
 from conformance.core.machines import AnyMachine, Executor
+from conformance.judging.judge import Judging
 from conformance.running.lab import HEALED_WITHIN, HURRIED, Lab, Standing, with_reason
 from fixtures.errors import KitError
 from fixtures.spending import spending
@@ -24,9 +25,6 @@ from strategies.steps import Step
 
 SUSPICION_NOTE = "suspicion"
 """The note after the step at which a judge saw a violation; no further step was taken then."""
-JUDGING_SHARE, JUDGING_SECONDS = 0.2, 1.0
-"""Of an example's time, and beside it, that judging may take while it runs; beyond, steps pass unjudged for a while."""
-
 RESTS_WITHIN = 120.0
 """Seconds that an example has to come to rest."""
 
@@ -101,11 +99,11 @@ class LiveExample:
         self._ends = ends
         self._cut_short = False
         self._began = time.monotonic()
-        self._judging = 0.0
         self._steps: list[Step] = []
         self._suspicion: Suspicion | None = None
         self._trouble = ""
         self._tape = lab.tape(check.id, standing)
+        self._judging = Judging(check.judges, self._tape.example)
         self._bench = lab.bench(self._tape, standing)
         self._executor: Executor[Any] | None = None
 
@@ -178,17 +176,18 @@ class LiveExample:
     # --- judging
 
     def _look(self) -> None:
-        began = time.monotonic()
-        if self._judging > JUDGING_SECONDS + JUDGING_SHARE * (began - self._began):
-            return
-        history = History(example=self._tape.example, events=list(self._tape.events))
-        seen = next((o for o in self._judged(history) if o.result == "violated" and self._stops(o)), None)
+        """Judge what is new since the step before."""
+        with spending("judge"):
+            self._judging.follow(self._tape.events)
+            seen = next((one for one in self._applicable(self._judging.violations()) if self._stops(one)), None)
         if seen is not None:
             self._suspicion = Suspicion(seen, len(self._steps))
             self._tape.note(SUSPICION_NOTE, {"requirement": seen.requirement, "detail": seen.detail})
-        self._judging += time.monotonic() - began
 
     def _judged(self, history: History) -> list[Observation]:
-        column = self._standing.column
         with spending("judge"):
-            return applicable(self._check.judge(history), Facts(version=column.version, ranges=column.ranges))
+            return self._applicable(self._check.judge(history))
+
+    def _applicable(self, observations: list[Observation]) -> list[Observation]:
+        column = self._standing.column
+        return applicable(observations, Facts(version=column.version, ranges=column.ranges))
