@@ -13,7 +13,7 @@ from history.subjects import Kind
 
 
 class Reading:
-    """What was read of one example so far. Facts of kinds that none of the stories is about are dropped."""
+    """The facts of one example so far. Facts of kinds that no story uses are dropped."""
 
     def __init__(self, example: Example, stories: Iterable[type[Story]]) -> None:
         self.timeline = Timeline(example)

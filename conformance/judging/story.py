@@ -38,7 +38,7 @@ class Story:
         raise NotImplementedError
 
     def derived(self, make: Callable[[Any], T]) -> T:
-        """What `make` finds out of this story, which several judges share."""
+        """A result that `make` derives from this story, shared by several judges."""
         if make not in self._derived:
             self._derived[make] = make(self)
         found: T = self._derived[make]

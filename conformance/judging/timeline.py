@@ -1,4 +1,4 @@
-"""What all subjects of a history share: names of nodes, faults and their effects, incarnations, rest; fed event by event."""
+"""The parts of a history that all subjects share: node names, faults and their effects, incarnations, quiescence; fed by event."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
 
 
 def premises_of(history: History) -> dict[str, PremiseCount]:
-    """How often each premise was met in one example. What was read back for it is left out, so that it stays one premise."""
+    """How often each premise was met in one example. The values read back for it are left out, so that it stays one premise."""
     counts: dict[str, list[bool]] = defaultdict(list)
     for event in history.events:
         if isinstance(event, Premise):

@@ -40,7 +40,7 @@ class Attributed(NamedTuple):
 
 
 class Decoding:
-    """What decoders share within one history: the timeline so far, equal values as one object, sessions of consumers."""
+    """The state that decoders share within one history: the timeline so far, equal values as one object, sessions of consumers."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
@@ -48,7 +48,7 @@ class Decoding:
         self._known: dict[Any, Any] = {}
 
     def intern(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What is shown again and again (batches, states of partitions) is made once, and compared by identity after that."""
+        """Repeated values (batches, states of partitions) are created once, and compared by identity after that."""
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = make()

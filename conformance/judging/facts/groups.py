@@ -49,7 +49,7 @@ class OffsetCommit(Exchange, frozen=True, kw_only=True, gc=False):
 
 
 class CommittedOffset(Exchange, frozen=True, kw_only=True, gc=False):
-    """What OffsetFetch answered of one partition; offset -1 for none. `stable`: it waits for open transactions to end."""
+    """An OffsetFetch of one partition; offset -1 for none. `stable`: it waits for open transactions to end."""
 
     group: str
     offset: int
@@ -120,7 +120,7 @@ class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the kit's own epoch-aware reader did: `deliver` records (offset, epoch, value), `rewind` or `restart`.
+    """A step of the kit's own epoch-aware reader: `deliver` records (offset, epoch, value), `rewind` or `restart`.
 
     `to` is its position after it, `truncation` the (epoch, end offset) that it was given.
     """

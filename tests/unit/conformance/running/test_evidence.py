@@ -148,7 +148,7 @@ def test_what_could_not_be_collected_is_said(tmp_path: Path, monkeypatch: pytest
     lacking = report.partition("Not collected:\n")[2]
     assert "- the log of broker-1: EngineTrouble: the engine has no such container\n" in lacking
     assert "- the disks: EngineTrouble: no helper\n" in lacking
-    assert "- the frames of the first 3 s: a transcript holds only so many" in lacking
+    assert "- the frames of the first 3 s: a transcript has a limited size" in lacking
 
 
 def test_the_replay_command_and_its_schedule_stand_beside(tmp_path: Path, disks: Any) -> None:
