@@ -1,4 +1,4 @@
-"""The parts of a history that all subjects share: node names, faults and their effects, incarnations, quiescence; fed by event."""
+"""The parts of a history that all subjects share: nodes, faults and their effects, incarnations, quiescence; fed by event."""
 
 from __future__ import annotations
 

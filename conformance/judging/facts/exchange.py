@@ -40,7 +40,7 @@ class Attributed(NamedTuple):
 
 
 class Decoding:
-    """The state that decoders share within one history: the timeline so far, equal values as one object, sessions of consumers."""
+    """The state that decoders share within one history: the timeline, equal values as one object, sessions of consumers."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline

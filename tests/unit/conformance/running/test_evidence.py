@@ -72,7 +72,7 @@ def whole(history: LogHistory) -> History:
 
 def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, disks: Any) -> None:
     report = (written(tmp_path, whole(told())) / "report.md").read_text()
-    assert report.startswith("# KIP101-INV-12: No future stamps (fence-leak)\n")
+    assert report.startswith("# KIP101-INV-12: No future epochs (fence-leak)\n")
     steps = report.split("**Step ")
     assert steps[1].startswith("1: produce, acks -1**")
     assert f"Produce {PARTITION} acks -1: 'a' 'b' -> appended at 0" in steps[1]
