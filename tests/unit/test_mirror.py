@@ -30,23 +30,13 @@ SEEN_OTHERWISE: dict[str, str] = {
 UNTESTED = frozenset(
     {
         "conformance.core.damaging",
-        "conformance.core.executor",
-        "conformance.core.rules",
-        "conformance.running.machine.discovery",
-        "conformance.running.machine.investigator",
         "conformance.running.planning.search",
         "fixtures.cluster.network",
-        "fixtures.cluster.storage",
-        "fixtures.faults.kinds.containers",
         "fixtures.faults.traffic",
-        "fixtures.images.jolokia",
         "fixtures.ready",
         "fixtures.wire.quorum",
-        "mutants.compare",
         "reports.ingest.schema",
-        "reports.site.overview",
         "reports.texts.explanation",
-        "strategies.requests",
     }
 )
 """Modules that no test imports: what uses them is tested. The list only gets shorter."""

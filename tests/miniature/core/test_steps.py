@@ -12,13 +12,14 @@ import pytest
 from conformance.core.administration import TopicAdministration
 from conformance.core.bench import Bench
 from conformance.core.echoing import ECHOED, echo
+from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
+from fixtures.errors import KitError
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
-from fixtures.wire.errors import Unanswered
 from fixtures.wire.records import NewBatch, NewRecord
 from fixtures.wire.topics import NewTopic
 from history.events import Answer, Call, Fault, Note
@@ -46,7 +47,7 @@ class Write(Step, frozen=True, tag="write"):
     """A step of the machine's own."""
 
     timestamp: int | None = 1
-    answered: bool = True
+    unanswered: str = ""
 
 
 class Executor(TopicAdministration[Step]):
@@ -66,8 +67,8 @@ class Executor(TopicAdministration[Step]):
 
     @run.register
     def _(self, step: Write) -> None:
-        if not step.answered:
-            raise Unanswered("no answer came")
+        if step.unanswered:
+            raise next(kind for kind in UNANSWERED if kind.__name__ == step.unanswered)("no answer came")
         batch = NewBatch((NewRecord(b"value"),), timestamp=step.timestamp)
         self.roles.node("anchor-0", "leader").produce(self.anchor, 0, batch)
 
@@ -134,8 +135,9 @@ KILL_FOLLOWER = Disturb(on="anchor-0", fault=Kill(role="follower"))
 # --- outcomes
 
 
-def test_a_step_without_an_answer_is_no_trouble(example: Example) -> None:
-    example.take(Write(answered=False), Write())
+@pytest.mark.parametrize("kind", UNANSWERED)
+def test_a_step_without_an_answer_is_no_trouble(example: Example, kind: type[KitError]) -> None:
+    example.take(Write(unanswered=kind.__name__), Write())
     assert len(example.answers("produce")) == 1
 
 

@@ -1,0 +1,172 @@
+"""Investigating a finding: shrunk, replayed, and what its evidence says afterwards."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.core.machines import smaller
+from conformance.running.evidence.folder import Schedule as StoredSchedule
+from conformance.running.evidence.report import SEEN_AGAIN
+from conformance.running.machine.discovery import Discovery, Reproduced
+from conformance.running.machine.example import Played, Schedule, Stops
+from conformance.running.machine.investigator import REPLAYS, Investigator
+from conformance.running.violations import Breach, breach_of, first_of_each
+from history.events import End, Example, History
+from history.observations import Observation
+from strategies.log import Produce, Read
+from strategies.steps import Step
+from tests.support.fake_lab import COLUMN
+
+NEVER = float("inf")
+NOISE: list[Step] = [Produce(), Read(), Produce(acks=0), Read(full_log=True)]
+BUG = Produce(on="loose-0", acks=1)
+OTHER = Read(on="loose-0", role="follower")
+
+
+def violation(row: str) -> Observation:
+    return Observation(requirement=row, case="case", result="violated", example="e", label="label", detail="broken")
+
+
+class FakeCheck:
+    id = "machines.Fake"
+    simpler = staticmethod(smaller)
+
+
+class Cluster:
+    """Plays schedules: a row is broken when its step is among them. `wavers` says of each run whether bugs show at all."""
+
+    def __init__(self, out: Path, bugs: dict[str, Step], wavers: Callable[[int], bool] = lambda run: True) -> None:
+        self.out = out
+        self.played: list[list[Step]] = []
+        self.filed = 0
+        self._bugs = bugs
+        self._wavers = wavers
+
+    def __call__(
+        self, steps: Schedule, stops: Stops, *, rests: bool = True, hurries: bool = False, shows: Stops | None = None
+    ) -> Discovery:
+        self.played.append(list(steps))
+        broken = [row for row, step in self._bugs.items() if step in steps and self._wavers(len(self.played))]
+        played = self._outcome(steps, [violation(row) for row in broken])
+        wanted = [one for one in played.violations if shows is not None and shows(one)]
+        return Discovery(played=played, evidence=self.file(wanted))
+
+    def file(self, violations: Sequence[Observation]) -> dict[Breach, str]:
+        """A folder for each, with a report that does not say yet whether it was seen again."""
+        folders = {}
+        for one in violations:
+            self.filed += 1
+            name = folders[breach_of(one)] = f"evidence-{self.filed}"
+            (self.out / name).mkdir()
+            (self.out / name / "report.md").write_text(f"{SEEN_AGAIN}not tried\n")
+            schedule = {"check": FakeCheck.id, "column": {**_column()}, "requirement": one.requirement, "steps": []}
+            (self.out / name / "schedule.json").write_text(json.dumps(schedule))
+        return folders
+
+    def finding(self, steps: Schedule) -> Discovery:
+        played = self._outcome(steps, [violation(row) for row, step in self._bugs.items() if step in steps])
+        return Discovery(played=played, evidence=self.file(first_of_each(played.violations)))
+
+    def _outcome(self, steps: Schedule, violations: list[Observation]) -> Played:
+        standing: Any = None
+        opened = Example(example="e", check=FakeCheck.id, column=COLUMN.label, members=[])
+        history = History(example=opened, events=[], end=End(example="e", outcome="judged", detail=""))
+        return Played(
+            standing=standing,
+            steps=list(steps),
+            history=history,
+            observations=violations,
+            suspicion=None,
+            trouble="",
+            replaced="",
+            seconds=0.0,
+        )
+
+    def said(self, folder: str) -> str:
+        return (self.out / folder / "report.md").read_text().removeprefix(SEEN_AGAIN)
+
+
+def _column() -> dict[str, Any]:
+    return {"label": COLUMN.label, "version": COLUMN.version, "image": COLUMN.image, "image_id": COLUMN.image_id}
+
+
+def investigated(
+    cluster: Cluster, finding: Discovery, seconds: float = 60.0, until: float = NEVER
+) -> tuple[Investigator, list[Reproduced]]:
+    check: Any = FakeCheck()
+    investigator, found = Investigator(check, cluster, cluster.out, seconds, lambda _: None), list[Reproduced]()
+    investigator.investigate(finding, finding.played.violations, until, found.append)
+    return investigator, found
+
+
+def test_a_finding_is_shrunk_to_the_step_that_shows_it_and_replayed(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG})
+    investigator, [found] = investigated(cluster, cluster.finding([*NOISE, BUG, *NOISE]))
+    assert cluster.played[-REPLAYS:] == [[BUG]] * REPLAYS
+    assert (found.seen, found.tries, str(found.breach)) == (REPLAYS, REPLAYS, "A case label")
+    assert investigator.concluded == {found.breach}
+    assert 0 < investigator.seconds < 60
+
+
+def test_the_evidence_of_the_replay_says_how_often_and_that_of_the_finding_where_it_is(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG})
+    _, [found] = investigated(cluster, cluster.finding([*NOISE, BUG]))
+    assert found.evidence == "evidence-2"
+    assert cluster.said("evidence-2").startswith(f"{REPLAYS} of {REPLAYS} replays. 5 steps shrunk to 1 in ")
+    assert cluster.said("evidence-1") == "Shrunk: a shorter schedule is in `evidence-2`.\n"
+
+
+def test_breaches_of_one_schedule_share_its_replays(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG, "B": BUG})
+    _, found = investigated(cluster, cluster.finding([*NOISE, BUG]))
+    assert {one.breach.requirement: one.seen for one in found} == {"A": REPLAYS, "B": REPLAYS}
+    assert cluster.played.count([BUG]) < 2 * REPLAYS
+
+
+def test_a_breach_that_these_replays_do_not_show_is_shrunk_by_itself(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG, "B": OTHER})
+    _, found = investigated(cluster, cluster.finding([OTHER, *NOISE, BUG]))
+    assert {one.breach.requirement: (one.seen, one.tries) for one in found} == dict.fromkeys("AB", (REPLAYS, REPLAYS))
+    assert [OTHER] in cluster.played
+    assert [BUG] in cluster.played
+
+
+def test_a_bug_that_never_shows_again_keeps_its_evidence_and_a_schedule_beside_it(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG}, wavers=lambda run: False)
+    _, [found] = investigated(cluster, cluster.finding([*NOISE, BUG]))
+    assert (found.seen, found.tries, found.evidence) == (0, REPLAYS, "evidence-1")
+    assert cluster.said("evidence-1").startswith(f"0 of {REPLAYS} replays. ")
+    assert json.loads((tmp_path / "evidence-1" / "shrunk.json").read_text())["steps"]
+
+
+@pytest.mark.parametrize(("seconds", "until"), [(0.0, NEVER), (60.0, 0.0)])
+def test_without_time_nothing_is_run_and_the_report_says_why(tmp_path: Path, seconds: float, until: float) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG})
+    ends = until if until else time.monotonic()
+    investigator, found = investigated(cluster, cluster.finding([BUG]), seconds, ends)
+    assert (cluster.played, found, investigator.concluded) == ([], [], set())
+    assert cluster.said("evidence-1").startswith("Not shrunk: the time for that was used up")
+
+
+def test_what_was_replayed_before_is_not_concluded_again(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG})
+    investigator, [first] = investigated(cluster, cluster.finding([BUG]))
+    found: list[Reproduced] = []
+    finding = cluster.finding([BUG])
+    investigator.investigate(finding, finding.played.violations, NEVER, found.append)
+    assert found == []
+    assert investigator.concluded == {first.breach}
+
+
+def test_a_stored_schedule_can_be_read_back(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, {"A": BUG}, wavers=lambda run: False)
+    investigated(cluster, cluster.finding([BUG]))
+    stored = msgspec.json.decode((tmp_path / "evidence-1" / "shrunk.json").read_bytes(), type=StoredSchedule)
+    assert msgspec.convert(stored.steps, list[Produce]) == [BUG]
