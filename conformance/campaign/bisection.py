@@ -16,7 +16,7 @@ Outcome = Literal["good", "bad", ""]
 """The outcome of running a version; empty if it decides nothing (inconclusive, error, inapplicable)."""
 
 
-class Boundary(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictBoundary(msgspec.Struct, frozen=True, kw_only=True):
     """`first` is the first version with the outcome `becomes`, `before` the last version with the other one.
 
     `between` are versions without an outcome, or not run yet: the change may lie at any of them.
@@ -37,11 +37,11 @@ def wanted_next(versions: Sequence[str], anchors: Sequence[str], outcomes: Mappi
     return [untried[len(untried) // 2] for untried in open_between if untried]
 
 
-def changes(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[Boundary]:
+def changes(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[VerdictBoundary]:
     """All changes that are known, oldest first. `versions` are in ascending order."""
     decided = [(place, version) for place, version in enumerate(versions) if outcomes.get(version)]
     return [
-        Boundary(before=before, first=first, becomes=outcomes[first], between=list(versions[low + 1 : high]))
+        VerdictBoundary(before=before, first=first, becomes=outcomes[first], between=list(versions[low + 1 : high]))
         for (low, before), (high, first) in pairwise(decided)
         if outcomes[before] != outcomes[first]
     ]

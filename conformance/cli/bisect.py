@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import Boundary, Outcome, changes, unseen, wanted_next
+from conformance.campaign.bisection import Outcome, VerdictBoundary, changes, unseen, wanted_next
 from conformance.campaign.column_runs import PYTEST, log_of
 from conformance.campaign.plan import (
     BISECT,
@@ -176,7 +176,7 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
     return [*lines, *(["evidence:", *evidence] if evidence else [])]
 
 
-def _in_words(change: Boundary) -> str:
+def _in_words(change: VerdictBoundary) -> str:
     other = {"bad": "good", "good": "bad"}[change.becomes]
     around = f"; undecided between them: {', '.join(change.between)}" if change.between else ""
     return f"first {change.becomes}: {change.first} ({change.before} is {other}{around})"

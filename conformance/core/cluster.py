@@ -12,7 +12,7 @@ import msgspec
 from conformance.core.faulting import Faults
 from fixtures.cluster import KRaftCluster
 from fixtures.cluster.config import HOST_PORT
-from fixtures.cluster.node import Node
+from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
 from fixtures.disk.held import HeldReplicas, held
@@ -90,7 +90,7 @@ class Cluster(Protocol):
         """The named brokers' replicas on disk of partitions (`topic-0`) that all of them host."""
         ...
 
-    def container(self, name: str) -> Node:
+    def container(self, name: str) -> ClusterNode:
         """The container of a node, for checks that damage a disk. Raises KitError where there are no containers."""
         ...
 
@@ -136,7 +136,7 @@ class LiveCluster:
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
         return held([self.container(name) for name in on], partitions)
 
-    def container(self, name: str) -> Node:
+    def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)
 
     def schemas(self, artifact: str) -> Schemas:

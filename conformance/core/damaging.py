@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from conformance.core.faulting import record
-from fixtures.cluster.node import Node
+from fixtures.cluster.node import ClusterNode
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS
 from fixtures.disk.held import HeldReplica, held
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
@@ -63,7 +63,7 @@ class Disk:
     Its methods say what they need of the broker.
     """
 
-    def __init__(self, tape: Tape, name: str, partition: str, node: Callable[[], Node]) -> None:
+    def __init__(self, tape: Tape, name: str, partition: str, node: Callable[[], ClusterNode]) -> None:
         self._tape = tape
         self._name = name
         self._partition = partition
@@ -169,7 +169,7 @@ class Disk:
 
     # --- parts
 
-    def _down(self) -> Node:
+    def _down(self) -> ClusterNode:
         node = self._node()
         if node.state() != "exited":
             raise KitError(f"{self._name} is {node.state()}: its disk is damaged while it is down")

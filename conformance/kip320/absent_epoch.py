@@ -9,7 +9,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.log.epoch_requests import FENCED_FROM, FOLLOWERS_SERVE_FROM, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
-from conformance.rigs.log.replica_log import ReplicaLog, reads_nothing, replica_log, serves
+from conformance.rigs.log.replica_log import FetchedLog, reads_nothing, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import FetchedPartition
@@ -43,14 +43,14 @@ def absent_epoch_is_not_compared(
     yield held_if(as_promised(case, answer, log, offset), answer)
 
 
-def as_promised(case: str, answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
+def as_promised(case: str, answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
     if case == "follower-refuses":
         return answer.error is Error.NOT_LEADER_OR_FOLLOWER and reads_nothing(answer)
     whole = same_records(answer, log, offset) if case == "ancient" else serves(answer, log, offset)
     return whole and answer.high_watermark == log.end
 
 
-def same_records(answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
+def same_records(answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
     """The log's records from `offset` on, or as many as fit: the old format is larger but gets no more bytes."""
     handed = [(r.offset, r.value) for batch in answer.batches for r in batch.records if r.offset >= offset]
     stored = [(r.offset, r.value) for batch in log.batches for r in batch.records if r.offset >= offset]

@@ -17,8 +17,8 @@ from conformance.rigs.log.follower_fetches import (
     PAIRS,
     PATIENCE,
     FollowerFetch,
+    FollowerRoles,
     OneFollower,
-    Roles,
     SharedFollower,
     frozen,
     leaving,
@@ -41,7 +41,7 @@ SERVED = 5
 HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
 
-def failing_fetch(duo: OneFollower, cast: Roles, case: str, end: int, distance: int) -> FetchedPartition:
+def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, distance: int) -> FetchedPartition:
     """A fetch at the log end with the follower's id that must get an error or a diverging epoch."""
     if case == "diverging":
         return duo.fetch_as_follower(cast, end, last=cast.state.leader_epoch - distance)
@@ -61,7 +61,7 @@ class Watermarks(NamedTuple):
     lifted: FetchedPartition
 
 
-def watermarks_after(duo: OneFollower, cast: Roles, case: str, distance: int, records: int) -> Watermarks:
+def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance: int, records: int) -> Watermarks:
     """Send a fetch that must fail, past records that the frozen follower lacks, and then a matching one."""
     end = duo.grow(cast, records)
     before = duo.look(cast, end)
@@ -217,7 +217,7 @@ class Incarnations(NamedTuple):
         return self.older.error is Error.NOT_LEADER_OR_FOLLOWER and stayed
 
 
-def incarnations(duo: OneFollower, cast: Roles, registered: int, distance: int) -> Incarnations:
+def incarnations(duo: OneFollower, cast: FollowerRoles, registered: int, distance: int) -> Incarnations:
     end = duo.grow(cast, 1)
     before = duo.look(cast, end)
     older = duo.fetch_as_follower(cast, end, broker_epoch=registered - distance)
@@ -228,7 +228,7 @@ def incarnations(duo: OneFollower, cast: Roles, registered: int, distance: int) 
     return Incarnations(end, before, older, after, sentinel, lifted, newer)
 
 
-def expel(duo: OneFollower, cast: Roles, controller: Controller, epochs: dict[int, int]) -> Roles:
+def expel(duo: OneFollower, cast: FollowerRoles, controller: Controller, epochs: dict[int, int]) -> FollowerRoles:
     """Remove the follower from the ISR, as its leader may; it can rejoin at once. A shrink may raise the epoch."""
     right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
     controller.leader().alter_partition(replace(right, isr=(cast.state.leader,)))

@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges
 from conformance.rigs.log.partition import Partition, fresh_partition
-from conformance.rigs.log.replica_log import ReplicaLog, replica_log, serves
+from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
 from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient
@@ -90,7 +90,7 @@ def session_repeats_divergence_and_errors(
 
 
 def diverging(
-    session: Session, log: ReplicaLog, epoch: int, offset: int, current: int, rereads: int
+    session: Session, log: FetchedLog, epoch: int, offset: int, current: int, rereads: int
 ) -> Generator[Claim, None, None]:
     """Sent again with the LastFetchedEpoch of an ended epoch, the partition is in this answer and in those that follow."""
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]

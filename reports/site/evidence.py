@@ -18,7 +18,7 @@ from reports.matrix import Matrix, ReportedCell
 from reports.site.evidence_folder import EvidenceFolder, names_short, read_folder, readable, shown_events
 from reports.site.render import RawLink, put, raw_link, render
 from reports.site.timeline import Shape, TimeLine, draw, shape_of
-from reports.site.transcript import Exchange, LogView, began_at, exchanges, log_view
+from reports.site.transcript import EventFrames, LogView, began_at, exchanges, log_view
 
 OPEN, NEAR = 12, 40
 """Events on each side of one that shows the violation: shown at once, and folded. Faults are always shown."""
@@ -88,7 +88,7 @@ class EvidenceView(msgspec.Struct, frozen=True, kw_only=True):
     line: TimeLine
     steps: list[ScheduleStep]
     parts: list[CourseSection]
-    wire: list[Exchange]
+    wire: list[EventFrames]
     logs: list[LogView]
     disk: list[str]
     disk_more: int

@@ -18,7 +18,7 @@ class Leadership(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
 
 
-class FaultSpan(msgspec.Struct, kw_only=True):
+class FaultPhases(msgspec.Struct, kw_only=True):
     """The phases of one fault, in their order. Without an inject it began before the example, without a heal it outlived it."""
 
     node: str
@@ -43,14 +43,14 @@ class FaultSpan(msgspec.Struct, kw_only=True):
         return not self.healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
 
 
-def fault_spans(events: Sequence[Fault]) -> list[FaultSpan]:
+def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:
     """Phases that belong together."""
-    found: list[FaultSpan] = []
+    found: list[FaultPhases] = []
     for event in events:
         waiting = [] if event.phase == "inject" else [span for span in found if span.takes(event)]
         span = next((span for span in waiting if span.node == event.node), waiting[0] if waiting else None)
         if span is None:
-            span = FaultSpan(node=event.node, role=event.role, fault=event.fault, phases=[])
+            span = FaultPhases(node=event.node, role=event.role, fault=event.fault, phases=[])
             found.append(span)
         span.phases.append(event)
     return found

@@ -14,7 +14,7 @@ import msgspec
 from conformance.judging.narration import EventLine
 from history.events import Answer, AnyEvent, Call, Fault, History, Phase, Premise
 from history.taken import Taken
-from reports.site.fault_spans import FaultSpan, Leadership, fault_spans, leaders
+from reports.site.fault_spans import FaultPhases, Leadership, fault_spans, leaders
 
 NEAR = 14
 """Events on each side of one that shows the violation that are drawn; faults and new leaders always are."""
@@ -296,7 +296,7 @@ def _blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Bloc
 # --- faults
 
 
-def _bar(span: FaultSpan, at: dict[int, float], width: float) -> Bar:
+def _bar(span: FaultPhases, at: dict[int, float], width: float) -> Bar:
     left = at[span.phases[0].n] + 2 if span.begun else 0.0
     right = at[span.phases[-1].n] + COLUMN - 2
     return Bar(

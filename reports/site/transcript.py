@@ -41,7 +41,7 @@ class FrameView(msgspec.Struct, frozen=True, kw_only=True):
     own: bool
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class EventFrames(msgspec.Struct, frozen=True, kw_only=True):
     """The frames of one event that shows the violation, and those around them."""
 
     event: int
@@ -100,19 +100,19 @@ def _has(times: Sequence[float], wanted: float) -> bool:
 
 def exchanges(
     history: History, frames: Sequence[TranscriptFrame], shown: Sequence[int], began: float
-) -> list[Exchange]:
+) -> list[EventFrames]:
     """For each event that is an answer of a node, what was sent and received for it."""
     found = [_exchange(history, frames, history.events[n], began) for n in shown]
     return [exchange for exchange in found if exchange is not None]
 
 
-def _exchange(history: History, frames: Sequence[TranscriptFrame], event: AnyEvent, began: float) -> Exchange | None:
+def _exchange(history: History, frames: Sequence[TranscriptFrame], event: AnyEvent, began: float) -> EventFrames | None:
     call = history.events[event.call] if isinstance(event, Answer) else None
     own = _own(frames, call, call.t + began, event.t + began) if isinstance(call, Call) else []
     if not own:
         return None
     first, last = own[0], own[-1]
-    return Exchange(
+    return EventFrames(
         event=event.n,
         before=[_view(frame, began) for frame in frames[max(0, first - FRAMES) : first]],
         own=[_view(frames[n], began, own=True) for n in own[:FRAMES]],

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.cluster.node import Node
+from fixtures.cluster.node import ClusterNode
 from fixtures.disk import producers, quorum_state
 from fixtures.disk.checkpoint import RECOVERY_POINTS, EpochEntry
 from fixtures.disk.metadata_log import BOOTSTRAP, DIRECTORY, MetadataSchemas, read_metadata_log
@@ -125,7 +125,7 @@ def new_producer(target: FaultTarget) -> InitProducerIdAnswer:
     return eventually(asked, within=30, what="a producer id")
 
 
-def controller_of(target: FaultTarget) -> Node:
+def controller_of(target: FaultTarget) -> ClusterNode:
     return target.cluster.node(target.cluster.controllers[0])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.cluster import KRaftCluster, Node
+from fixtures.cluster import ClusterNode, KRaftCluster
 from fixtures.engine import connect
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injector, Unwitnessed
@@ -50,12 +50,12 @@ def test_a_process_that_is_left_alone_is_noticed(
 ) -> None:
     """The engine was told, but did nothing."""
     for act in ("kill", "pause", "resume"):
-        monkeypatch.setattr(Node, act, lambda node: None)
+        monkeypatch.setattr(ClusterNode, act, lambda node: None)
     assert_noticed(soon(kind()), target)
 
 
 def test_a_zombie_that_was_never_frozen_is_noticed(target: FaultTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Node, "pause", lambda node: None)
+    monkeypatch.setattr(ClusterNode, "pause", lambda node: None)
     assert_noticed(soon(PausedZombie()), target)
 
 
@@ -66,7 +66,7 @@ def test_a_rule_that_is_not_applied_is_noticed(target: FaultTarget, monkeypatch:
 
 def test_a_rule_that_matches_nothing_is_noticed(target: FaultTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in place, but for an address that nobody has."""
-    monkeypatch.setattr(Node, "address", "192.0.2.1")
+    monkeypatch.setattr(ClusterNode, "address", "192.0.2.1")
     assert_noticed(soon(CutOffFromControllers()), target)
 
 

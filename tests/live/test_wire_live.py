@@ -30,7 +30,7 @@ from fixtures.wire.log import (
     OffsetQuery,
     ProducePartition,
 )
-from fixtures.wire.records import Codec, ControlType, Header, NewBatch, NewRecord, batch, control_message
+from fixtures.wire.records import Codec, ControlType, NewBatch, NewRecord, RecordHeader, batch, control_message
 from fixtures.wire.schemas import SchemaError
 from fixtures.wire.topics import NewTopic, Reassignment
 from fixtures.wire.transactions import InitProducerIdAnswer, TxnMarker, TxnPartitions
@@ -125,7 +125,10 @@ class TestLog:
 
     @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.ZSTD])
     def test_records_come_back(self, client: NodeClient, topic: Topic, codec: Codec) -> None:
-        new = (NewRecord(b"v" * 200, b"k", (Header("h", b"1"), Header("n")), 5), NewRecord(None, timestamp=7))
+        new = (
+            NewRecord(b"v" * 200, b"k", (RecordHeader("h", b"1"), RecordHeader("n")), 5),
+            NewRecord(None, timestamp=7),
+        )
         client.produce(topic, 0, NewBatch(new, codec=codec))
         [read] = client.fetch(topic, 0, 0).batches
         assert [NewRecord(r.value, r.key, r.headers, r.timestamp) for r in read.records] == list(new)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from conformance.core.bench import Bench
 from conformance.core.cluster import Moment
 from conformance.core.faulting import Faults
-from fixtures.cluster.node import Node, NodeState
+from fixtures.cluster.node import ClusterNode, NodeState
 from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS, render_epochs
@@ -214,7 +214,7 @@ class Miniature:
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
         return HeldReplicas(tuple(self.node(name).held(partition) for partition in partitions for name in on))
 
-    def container(self, name: str) -> Node:
+    def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")
 
     def schemas(self, artifact: str) -> Schemas:

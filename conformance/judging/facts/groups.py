@@ -48,7 +48,7 @@ class OffsetCommit(Exchange, frozen=True, kw_only=True, gc=False):
     accepted: int = UNKNOWN_OUTCOME
 
 
-class CommittedOffset(Exchange, frozen=True, kw_only=True, gc=False):
+class FetchedOffset(Exchange, frozen=True, kw_only=True, gc=False):
     """An OffsetFetch of one partition; offset -1 for none. `stable`: it waits for open transactions to end."""
 
     group: str
@@ -213,7 +213,7 @@ def _offset_fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attribut
     for one in answer.value["partitions"]:
         topic = one["topic"] if one["topic"] is not None else names.get(one["topic_id"])
         if one["error_code"] == NONE and topic is not None:
-            fact = CommittedOffset(
+            fact = FetchedOffset(
                 **at.exchange(call, answer),
                 group=call.request["group"],
                 offset=one["committed_offset"],

@@ -218,7 +218,7 @@ class DeleteRecordsResult(Exchange, frozen=True, kw_only=True, gc=False):
     low_watermark: int
 
 
-class UncleanElection(Exchange, frozen=True, kw_only=True, gc=False):
+class UncleanElectionResult(Exchange, frozen=True, kw_only=True, gc=False):
     """ElectLeaders for an unclean election, which may have been held."""
 
 
@@ -428,7 +428,7 @@ def _delete_records(call: Call, answer: Answer, at: Decoding) -> Iterator[Attrib
 def _elect_leaders(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     if call.request["election_type"] == UNCLEAN_ELECTION and answer.outcome != "fail":
         for topic, index in call.request["partitions"] or ():
-            yield Attributed("partition", f"{topic}-{index}", UncleanElection(**at.exchange(call, answer)))
+            yield Attributed("partition", f"{topic}-{index}", UncleanElectionResult(**at.exchange(call, answer)))
 
 
 @decodes("replicas", about=["partition"])

@@ -58,7 +58,7 @@ class SnapshotFetched(RaftExchange, frozen=True, kw_only=True, gc=False):
     size: int
 
 
-class QuorumReplica(msgspec.Struct, frozen=True, gc=False):
+class ReplicaState(msgspec.Struct, frozen=True, gc=False):
     """A voter or an observer by DescribeQuorum; times are milliseconds since 1970, -1 where unknown."""
 
     id: int
@@ -71,8 +71,8 @@ class DescribedQuorum(RaftExchange, frozen=True, kw_only=True, gc=False):
     """DescribeQuorum."""
 
     high_watermark: int
-    voters: tuple[QuorumReplica, ...]
-    observers: tuple[QuorumReplica, ...]
+    voters: tuple[ReplicaState, ...]
+    observers: tuple[ReplicaState, ...]
 
 
 def _of_raft(call: Call, answer: Answer, at: Decoding) -> dict[str, Any]:
@@ -157,10 +157,10 @@ def _describe_quorum(call: Call, answer: Answer, at: Decoding) -> Iterator[Attri
     yield from _attributed(fact)
 
 
-def _replicas(replicas: list[dict[str, Any]]) -> tuple[QuorumReplica, ...]:
+def _replicas(replicas: list[dict[str, Any]]) -> tuple[ReplicaState, ...]:
     return tuple(
         [
-            QuorumReplica(
+            ReplicaState(
                 one["replica_id"], one["log_end_offset"], one["last_fetch_timestamp"], one["last_caught_up_timestamp"]
             )
             for one in replicas

@@ -69,7 +69,7 @@ class MarkerWritten(Exchange, frozen=True, kw_only=True, gc=False):
     errors: tuple[tuple[str, int], ...]
 
 
-class DescribedTransaction(Exchange, frozen=True, kw_only=True, gc=False):
+class TransactionDescription(Exchange, frozen=True, kw_only=True, gc=False):
     """DescribeTransactions of one id; `state` is the coordinator's name for it, `partitions` are `topic-0`."""
 
     transactional_id: str
@@ -201,7 +201,7 @@ def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[
     if answer.outcome != "ok":
         return
     value = answer.value
-    fact = DescribedTransaction(
+    fact = TransactionDescription(
         **at.exchange(call, answer),
         transactional_id=call.request["transactional_id"],
         error=value["error_code"],

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.groups import CommittedOffset, OffsetCommit
+from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
 from history.effects import Effects
@@ -26,7 +26,7 @@ lost its leader, is answered as COORDINATOR_NOT_AVAILABLE.
 class Shown(NamedTuple):
     """An OffsetFetch, the last commit that was certainly acknowledged before it, and all that it may show."""
 
-    fetch: CommittedOffset
+    fetch: FetchedOffset
     last: OffsetCommit
     legal: list[OffsetCommit]
 
@@ -101,12 +101,12 @@ def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
         known.append(commit)
 
 
-def _is_current(story: PartitionStory, fetch: CommittedOffset) -> bool:
+def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
     spans = story.timeline.standing(fetch.asked, fetch.event)
     return all(span.effects.idles and fetch.node not in span.nodes for span in spans)
 
 
-def _is_clean(story: PartitionStory, commit: OffsetCommit, fetch: CommittedOffset) -> bool:
+def _is_clean(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -> bool:
     lost = [s for s in story.timeline.spans if _loses(s.effects) and commit.asked < s.ended and s.began < fetch.event]
     return not any(span.effects.every_partition or span.partition.startswith(OFFSETS_TOPIC) for span in lost)
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from conformance.judging.facts.exchange import Exchange
-from conformance.judging.facts.groups import CommittedOffset, ConsumedRecord, OffsetCommit, ReaderStep
+from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, OffsetCommit, ReaderStep
 from conformance.judging.facts.log import (
     FUTURE_REPLICA,
     Batch,
@@ -26,7 +26,7 @@ from conformance.judging.facts.log import (
     PartitionMetadata,
     ProduceResult,
     ReplicaOnDisk,
-    UncleanElection,
+    UncleanElectionResult,
 )
 from conformance.judging.story import Story
 from conformance.judging.timeline import FaultSpan, Timeline
@@ -64,7 +64,7 @@ class PartitionStory(Story):
         self.listed: list[ListedOffset] = []
         self.deletions: list[DeleteRecordsResult] = []
         self.commits: list[OffsetCommit] = []
-        self.committed: list[CommittedOffset] = []
+        self.committed: list[FetchedOffset] = []
         self.consumed: list[ConsumedRecord] = []
         self.reader_steps: list[ReaderStep] = []
         self.on_disk: list[ReplicaOnDisk] = []
@@ -74,7 +74,7 @@ class PartitionStory(Story):
         self._states: set[int] = set()
         self._shown: dict[tuple[str, int], int] = {}
         self._takes: dict[type[Any], Callable[[Any], None]] = {
-            CommittedOffset: self.committed.append,
+            FetchedOffset: self.committed.append,
             ConsumedRecord: self.consumed.append,
             DeleteRecordsResult: self.deletions.append,
             EpochEndOffset: self.epoch_ends.append,
@@ -86,7 +86,7 @@ class PartitionStory(Story):
             ProduceResult: self.produced.append,
             ReaderStep: self.reader_steps.append,
             ReplicaOnDisk: self.on_disk.append,
-            UncleanElection: lambda election: self.elections.append(election.asked),
+            UncleanElectionResult: lambda election: self.elections.append(election.asked),
         }
 
     # --- taking facts

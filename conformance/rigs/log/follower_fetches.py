@@ -108,7 +108,7 @@ def reassign(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetada
 # --- one partition whose follower is impersonated
 
 
-class Roles(NamedTuple):
+class FollowerRoles(NamedTuple):
     """The roles of the brokers: the leader, its only follower, and a broker that does not host the partition."""
 
     leader: NodeClient
@@ -127,19 +127,19 @@ class IsrAttempt(NamedTuple):
 class OneFollower(Partition):
     """A partition with one follower, so that only that follower's fetches advance the high watermark."""
 
-    def cast(self) -> Roles:
+    def cast(self) -> FollowerRoles:
         state = self.whole()
         [follower] = [id for id in state.replicas if id != state.leader]
         [outsider] = [name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas]
-        return Roles(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
+        return FollowerRoles(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
 
-    def grow(self, cast: Roles, records: int) -> int:
+    def grow(self, cast: FollowerRoles, records: int) -> int:
         """Append at the leader without waiting for its follower. Returns the new log end."""
         return self.write(*[b"ahead"] * records, acks=1, to=cast.leader).base_offset + records
 
     def fetch_as_follower(
         self,
-        cast: Roles,
+        cast: FollowerRoles,
         offset: int,
         *,
         epoch_ahead: int = 0,
@@ -159,15 +159,15 @@ class OneFollower(Partition):
             replica_epoch=broker_epoch,
         )
 
-    def look(self, cast: Roles, offset: int) -> FetchedPartition:
+    def look(self, cast: FollowerRoles, offset: int) -> FetchedPartition:
         """The leader's answer to a consumer that fetches at `offset`."""
         return cast.leader.fetch(self.topic, self.index, offset)
 
-    def isr(self, cast: Roles) -> set[int]:
+    def isr(self, cast: FollowerRoles) -> set[int]:
         """The ISR in the leader's Metadata."""
         return set(self.state(cast.state.leader).isr)
 
-    def let_in(self, cast: Roles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
+    def let_in(self, cast: FollowerRoles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
         """Fetch with the id of a follower outside the ISR, until it is in or `within` seconds have passed."""
         began = self.bench.now().seconds
 

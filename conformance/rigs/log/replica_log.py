@@ -10,7 +10,7 @@ from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.records import Batch
 
 
-class ReplicaLog(msgspec.Struct, frozen=True):
+class FetchedLog(msgspec.Struct, frozen=True):
     """All batches from log start to log end, with their leader epochs."""
 
     start: int
@@ -38,20 +38,20 @@ class ReplicaLog(msgspec.Struct, frozen=True):
         return tuple(batch for batch in self.batches if batch.last_offset >= offset)
 
 
-def replica_log(partition: Partition, node: NodeClient) -> ReplicaLog:
+def replica_log(partition: Partition, node: NodeClient) -> FetchedLog:
     """The replica's log once its high watermark has reached its log end, so that a consumer may read all of it."""
 
-    def read() -> ReplicaLog | None:
+    def read() -> FetchedLog | None:
         end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
         start = node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER).offset
         found = node.fetch(partition.topic, partition.index, start)
         committed = found.error is Error.NONE and found.high_watermark == end
-        return ReplicaLog(start, end, found.batches) if committed else None
+        return FetchedLog(start, end, found.batches) if committed else None
 
     return partition.bench.eventually(read, f"{node.node} reading {partition.name} up to its log end")
 
 
-def serves(answer: FetchedPartition, log: ReplicaLog, offset: int) -> bool:
+def serves(answer: FetchedPartition, log: FetchedLog, offset: int) -> bool:
     """True if a fetch at `offset` returns the rest of this log, with error 0."""
     return answer.error is Error.NONE and answer.diverging_epoch is None and answer.batches == log.batches_from(offset)
 

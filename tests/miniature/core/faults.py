@@ -60,7 +60,7 @@ EFFECTS: dict[type[Fault], type[Effect]] = {
     disk.CutTailBelow: FlushedTailLost,
     disk.RemoveEpochCheckpoint: MapLost,
     disk.WipeDisk: Wiped,
-    logs.DeleteRecords: Trimmed,
+    logs.DeleteOldRecords: Trimmed,
     logs.RollBySize: Rolled,
     logs.RetentionBySize: AgedOut,
     logs.RetentionByTime: AgedOut,

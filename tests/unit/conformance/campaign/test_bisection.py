@@ -8,7 +8,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.bisection import Boundary, Outcome, changes, unseen, wanted_next
+from conformance.campaign.bisection import Outcome, VerdictBoundary, changes, unseen, wanted_next
 
 Truth = dict[str, Outcome]
 TELLS: list[Outcome] = ["good", "bad", ""]
@@ -97,5 +97,5 @@ def test_what_tells_nothing_is_stepped_around_and_told() -> None:
     told, _ = searched(versions, ["3.6.2", "3.7.2", "3.8.0"], truth)
     assert told == truth
     assert changes(versions, told) == [
-        Boundary(before="3.7.0", first="3.8.0", becomes="good", between=["3.7.1", "3.7.2"])
+        VerdictBoundary(before="3.7.0", first="3.8.0", becomes="good", between=["3.7.1", "3.7.2"])
     ]
