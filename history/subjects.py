@@ -14,7 +14,8 @@ import msgspec
 
 from history.events import Answer, AnyEvent, Call, Fault, History
 
-Kind = Literal["partition", "topic", "group", "member", "transactional-id", "producer", "quorum"]
+Kind = Literal["partition", "topic", "group", "member", "transactional-id", "producer", "quorum", "resource"]
+"""A resource is the owner of a configuration, as IncrementalAlterConfigs takes it: a topic, a broker, a group."""
 METADATA_LOG = "__cluster_metadata"
 """The topic whose one partition the quorum of controllers replicates (KIP-595)."""
 

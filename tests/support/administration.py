@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from conformance.judging.topics.story import BROKER, GROUP, TOPIC, Resource
+from conformance.judging.facts.topics import BROKER, GROUP, TOPIC, Resource
 from history.events import Answer, AnyEvent, Call, Example, History, Outcome, Premise
 
 BROKERS = ("broker-1", "broker-2", "broker-3")

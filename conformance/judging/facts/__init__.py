@@ -1,6 +1,6 @@
 """Operations to typed facts: a module for each kind of subject, and one table of their decoders."""
 
-from conformance.judging.facts import groups, log, quorum, transactions
+from conformance.judging.facts import groups, log, quorum, topics, transactions
 from conformance.judging.facts.exchange import DECODERS, Attributed, Decoding, Exchange, decoders_of, decodes
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "groups",
     "log",
     "quorum",
+    "topics",
     "transactions",
 ]

@@ -6,19 +6,12 @@ import sys
 from collections.abc import Iterator
 from typing import TypeVar
 
-from conformance.judging.judge import Finding, Judge
-from conformance.judging.topics.story import (
-    BROKER,
-    GROUP,
-    NONE,
-    TOPIC,
-    Appended,
-    Change,
-    Described,
-    ResourceStory,
-    TopicSeen,
-    resource_stories,
-)
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.topics import BROKER, GROUP, TOPIC, Appended, Change, Described, Resource, TopicSeen
+from conformance.judging.judge import Finding, Judge, story_judge
+from conformance.judging.reading import Reading
+from conformance.judging.topics.story import ResourceStory
+from history.events import History
 
 T = TypeVar("T", TopicSeen, Described)
 
@@ -31,6 +24,7 @@ OVERHEAD = 600
 # --- GEN-01
 
 
+@story_judge("GEN-01", ResourceStory)
 def refused_leaves_no_trace(story: ResourceStory) -> Iterator[Finding]:
     """No broker describes afterwards what only a refused request asked for (GEN-01)."""
     for change in story.refused():
@@ -65,8 +59,8 @@ def _values_untouched(story: ResourceStory, refused: Change, case: str) -> Itera
         for key, value in refused.configs.items():
             others = {change.configs[key] for change in story.before(described.asked) if key in change.configs}
             if value is not None and value not in others and described.error == NONE and described.shows(key):
-                held = described.own(key, story.resource) != value
-                shown = f"{refused}; {described.node} describes {key}={value} for the {story.resource}"
+                held = described.own(key) != value
+                shown = f"{refused}; {described.node} describes {key}={value} for the {described.resource}"
                 yield Finding(held, case, (refused.event, described.event), shown, "refused-left-trace")
 
 
@@ -85,13 +79,14 @@ def _later(answers: list[T], change: Change) -> Iterator[T]:
 # --- GEN-19
 
 
+@story_judge("GEN-19", ResourceStory)
 def configuration_is_as_acknowledged(story: ResourceStory) -> Iterator[Finding]:
     """At rest every broker concerned describes what was acknowledged last, and it is in force (GEN-19)."""
     for described in story.described:
-        if story.at_rest(described.asked) and _concerns(story, described):
+        if story.at_rest(described.asked) and _concerns(described):
             for key, change in acknowledged(story, described.asked).items():
                 if described.shows(key) and (change.configs[key] is not None or _was_set(story, key, change)):
-                    yield _as_acknowledged(story, described, key, change)
+                    yield _as_acknowledged(described, key, change)
     for appended in story.appended:
         if story.at_rest(appended.asked):
             yield from _in_force(story, appended)
@@ -103,9 +98,9 @@ def _was_set(story: ResourceStory, key: str, deletion: Change) -> bool:
     return any(change.configs.get(key) is not None for change in earlier)
 
 
-def _concerns(story: ResourceStory, described: Described) -> bool:
+def _concerns(described: Described) -> bool:
     """A broker's own configuration is described by that broker only; others answer with an error."""
-    one_broker = story.resource.type == BROKER and story.resource.name
+    one_broker = described.resource.type == BROKER and described.resource.name
     return not one_broker or described.error == NONE
 
 
@@ -126,23 +121,31 @@ def acknowledged(story: ResourceStory, asked: int) -> dict[str, Change]:
     return {key: change for key, change in found.items() if key not in uncertain}
 
 
-def acknowledged_values(story: ResourceStory) -> dict[str, str | None]:
-    """The values that every broker concerned has to describe at the end of the history, None for a deleted one."""
-    return {key: change.configs[key] for key, change in acknowledged(story, sys.maxsize).items()}
+def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None]]:
+    """The values that every broker concerned has to describe at the end of a history, None for a deleted one."""
+    reading = Reading(history.example, [ResourceStory])
+    reading.feed(history.events)
+    stories = [story for story in reading.stories(ResourceStory) if isinstance(story, ResourceStory) and story.changes]
+    return {
+        story.changes[0].resource: {
+            key: change.configs[key] for key, change in acknowledged(story, sys.maxsize).items()
+        }
+        for story in stories
+    }
 
 
-def _as_acknowledged(story: ResourceStory, described: Described, key: str, change: Change) -> Finding:
-    wanted, own = change.configs[key], described.own(key, story.resource)
-    case = "deleted" if wanted is None else _case(story)
-    shown = f"{change}; {described.node} describes {key}={own} (error {described.error}) for the {story.resource}"
+def _as_acknowledged(described: Described, key: str, change: Change) -> Finding:
+    wanted, own = change.configs[key], described.own(key)
+    case = "deleted" if wanted is None else _case(described.resource)
+    shown = f"{change}; {described.node} describes {key}={own} (error {described.error}) for the {described.resource}"
     held = own == wanted and described.error == NONE
     return Finding(held, case, (change.event, described.event), shown, "configuration-not-described")
 
 
-def _case(story: ResourceStory) -> str:
-    if story.resource.type == BROKER:
-        return "broker" if story.resource.name else "cluster-default"
-    return {TOPIC: "topic", GROUP: "group"}[story.resource.type]
+def _case(resource: Resource) -> str:
+    if resource.type == BROKER:
+        return "broker" if resource.name else "cluster-default"
+    return {TOPIC: "topic", GROUP: "group"}[resource.type]
 
 
 def _in_force(story: ResourceStory, appended: Appended) -> Iterator[Finding]:
@@ -158,7 +161,4 @@ def _in_force(story: ResourceStory, appended: Appended) -> Iterator[Finding]:
         yield Finding(held, "in-force", (change.event, appended.event), shown, "configuration-not-in-force")
 
 
-TOPIC_JUDGES: tuple[Judge, ...] = (
-    Judge("GEN-01", resource_stories, refused_leaves_no_trace),
-    Judge("GEN-19", resource_stories, configuration_is_as_acknowledged),
-)
+TOPIC_JUDGES: tuple[Judge, ...] = (refused_leaves_no_trace, configuration_is_as_acknowledged)

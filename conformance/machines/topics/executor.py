@@ -10,9 +10,9 @@ from conformance.core.administration import TopicAdministration
 from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent
+from conformance.judging.facts.topics import Resource
 from conformance.judging.timeline import AT_REST, HEALED
 from conformance.judging.topics.judges import acknowledged_values
-from conformance.judging.topics.story import Resource, resource_stories
 from conformance.rigs.log.partition import Partition, PartitionData
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient
@@ -175,7 +175,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
         self.read_everything()
 
     def _settles(self, what: str) -> bool:
-        wanted = {story.resource: acknowledged_values(story) for story in resource_stories(self.bench.tape.history)}
+        wanted = acknowledged_values(self.bench.tape.history)
 
         def described() -> bool:
             with suppress(*UNANSWERED):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.facts.topics import Resource
+from conformance.judging.judge import Judge
 from conformance.judging.topics.judges import TOPIC_JUDGES, acknowledged_values
-from conformance.judging.topics.story import Resource, resource_stories
-from history.observations import Observation
 from tests.support.administration import (
     BROKER_1,
     BROKERS,
@@ -22,9 +22,8 @@ NOT_CONTROLLER, TIMED_OUT = 41, 7
 LIMIT = "max.message.bytes"
 
 
-def results(history: AdministrationHistory, judge: object) -> list[tuple[str, str]]:
-    observations: list[Observation] = judge(history.history)  # type: ignore[operator]
-    return [(one.case, one.result) for one in observations]
+def results(history: AdministrationHistory, judge: Judge) -> list[tuple[str, str]]:
+    return [(one.case, one.result) for one in judge(history.history)]
 
 
 # --- GEN-01: refused leaves no trace
@@ -187,5 +186,4 @@ def test_the_acknowledged_limit_is_in_force(size: int, error: int | None, expect
 def test_what_has_to_be_described_is_what_was_acknowledged_last() -> None:
     history = AdministrationHistory().create(1, {"a": "1", "b": "1"}).alter(THE_TOPIC, {"a": None})
     history.alter(THE_TOPIC, {"b": "2"}, error=INVALID_CONFIG)
-    [story] = resource_stories(history.history)
-    assert acknowledged_values(story) == {"a": None, "b": "1"}
+    assert acknowledged_values(history.history) == {THE_TOPIC: {"a": None, "b": "1"}}

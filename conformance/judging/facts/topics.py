@@ -1,0 +1,231 @@
+"""Facts about what an administrator changes: topics, and the configurations of topics, brokers and groups."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from conformance.judging.facts.exchange import (
+    NONE,
+    UNKNOWN_OUTCOME,
+    Attributed,
+    Decoding,
+    Exchange,
+    decodes,
+    error_of,
+    name_of,
+)
+from history.events import Answer, Call
+
+REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND, NOT_CONTROLLER = 7, 13, 20, 41
+OPEN = frozenset({REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND, NOT_CONTROLLER})
+"""Errors that leave it open whether the request took effect."""
+TOPIC, BROKER, GROUP = 2, 4, 32
+"""Resource types of DescribeConfigs and IncrementalAlterConfigs."""
+OWN_SOURCE = {TOPIC: 1, BROKER: 2, GROUP: 8}
+CLUSTER_DEFAULT_SOURCE = 3
+"""ConfigSource of a value that was set on the resource itself; of a broker's, on the cluster default."""
+
+Outcome = Literal["done", "refused", "open"]
+"""done: acknowledged; refused: answered with a definite error; open: it may have taken effect or not."""
+
+
+class Resource(msgspec.Struct, frozen=True, order=True):
+    """`type` is the resource type of IncrementalAlterConfigs. A broker is named by its id, the cluster default by no name."""
+
+    type: int
+    name: str
+
+    def __str__(self) -> str:
+        kind = {TOPIC: "topic", BROKER: "broker", GROUP: "group"}.get(self.type, f"resource of type {self.type}")
+        return f"{kind} {self.name}" if self.name else "cluster default"
+
+    @property
+    def own_source(self) -> int:
+        """The ConfigSource of values that were set on it."""
+        return CLUSTER_DEFAULT_SOURCE if self.type == BROKER and not self.name else OWN_SOURCE.get(self.type, -1)
+
+
+class Change(Exchange, frozen=True, kw_only=True, gc=False):
+    """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
+
+    `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer came.
+    """
+
+    resource: Resource
+    kind: Literal["create", "delete", "grow", "configure"]
+    outcome: Outcome
+    error: int
+    partitions: int = -1
+    configs: Mapping[str, str | None] = {}
+
+    @property
+    def replaces(self) -> bool:
+        """Whether nothing of what a topic was before outlives it."""
+        return self.kind in ("create", "delete")
+
+    def __str__(self) -> str:
+        wanted = f"{self.partitions} partitions" if self.partitions != -1 else ""
+        configs = ", ".join(f"{key}={value}" for key, value in self.configs.items())
+        what = "; ".join(part for part in (wanted, configs) if part)
+        return f"{self.kind} ({what}) {self.outcome}" + (
+            f" with error {self.error}" if self.outcome == "refused" else ""
+        )
+
+
+class TopicSeen(Exchange, frozen=True, kw_only=True, gc=False):
+    """A topic in the Metadata answer of one broker; `partitions` is their number, 0 where there is no such topic."""
+
+    resource: Resource
+    exists: bool
+    partitions: int
+
+
+class Described(Exchange, frozen=True, kw_only=True, gc=False):
+    """The answer of one broker to DescribeConfigs: values with their ConfigSource, by key; `error` is 0 if it gave any.
+
+    `keys` are those that were asked for, None for all.
+    """
+
+    resource: Resource
+    error: int
+    keys: frozenset[str] | None
+    values: Mapping[str, tuple[str | None, int]]
+
+    def shows(self, key: str) -> bool:
+        return self.keys is None or key in self.keys
+
+    def own(self, key: str) -> str | None:
+        """The value that is set on the resource itself; None where its default applies."""
+        value, source = self.values.get(key, (None, -1))
+        return value if source == self.resource.own_source else None
+
+
+class Appended(Exchange, frozen=True, kw_only=True, gc=False):
+    """A Produce to one partition of a topic. `payload` is the number of bytes of the values; `error` -1 if unknown."""
+
+    resource: Resource
+    payload: int
+    error: int
+
+
+# --- decoders
+
+
+@decodes("create_topics", about=["resource"])
+def create_topics(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
+    if not call.request.get("validate_only"):
+        for topic in call.request["topics"]:
+            partitions = len(topic["assignment"]) or topic["num_partitions"]
+            error = _error_of_topic(answer, topic["name"])
+            yield from _change(
+                call, answer, decoding, Resource(TOPIC, topic["name"]), "create", error, partitions, topic["configs"]
+            )
+
+
+@decodes("delete_topics", about=["resource"])
+def delete_topics(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
+    for topic in call.request["topics"]:
+        name = name_of(topic)
+        yield from _change(call, answer, decoding, Resource(TOPIC, name), "delete", _error_of_topic(answer, name))
+
+
+@decodes("create_partitions", about=["resource"])
+def create_partitions(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
+    if not call.request.get("validate_only"):
+        name = call.request["topic"]
+        error = _error_of_topic(answer, name)
+        yield from _change(call, answer, decoding, Resource(TOPIC, name), "grow", error, call.request["count"])
+
+
+@decodes("incremental_alter_configs", about=["resource"])
+def incremental_alter_configs(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
+    if not call.request.get("validate_only"):
+        changes = call.request["changes"]
+        yield from _change(call, answer, decoding, _resource(call), "configure", error_of(answer), configs=changes)
+
+
+def _change(
+    call: Call,
+    answer: Answer,
+    decoding: Decoding,
+    resource: Resource,
+    kind: Literal["create", "delete", "grow", "configure"],
+    error: int,
+    partitions: int = -1,
+    configs: Mapping[str, str | None] | None = None,
+) -> Iterator[Attributed]:
+    if answer.outcome == "fail":  # it was never sent
+        return
+    change = Change(
+        **decoding.exchange(call, answer),
+        resource=resource,
+        kind=kind,
+        outcome=_outcome(answer, error),
+        error=error,
+        partitions=partitions,
+        configs=configs or {},
+    )
+    yield Attributed("resource", str(resource), change)
+
+
+def _outcome(answer: Answer, error: int) -> Outcome:
+    if answer.outcome != "ok" or error in OPEN:
+        return "open"
+    return "done" if error == NONE else "refused"
+
+
+def _error_of_topic(answer: Answer, name: str) -> int:
+    if answer.outcome != "ok":
+        return UNKNOWN_OUTCOME
+    return next((int(one["error_code"]) for one in answer.value["topics"] if one["name"] == name), UNKNOWN_OUTCOME)
+
+
+@decodes("describe_configs", about=["resource"])
+def describe_configs(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
+    if answer.outcome == "ok":
+        keys, resource = call.request.get("names"), _resource(call)
+        described = Described(
+            **decoding.exchange(call, answer),
+            resource=resource,
+            error=answer.value["error_code"],
+            keys=None if keys is None else frozenset(keys),
+            values={one["name"]: (one["value"], one["config_source"]) for one in answer.value["configs"]},
+        )
+        yield Attributed("resource", str(resource), described)
+
+
+def _resource(call: Call) -> Resource:
+    return Resource(call.request["resource_type"], call.request["resource_name"])
+
+
+@decodes("metadata", about=["resource"])
+def metadata(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
+    topics: list[dict[str, Any]] = answer.value["topics"] if answer.outcome == "ok" else []
+    for topic in topics:
+        if topic["name"] is not None:
+            resource = Resource(TOPIC, topic["name"])
+            seen = TopicSeen(
+                **decoding.exchange(call, answer),
+                resource=resource,
+                exists=topic["error_code"] == NONE,
+                partitions=len(topic["partitions"]),
+            )
+            yield Attributed("resource", str(resource), seen)
+
+
+@decodes("produce", about=["resource"])
+def produce(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
+    batch = call.request["records"]
+    if isinstance(batch, dict):
+        resource = Resource(TOPIC, name_of(call.request["topic"]))
+        appended = Appended(
+            **decoding.exchange(call, answer),
+            resource=resource,
+            payload=sum(len(b64decode(one["value"] or "")) for one in batch["records"]),
+            error=error_of(answer),
+        )
+        yield Attributed("resource", str(resource), appended)
