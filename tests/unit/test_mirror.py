@@ -95,6 +95,13 @@ def test_tests_of_units_stand_where_their_source_stands() -> None:
     assert [str(folder) for folder in sorted(folders) if not (ROOT / folder).is_dir()] == []
 
 
+def test_units_need_no_engine() -> None:
+    found = [
+        path.name for path in (ROOT / "tests" / "unit").rglob("*.py") if "pytest.mark." + "docker" in path.read_text()
+    ]
+    assert found == []
+
+
 def test_helpers_are_imported_from_support_and_never_from_a_module_of_tests() -> None:
     found = [
         f"{path.relative_to(ROOT)} imports {node.module}"

@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from fixtures.cluster import KRaftCluster, Topology
-from fixtures.images import maven, obtain
+from fixtures.images import maven
 from fixtures.paths import cache_dir
-from fixtures.runs import Run, quiet
-from fixtures.wire import Error
-from fixtures.wire.topics import NewTopic
+from fixtures.runs import quiet
 from mutants import Mutant, UnknownMutant, all_mutants, mutant
-from mutants.build import SOURCES, AgentNotBuilt, build_agent, mutant_image
+from mutants.build import SOURCES, AgentNotBuilt, build_agent
 
 CATALOGUE = Path(__file__).parents[3] / "conformance" / "catalogue"
 PLANTED = "unfenced-leader-epoch"
@@ -193,27 +190,3 @@ class TestUnfencedLeaderEpoch:
         assert mutated.stdout.split() == ["NONE", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
         line = install_line(mutated.stderr)
         assert line.endswith(f"kafka_2.13-{version}.jar")
-
-    @pytest.mark.docker
-    def test_broker_serves_an_older_epoch(self) -> None:
-        """Restarting the only replica raises its epoch, from 4.0 on also on a node that is its own controller."""
-        base = obtain("4.3.1")
-        image = mutant_image(PLANTED, base)
-        assert mutant_image(PLANTED, base).id == image.id != base.id
-        topology = Topology(name="mutant", brokers=1, combined=True)
-        with Run.begin() as run, KRaftCluster(topology, image, run).boot() as cluster:
-            (node,) = cluster.nodes.values()
-            with cluster.client(node.name) as client:
-                client.create_topics([NewTopic("t", ((node.member.id,),))])
-            node.kill()
-            node.start()
-            cluster.wait_ready()
-            with cluster.client(node.name) as client:
-                epoch = client.metadata(["t"]).topic("t").partition(0).leader_epoch
-                asked = {
-                    back: client.offset_for_leader_epoch("t", 0, epoch, current_leader_epoch=epoch - back).error
-                    for back in (1, 0, -1)
-                }
-            assert epoch > 0
-            assert asked == {1: Error.NONE, 0: Error.NONE, -1: Error.UNKNOWN_LEADER_EPOCH}
-            assert install_line(node.logs()).endswith(f"/opt/kafka/libs/kafka_2.13-{base.version}.jar")

@@ -1,0 +1,75 @@
+"""Images of a real engine: of releases, derived ones, and ones of a user's own jars."""
+
+import shutil
+from pathlib import Path
+
+import docker
+import docker.errors
+import pytest
+
+from fixtures.errors import ImageUnavailable, NotKafka
+from fixtures.images import Image, build, derive, from_home, from_image, layers, maven, obtain
+from fixtures.images.base import base
+from fixtures.images.image import version_of
+from fixtures.runs import RUN_LABEL, Run, quiet
+from tests.support.clients_jar import clients_jar
+
+VERSION = "4.3.1"
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.mark.usefixtures("state")
+class TestARealImage:
+    def test_what_is_known_about_it(self, client: docker.DockerClient) -> None:
+        image = obtain(VERSION, client=client)
+        assert (image.version, image.label) == (VERSION, VERSION)
+        assert image.class_path == tuple(sorted(image.class_path))
+        assert f"/opt/kafka/libs/kafka-clients-{VERSION}.jar" in image.class_path
+        assert version_of(image.clients_jar) == VERSION
+
+    def test_one_that_is_not_kafka(self, client: docker.DockerClient) -> None:
+        with pytest.raises(NotKafka, match=r"holds no Kafka.*--kafka-home"):
+            from_image(base(client, quiet), client=client)
+        assert client.containers.list(all=True, filters={"label": RUN_LABEL, "status": "created"}) == []
+
+    def test_its_class_archive_fits_its_class_path(self, client: docker.DockerClient) -> None:
+        image = obtain(VERSION, client=client)
+        if image.cds is None:
+            pytest.skip("pulled images bring no class archive of the kit")
+        java = ["java", *image.java_options, "-Xshare:on", "-cp", ":".join(image.class_path), "-version"]
+        with layers.workbench(client, image.id, java, "java -version", network_mode="none") as bench:
+            bench.start()
+            assert bench.wait(timeout=60)["StatusCode"] == 0, bench.logs().decode()
+
+    def test_one_derived_from_it(self, client: docker.DockerClient) -> None:
+        image = obtain(VERSION, client=client)
+        with Run.begin() as run:
+            tag = f"kafka-conformance/test-derived:{run.id}"
+            files = {"/opt/agent/agent.jar": b"agent"}
+            options = '-javaagent:/opt/agent/agent.jar=a -Dquoted="$x"'
+            derived = derive(image, files, {"KAFKA_OPTS": options}, tag, run=run, client=client)
+            assert derived.kafka_opts == ("-javaagent:/opt/agent/agent.jar=a", '-Dquoted="$x"')
+            assert (derived.label, derived.cds) == (f"{VERSION}@{tag}", image.cds)
+            assert from_image(tag, client=client) == Image(
+                **{**vars(derived), "clients_jar": from_image(tag, client=client).clients_jar}
+            )
+            assert run.end(client) == [f"image {tag}"]
+        assert layers.present(client, image.reference) is not None
+
+    def test_one_of_a_users_own_jars(self, client: docker.DockerClient, tmp_path: Path) -> None:
+        home = tmp_path / "kafka"
+        shutil.copytree(maven.jars(VERSION, quiet), home / "libs")
+        image = from_home(home, client=client)
+        try:
+            assert image.label == f"{VERSION}@{home}"
+            assert image.cds == build.ARCHIVE
+            assert from_home(home, client=client).id == image.id
+        finally:
+            client.images.remove(image.reference, force=True)
+
+    def test_jars_that_do_not_start(self, client: docker.DockerClient, tmp_path: Path) -> None:
+        clients_jar(tmp_path / "libs")
+        with pytest.raises(ImageUnavailable, match=r"(?s)ended with 1.*kafka\.tools\.StorageTool"):
+            from_home(tmp_path, client=client)
+        assert client.containers.list(all=True, filters={"label": RUN_LABEL, "status": "exited"}) == []

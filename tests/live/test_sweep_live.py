@@ -1,0 +1,36 @@
+"""What dead runs left on a real engine is removed, and nothing else."""
+
+from pathlib import Path
+
+import docker
+import docker.errors
+import pytest
+
+from fixtures.images import layers
+from fixtures.images.base import base
+from fixtures.runs import HOST_LABEL, Run, host_id, quiet, sweep
+from tests.support.run_process import another_process
+
+pytestmark = pytest.mark.docker
+
+
+def test_the_engine_is_left_as_it_was(client: docker.DockerClient, state: Path) -> None:
+    tag = "kafka-conformance/test-sweep:1"
+    with another_process() as (run_id, process), Run.begin() as alive:
+        dead = Run.join(run_id)
+        image = base(client, quiet)
+        client.networks.create("kafka-conformance-test", labels=dead.labels)
+        client.volumes.create("kafka-conformance-test", labels=dead.labels)
+        bench = client.containers.create(image, ["sleep", "60"], labels=dead.labels, network="kafka-conformance-test")
+        layers.commit(bench, tag, dead.labels)
+        bench.start()
+        kept = client.containers.create(image, ["true"], labels=alive.labels)
+        dead.close()
+        process.kill()
+        process.wait()
+        assert len(sweep(client)) == 4
+        assert layers.present(client, tag) is None
+        assert client.containers.get(kept.id).status == "created"
+        assert len(alive.end(client)) == 1
+    assert client.containers.list(all=True, filters={"label": f"{HOST_LABEL}={host_id()}"}) == []
+    assert list((state / "runs").iterdir()) == []
