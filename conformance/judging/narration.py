@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -132,18 +133,29 @@ def _partitions(value: Plain) -> Iterator[tuple[str, Plain]]:
             yield f"{topic['name']}-{partition['partition_index']}", partition
 
 
-def leader_of(history: History, about: Subject, before: int) -> str:
-    """Leader and epoch of a partition by the newest Metadata before an event; empty for other subjects."""
+def leaders_before(history: History, about: Collection[Subject], events: Sequence[int]) -> list[dict[Subject, str]]:
+    """For each of these event numbers, in ascending order, the partitions among the subjects that have been described before it:
+    leader and epoch in words, by the metadata of the newest epoch. One pass over the history."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
-    newest: Plain | None = None
-    for event in history.events[:before]:
+    newest: dict[Subject, Plain] = {}
+    found = []
+    for begin, end in pairwise([0, *events]):
+        for name, partition in _described(history.events[begin:end]):
+            subject = Subject("partition", name)
+            if subject in about and partition["leader_epoch"] >= newest.get(subject, partition)["leader_epoch"]:
+                newest[subject] = partition
+        found.append({subject: _leader(partition, names) for subject, partition in newest.items()})
+    return found
+
+
+def _described(events: Sequence[AnyEvent]) -> Iterator[tuple[str, Plain]]:
+    for event in events:
         if isinstance(event, Answer) and event.outcome == "ok" and _is_metadata(event.value):
-            for name, found in _partitions(event.value):
-                if Subject("partition", name) == about and (
-                    newest is None or found["leader_epoch"] >= newest["leader_epoch"]
-                ):
-                    newest = found
-    return f"{names.get(newest['leader_id'], 'nobody')} leads at epoch {newest['leader_epoch']}" if newest else ""
+            yield from _partitions(event.value)
+
+
+def _leader(partition: Plain, names: Mapping[int, str]) -> str:
+    return f"{names.get(partition['leader_id'], 'nobody')} leads at epoch {partition['leader_epoch']}"
 
 
 def _is_metadata(value: Any) -> bool:

@@ -12,11 +12,11 @@ import msgspec
 
 from conformance.running.evidence.collectors import Collector, wanted, without_files
 from conformance.running.evidence.report import report, said_again
+from conformance.running.evidence.violation import Violation, violation
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
-from history.subjects import Subject, subjects
-from history.taken import taken
+from history.subjects import Subject
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
@@ -61,11 +61,12 @@ def write_evidence(
     folder.mkdir(parents=True, exist_ok=True)
     replay = _command(column, folder)
     (folder / "replay.txt").write_text(replay + "\n")
-    _write_json(folder / "schedule.json", schedule_of(column, history, observation.requirement))
+    read = violation(column, history, observation)
+    _write_json(folder / "schedule.json", schedule_of(read))
     (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
     collected = _Collected(folder, cluster, time.time() - seconds - BEFORE)
-    collected.all(subjects(history, observation.events))
-    text = report(column, history, observation, replay, collected.lacking, collected.on_disk)
+    collected.all(read.subjects)
+    text = report(read, replay, collected.lacking, collected.on_disk)
     (folder / "report.md").write_text(text)
     return str(relative)
 
@@ -80,15 +81,15 @@ def conclude(folder: Path, replays: ReplayResult) -> None:
         _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))
 
 
-def schedule_of(column: Column, history: History, requirement: str = "") -> Schedule:
-    example = history.example
+def schedule_of(read: Violation) -> Schedule:
+    example = read.history.example
     return Schedule(
         check=example.check,
-        column=column,
-        requirement=requirement,
+        column=read.column,
+        requirement=read.observation.requirement,
         case=example.case,
         inputs=example.inputs,
-        steps=[step.step for step in taken(history)],
+        steps=[step.step for step in read.steps],
     )
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.catalogue import shipped
 from conformance.core.machines import MACHINES
-from conformance.judging.narration import Narration, in_words, leader_of, main_subjects
-from history.events import History, Note
+from conformance.judging.narration import Narration, in_words
+from conformance.running.evidence.violation import Violation
+from history.events import History
 from history.observations import Observation
-from history.shards import Column
-from history.subjects import Subject, subjects
-from history.taken import REST_NOTE, Taken, taken
+from history.subjects import Subject
+from history.taken import Taken
 
 MOST_LINES = 40
 """Of one step, or before what shows the violation where there are no steps."""
@@ -19,21 +19,20 @@ SEEN_AGAIN = "Seen again: "
 """How the line begins that says what replays showed; it is known only after the report is written."""
 
 
-def report(
-    column: Column, history: History, observation: Observation, replay: str, lacking: Sequence[str], disk: str
-) -> str:
-    """`lacking` says what could not be collected; `disk` is what the replicas hold, in words."""
+def report(read: Violation, replay: str, lacking: Sequence[str], disk: str) -> str:
+    """The text of report.md. `lacking` are the reasons for what could not be collected; `disk` is the content of the replicas."""
     parts = [
-        _head(column, history, observation),
-        _seen(history, observation),
-        _course(history, observation),
+        _head(read),
+        _seen(read.history, read.observation),
+        _course(read),
         ["## What is on disk", "", *(["```", disk, "```"] if disk else ["Nothing was read."]), ""],
         _files(replay, lacking),
     ]
     return "\n".join(line for part in parts for line in part)
 
 
-def _head(column: Column, history: History, observation: Observation) -> list[str]:
+def _head(read: Violation) -> list[str]:
+    column, observation, example = read.column, read.observation, read.history.example
     row = shipped()[observation.requirement]
     label = f" ({observation.label})" if observation.label else ""
     return [
@@ -44,7 +43,7 @@ def _head(column: Column, history: History, observation: Observation) -> list[st
         f"> {row.statement.strip()}",
         "",
         f"Source: {row.family}, {row.section} (level {row.level}). Case: {observation.case}. "
-        f"Check: {history.example.check}, example {history.example.example}.",
+        f"Check: {example.check}, example {example.example}.",
         "",
         f"{SEEN_AGAIN}not replayed yet.",
         "",
@@ -62,46 +61,36 @@ def _seen(history: History, observation: Observation) -> list[str]:
 # --- what happened
 
 
-def _course(history: History, observation: Observation) -> list[str]:
-    """The steps of a machine with what happened in each, or all of it for a probe.
+def _course(read: Violation) -> list[str]:
+    """The steps of a machine with the events of each, or all events of a probe.
 
-    Names of topics and groups are told without the example's, which they all carry.
+    Names of topics and groups are shown without the suffix of the example, which all of them carry.
     """
-    example = history.example.example
-    about = ", ".join(f"`{name}`" for name in _about(history, observation))
+    example = read.history.example.example
+    about = ", ".join(f"`{name}`" for name in read.about)
     note = f"Times are seconds since the example began; names are told without `-{example}`."
-    told = [line.replace(f"-{example}", "") for line in _narrated(history, observation)]
-    return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *told]
+    lines = [line.replace(f"-{example}", "") for line in _narrated(read)]
+    return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *lines]
 
 
-def _narrated(history: History, observation: Observation) -> Iterator[str]:
-    about = _about(history, observation)
-    narration = Narration(history, about, observation.events)
-    steps = taken(history)
-    if not steps:
+def _narrated(read: Violation) -> Iterator[str]:
+    narration = Narration(read.history, read.about, read.observation.events)
+    if not read.steps:
         yield from _block(narration.lines())
         return
-    yield from ("Before the first step:", "", *_block(narration.lines(0, steps[0].begin)))
-    for step in steps:
-        yield from _step(history, step, about)
+    yield from ("Before the first step:", "", *_block(narration.lines(0, read.steps[0].begin)))
+    for step, leaders in zip(read.steps, read.leaders, strict=True):
+        yield from _step(read, step, leaders)
         yield from _block(narration.lines(step.begin, step.end))
-    yield from _rest(history, narration)
+    if read.rest is not None:
+        yield from ("**At rest**", "", *_block(narration.lines(read.rest)))
 
 
-def _about(history: History, observation: Observation) -> list[Subject]:
-    return sorted(main_subjects(subjects(history, observation.events)))
-
-
-def _step(history: History, step: Taken, about: Sequence[Subject]) -> list[str]:
-    leads = [f"{one}: {leader}" for one in about if (leader := leader_of(history, one, step.begin))]
+def _step(read: Violation, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
+    leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
     now = f" ({'; '.join(leads)})" if leads else ""
-    explained = described(history.example.check).get(step.kind, "")
+    explained = described(read.history.example.check).get(step.kind, "")
     return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
-
-
-def _rest(history: History, narration: Narration) -> list[str]:
-    begins = [e.n for e in history.events if isinstance(e, Note) and e.text == REST_NOTE]
-    return ["**At rest**", "", *_block(narration.lines(begins[0]))] if begins else []
 
 
 def _block(lines: Sequence[str]) -> list[str]:

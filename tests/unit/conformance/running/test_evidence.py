@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.judging.narration import LONGEST, Narration, in_words, leader_of
+from conformance.judging.narration import LONGEST, Narration, in_words, leaders_before
 from conformance.running.evidence import on_disk as stored
 from conformance.running.evidence.folder import ReplayResult, Schedule, conclude, write_evidence
 from conformance.running.evidence.report import MOST_LINES
@@ -89,7 +89,11 @@ def test_leaders_are_told_when_they_change(tmp_path: Path) -> None:
         *[f"{PARTITION} leader broker-1 at epoch 3"] * 3,
         f"{PARTITION} leader broker-2 at epoch 4",
     ]
-    assert leader_of(history, SUBJECT, len(history.events)) == "broker-2 leads at epoch 4"
+    assert leaders_before(history, [SUBJECT], [0, 2, len(history.events)]) == [
+        {},
+        {SUBJECT: "broker-1 leads at epoch 3"},
+        {SUBJECT: "broker-2 leads at epoch 4"},
+    ]
 
 
 def test_faults_and_refusals_have_their_names() -> None:

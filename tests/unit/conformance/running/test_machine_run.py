@@ -18,7 +18,6 @@ from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, Judge, judge
-from conformance.running.evidence.folder import schedule_of
 from conformance.running.machine.example import SUSPICION_NOTE
 from conformance.running.machine.explorer import BATCH
 from conformance.running.machine.run import MachineRun
@@ -165,7 +164,7 @@ def test_an_example_stops_at_a_suspicion_and_goes_to_rest(play: Play) -> None:
     assert [word for _, _, word in heard(first)] == ["a", "b", "rest"]
     notes = [event.text for event in first.events if isinstance(event, Note)]
     assert notes == ["step", "step", SUSPICION_NOTE, REST_NOTE]
-    assert [step["word"] for step in schedule_of(COLUMN, first).steps] == ["a", "b"]
+    assert [step.step["word"] for step in taken(first)] == ["a", "b"]
     assert of(shard, ObservationLine)[0].result == "violated"
 
 

@@ -1,0 +1,45 @@
+"""A violation with all that its evidence needs of the history, which is read once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.judging.narration import leaders_before, main_subjects
+from history.events import History, Note
+from history.observations import Observation
+from history.shards import Column
+from history.subjects import Subject, subjects
+from history.taken import REST_NOTE, Taken, taken
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """A violation, the history that shows it, and the column of both.
+
+    `subjects` are all subjects of the events that show it, `about` the main ones, sorted. `leaders` has one entry for each of
+    `steps`: leader and epoch of the partitions before it, in words. `rest` is the event at which quiescence begins, if it does.
+    """
+
+    column: Column
+    history: History
+    observation: Observation
+    steps: tuple[Taken, ...]
+    subjects: frozenset[Subject]
+    about: tuple[Subject, ...]
+    leaders: tuple[dict[Subject, str], ...]
+    rest: int | None
+
+
+def violation(column: Column, history: History, observation: Observation) -> Violation:
+    steps = tuple(taken(history))
+    named = frozenset(subjects(history, observation.events))
+    about = tuple(sorted(main_subjects(named)))
+    return Violation(
+        column=column,
+        history=history,
+        observation=observation,
+        steps=steps,
+        subjects=named,
+        about=about,
+        leaders=tuple(leaders_before(history, about, [step.begin for step in steps])),
+        rest=next((e.n for e in history.events if isinstance(e, Note) and e.text == REST_NOTE), None),
+    )
