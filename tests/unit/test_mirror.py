@@ -29,12 +29,8 @@ SEEN_OTHERWISE: dict[str, str] = {
 
 UNTESTED = frozenset(
     {
-        "conformance.core.damaging",
         "conformance.running.planning.search",
-        "fixtures.cluster.network",
-        "fixtures.faults.traffic",
         "fixtures.ready",
-        "fixtures.wire.quorum",
         "reports.ingest.schema",
         "reports.texts.explanation",
     }

@@ -1,0 +1,120 @@
+"""Damage to a named broker's disk: recorded as a fault whose witness is what the disk itself shows afterwards."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.core import damaging
+from conformance.core.damaging import Changed, Disk
+from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS
+from fixtures.errors import KitError
+from fixtures.tape import LiveTape, StoredTape
+from history.events import End, Example, Fault
+from history.store import HistoryWriter, read_histories
+
+EXAMPLE = Example(example="e-1", check="kip.check", column="4.3.1")
+EPOCH_FILE = f"topic-0/{EPOCHS}"
+
+
+class FakeNode:
+    """A stopped node with these files; without `obeys`, commands on its volume change nothing."""
+
+    def __init__(self, *files: str, state: str = "exited", obeys: bool = True) -> None:
+        self.files = dict.fromkeys(files, b"old")
+        self.obeys = obeys
+        self._state = state
+
+    def state(self) -> str:
+        return self._state
+
+    def exists(self, path: str) -> bool:
+        return any(f"{file}/".startswith(f"{path}/") for file in self.files)
+
+    def read_file(self, path: str) -> bytes:
+        return self.files[path]
+
+    def ran(self, command: str) -> None:
+        path = shlex.split(command)[-1]
+        if self.obeys and command.startswith("rm"):
+            self.files = {file: data for file, data in self.files.items() if not f"{file}/".startswith(f"{path}/")}
+        elif self.obeys:
+            self.files[path] = b"new"
+
+
+@pytest.fixture
+def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveTape]:
+    def on_volume(node: FakeNode, *commands: str) -> None:
+        for command in commands:
+            node.ran(command)
+
+    monkeypatch.setattr(damaging, "on_volume", on_volume)
+    with HistoryWriter(tmp_path / "gw0.jsonl.zst") as writer:
+        yield LiveTape(writer, EXAMPLE)
+
+
+def disk(tape: LiveTape | StoredTape, node: FakeNode) -> Disk:
+    real: Any = node
+    return Disk(tape, "broker-1", "topic-0", lambda: real)
+
+
+def phases(tape: LiveTape) -> list[tuple[str, str]]:
+    return [(e.fault, e.phase) for e in tape.history.events if isinstance(e, Fault)]
+
+
+@pytest.mark.parametrize(
+    ("lose", "file", "fault"),
+    [
+        (Disk.lose_epochs, EPOCH_FILE, "remove-epoch-checkpoint"),
+        (Disk.lose_watermarks, HIGH_WATERMARKS, "remove-watermark-checkpoint"),
+        (Disk.lose, "topic-0/00000000000000000000.log", "remove-replica"),
+    ],
+)
+def test_a_removed_file_is_a_fault_that_was_witnessed(tape: LiveTape, lose: Any, file: str, fault: str) -> None:
+    node = FakeNode(file, "topic-1/other")
+    assert lose(disk(tape, node)) == Changed(before=True, after=False)
+    assert phases(tape) == [(fault, "inject"), (fault, "witness")]
+    assert list(node.files) == ["topic-1/other"]
+
+
+def test_its_injection_names_partition_and_effects(tape: LiveTape) -> None:
+    disk(tape, FakeNode(EPOCH_FILE)).lose_epochs()
+    inject, witness = [e for e in tape.history.events if isinstance(e, Fault)]
+    assert (inject.node, inject.detail["partition"], inject.detail["path"]) == ("broker-1", "topic-0", EPOCH_FILE)
+    assert inject.effects is not None
+    assert inject.effects.loses_epochs
+    assert witness.effects is None
+
+
+@pytest.mark.parametrize("state", ["running", "paused"])
+def test_the_disk_of_a_broker_that_is_up_is_left_alone(tape: LiveTape, state: Any) -> None:
+    node = FakeNode(EPOCH_FILE, state=state)
+    with pytest.raises(KitError, match=f"broker-1 is {state}: its disk is damaged while it is down"):
+        disk(tape, node).lose_epochs()
+    assert list(node.files) == [EPOCH_FILE]
+
+
+@pytest.mark.parametrize("node", [FakeNode(EPOCH_FILE, obeys=False), FakeNode()], ids=["still there", "never there"])
+def test_damage_that_the_disk_does_not_show_is_not_witnessed(tape: LiveTape, node: FakeNode) -> None:
+    with pytest.raises(KitError, match="does not show on its disk"):
+        disk(tape, node).lose_epochs()
+    assert phases(tape) == [("remove-epoch-checkpoint", "inject")]
+
+
+def test_a_file_that_was_put_is_read_back(tape: LiveTape) -> None:
+    put = disk(tape, FakeNode(EPOCH_FILE)).put_epochs(b"new")
+    assert put == Changed(before=True, after=True, content=b"new")
+    with pytest.raises(KitError, match="does not show"):
+        disk(tape, FakeNode(EPOCH_FILE)).put_epochs(b"another")
+    assert phases(tape)[1:] == [("old-epoch-checkpoint", "witness"), ("old-epoch-checkpoint", "inject")]
+
+
+def test_a_stored_history_needs_no_node(tape: LiveTape, tmp_path: Path) -> None:
+    lost = disk(tape, FakeNode(EPOCH_FILE)).lose_epochs()
+    tape.end(End(example="e-1", outcome="judged"))
+    [history] = read_histories(tmp_path / "gw0.jsonl.zst")
+    assert disk(StoredTape(history), FakeNode(state="running")).lose_epochs() == lost
