@@ -14,12 +14,13 @@ from conformance.judging.narration import LONGEST, Narration, in_words, leaders_
 from conformance.running.evidence import on_disk as stored
 from conformance.running.evidence.folder import ReplayResult, Schedule, conclude, write_evidence
 from conformance.running.evidence.report import MOST_LINES
+from conformance.running.evidence.violation import violation
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
 from history.events import End, History, Note
 from history.observations import Observation
 from history.subjects import Subject
-from history.taken import STEP_NOTE
+from history.taken import STEP_NOTE, taken
 from tests.support.histories import LogHistory, stamped
 from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript
 
@@ -80,6 +81,16 @@ def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, d
     asked = f"broker-1  Fetch {PARTITION} from 0 current epoch 2 as consumer"
     assert f"{asked} -> log start 0, HW 2; [0-1 of epoch 3: 'a' 'b']" in steps[2]
     assert [line for line in report.splitlines() if line.startswith("->") and asked in line]
+
+
+def test_a_violation_has_the_steps_subjects_and_leaders_of_its_history() -> None:
+    history = whole(told())
+    read = violation(COLUMN, history, seen_in(history))
+    assert read.steps == tuple(taken(history))
+    assert read.about == (SUBJECT,)
+    assert SUBJECT in read.subjects
+    assert read.leaders == ({}, {SUBJECT: "broker-1 leads at epoch 3"})
+    assert read.rest is None
 
 
 def test_leaders_are_told_when_they_change(tmp_path: Path) -> None:

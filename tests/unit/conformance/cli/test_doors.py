@@ -1,0 +1,48 @@
+"""`python -m conformance.rejudge` and `python -m conformance.bisect`: each is its command, with its exit code."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+import conformance.bisect
+import conformance.cli.bisect
+import conformance.cli.rejudge
+import conformance.rejudge
+
+
+def test_each_door_calls_its_command() -> None:
+    assert conformance.rejudge.main is conformance.cli.rejudge.main
+    assert conformance.bisect.main is conformance.cli.bisect.main
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, module: str, *arguments: str) -> object:
+    """The exit code of `python -m module`."""
+    monkeypatch.setattr(sys, "argv", [module, *arguments])
+    monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module(module, run_name="__main__")
+    return end.value.code
+
+
+def test_a_folder_without_shards_is_wrong_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(monkeypatch, "conformance.rejudge", str(tmp_path)) == 2
+    assert "has no shards/" in capsys.readouterr().err
+
+
+def test_a_run_without_differences_ends_with_0(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "shards").mkdir()
+    assert ended(monkeypatch, "conformance.rejudge", str(tmp_path)) == 0
+    assert "the same observations, byte for byte" in capsys.readouterr().out
+
+
+def test_an_unknown_row_is_wrong_use(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(monkeypatch, "conformance.bisect", "KIP320-FETCH-99") == 2
+    assert "'KIP320-FETCH-99' is not a row of the catalogue" in capsys.readouterr().err
