@@ -12,7 +12,7 @@ import msgspec
 
 from conformance.running.evidence.collectors import Collector, wanted, without_files
 from conformance.running.evidence.report import report, said_again
-from conformance.running.evidence.violation import Violation, violation
+from conformance.running.evidence.violation import ViolationHistory, violation
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
@@ -81,7 +81,7 @@ def conclude(folder: Path, replays: ReplayResult) -> None:
         _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))
 
 
-def schedule_of(read: Violation) -> Schedule:
+def schedule_of(read: ViolationHistory) -> Schedule:
     example = read.history.example
     return Schedule(
         check=example.check,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from conformance.catalogue import shipped
 from conformance.core.machines import MACHINES
 from conformance.judging.narration import Narration, in_words
-from conformance.running.evidence.violation import Violation
+from conformance.running.evidence.violation import ViolationHistory
 from history.events import History
 from history.observations import Observation
 from history.subjects import Subject
@@ -19,7 +19,7 @@ SEEN_AGAIN = "Seen again: "
 """How the line begins that says what replays showed; it is known only after the report is written."""
 
 
-def report(read: Violation, replay: str, lacking: Sequence[str], disk: str) -> str:
+def report(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str) -> str:
     """The text of report.md. `lacking` are the reasons for what could not be collected; `disk` is the content of the replicas."""
     parts = [
         _head(read),
@@ -31,7 +31,7 @@ def report(read: Violation, replay: str, lacking: Sequence[str], disk: str) -> s
     return "\n".join(line for part in parts for line in part)
 
 
-def _head(read: Violation) -> list[str]:
+def _head(read: ViolationHistory) -> list[str]:
     column, observation, example = read.column, read.observation, read.history.example
     row = shipped()[observation.requirement]
     label = f" ({observation.label})" if observation.label else ""
@@ -61,7 +61,7 @@ def _seen(history: History, observation: Observation) -> list[str]:
 # --- what happened
 
 
-def _course(read: Violation) -> list[str]:
+def _course(read: ViolationHistory) -> list[str]:
     """The steps of a machine with the events of each, or all events of a probe.
 
     Names of topics and groups are shown without the suffix of the example, which all of them carry.
@@ -73,7 +73,7 @@ def _course(read: Violation) -> list[str]:
     return ["## What happened", "", note + (f" Events are those about {about}." if about else ""), "", *lines]
 
 
-def _narrated(read: Violation) -> Iterator[str]:
+def _narrated(read: ViolationHistory) -> Iterator[str]:
     narration = Narration(read.history, read.about, read.observation.events)
     if not read.steps:
         yield from _block(narration.lines())
@@ -86,7 +86,7 @@ def _narrated(read: Violation) -> Iterator[str]:
         yield from ("**At rest**", "", *_block(narration.lines(read.rest)))
 
 
-def _step(read: Violation, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
+def _step(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
     leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
     now = f" ({'; '.join(leads)})" if leads else ""
     explained = described(read.history.example.check).get(step.kind, "")

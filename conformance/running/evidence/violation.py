@@ -12,7 +12,7 @@ from history.subjects import Subject, subjects
 from history.taken import REST_NOTE, Taken, taken
 
 
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
+class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
     """A violation, the history that shows it, and the column of both.
 
     `subjects` are all subjects of the events that show it, `about` the main ones, sorted. `leaders` has one entry for each of
@@ -29,11 +29,11 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     rest: int | None
 
 
-def violation(column: Column, history: History, observation: Observation) -> Violation:
+def violation(column: Column, history: History, observation: Observation) -> ViolationHistory:
     steps = tuple(taken(history))
     named = frozenset(subjects(history, observation.events))
     about = tuple(sorted(main_subjects(named)))
-    return Violation(
+    return ViolationHistory(
         column=column,
         history=history,
         observation=observation,
