@@ -33,7 +33,7 @@ def test_an_entry_covers_the_patches_of_its_minors() -> None:
         ("[[deviation]\n", "known.toml"),
         ('[[deviation]]\nrequirement = "KIP1-X-01"\nversions = ["3.3.."]\nreason = "r"\n', "no row of the catalogue"),
         ('[[deviation]]\nrequirement = "KIP320-LO-04"\nversions = []\nreason = "r"\n', "names no versions"),
-        ('[[deviation]]\nrequirement = "KIP320-LO-04"\nversions = ["3.3"]\nreason = "r"\n', "no version range"),
+        ('[[deviation]]\nrequirement = "KIP320-LO-04"\nversions = ["3.3"]\nreason = "r"\n', "not a version range"),
         (
             '[[deviation]]\nrequirement = "KIP320-LO-04"\nversions = ["3.3.."]\nreason = "r"\ncases = ["gone"]\n',
             "KIP320-LO-04 has no case gone; its cases are",
