@@ -1,4 +1,4 @@
-"""What several of the kit's own tests need."""
+"""Fixtures that several of the kit's own tests share."""
 
 from collections.abc import Iterator
 from pathlib import Path

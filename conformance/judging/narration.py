@@ -117,7 +117,7 @@ class Narration:
         return "; ".join(changed)
 
     def _state(self, partition: Plain) -> str:
-        leader = self._names.get(partition["leader_id"], "nobody")
+        leader = self._names.get(partition["leader_id"], "no broker")
         isr = ", ".join(self._names.get(id, str(id)) for id in partition["isr_nodes"])
         return f"leader {leader} at epoch {partition['leader_epoch']}, ISR {isr}{_error(partition['error_code'])}"
 
@@ -155,7 +155,7 @@ def _described(events: Sequence[AnyEvent]) -> Iterator[tuple[str, Plain]]:
 
 
 def _leader(partition: Plain, names: Mapping[int, str]) -> str:
-    return f"{names.get(partition['leader_id'], 'nobody')} leads at epoch {partition['leader_epoch']}"
+    return f"{names.get(partition['leader_id'], 'no broker')} leads at epoch {partition['leader_epoch']}"
 
 
 def _is_metadata(value: Any) -> bool:

@@ -186,7 +186,7 @@ def test_light_and_dark_differ_and_both_can_be_read(site: Site) -> None:
         ("<script>throw new Error('no')</script>", "no"),
     ],
 )
-def test_a_page_that_leaves_its_folder_or_fails_is_told(site: Site, tmp_path: Path, body: str, said: str) -> None:
+def test_a_page_that_leaves_its_folder_or_fails_is_reported(site: Site, tmp_path: Path, body: str, said: str) -> None:
     folder = tmp_path / "site"
     folder.mkdir()
     (folder / "index.html").write_text(f"<!doctype html>{body}")

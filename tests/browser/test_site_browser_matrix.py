@@ -1,4 +1,4 @@
-"""The matrix's filters, comparison and keys in a real browser. What they ask for is in the URL, and comes back from it."""
+"""The matrix's filters, comparison and keys in a real browser. Their state is in the URL, and restored from it."""
 
 from __future__ import annotations
 

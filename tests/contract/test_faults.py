@@ -1,4 +1,4 @@
-"""What holds for every fault, the ones to come included: each is taken up from the catalogue by itself.
+"""The contract of every fault, including future ones: each is picked up from the catalogue automatically.
 
 On brokers each is injected and sabotaged in tests/live; here what it declares, and what the miniature makes of it.
 """
@@ -206,6 +206,6 @@ def test_its_sabotage_is_noticed(fault: Fault, monkeypatch: pytest.MonkeyPatch) 
 @in_each_role
 def test_it_cannot_be_aimed_at_what_is_no_role_of_its_own(fault: Fault) -> None:
     bench, partition = laid_out(fault)
-    elsewhere = msgspec.structs.replace(fault, role="whoever comes along")
-    with pytest.raises(Unavailable, match="whoever comes along"):
+    elsewhere = msgspec.structs.replace(fault, role="any passer-by")
+    with pytest.raises(Unavailable, match="any passer-by"):
         bench.faults(partition.topic).inject(elsewhere)

@@ -1,4 +1,4 @@
-"""What holds for every machine, the ones to come included: each is taken up from the registry by itself.
+"""The contract of every machine, including future ones: each is picked up from the registry automatically.
 
 A machine that the miniature cannot play fails here; nothing is skipped.
 """
@@ -33,7 +33,7 @@ def named(check: AnyMachine) -> str:
     return check.machine.__name__
 
 
-def said(example: MiniExample) -> list[tuple[str, str, str]]:
+def judged_as(example: MiniExample) -> list[tuple[str, str, str]]:
     return [(one.requirement, one.case, one.detail) for one in example.violations]
 
 
@@ -118,7 +118,7 @@ def test_each_kind_of_step_is_drawn(drawn: tuple[AnyMachine, Drawn]) -> None:
 
 
 def test_steps_round_trip_through_json(drawn: tuple[AnyMachine, Drawn]) -> None:
-    """What is drawn is what a history keeps and a replay takes."""
+    """A drawn schedule, its history and its replay are the same steps."""
     check, found = drawn
     for step in [*found.steps, *check.opening]:
         [again] = check.steps([json.loads(json.dumps(note_of(step)["step"]))])
@@ -149,14 +149,14 @@ def test_a_simpler_step_is_a_step_and_gets_no_simpler_for_ever(drawn: tuple[AnyM
 def test_its_opening_takes_each_kind_of_step_and_is_honest(check: AnyMachine) -> None:
     assert {tag(step) for step in check.opening} == set(check.kinds)
     example = play(check, check.opening)
-    assert (said(example), example.trouble) == ([], "")
+    assert (judged_as(example), example.trouble) == ([], "")
     assert example.observations, "judges that saw nothing say nothing"
 
 
 @every_machine
 def test_drawn_schedules_are_honest(check: AnyMachine) -> None:
     found = hunt(check, examples=HONEST)
-    assert found.shortest is None, said(found.shortest)
+    assert found.shortest is None, judged_as(found.shortest)
     assert found.examples >= HONEST
     assert found.troubles == []
     reached = {row for row, _ in found.observations}
@@ -207,7 +207,7 @@ def test_each_judge_has_a_bug_that_it_catches(check: AnyMachine) -> None:
 @every_legal
 def test_what_is_legal_is_left_alone(check: AnyMachine, name: str) -> None:
     example = play(check, planted_for(check).legal[name])
-    assert (said(example), example.trouble) == ([], "")
+    assert (judged_as(example), example.trouble) == ([], "")
     assert example.observations
 
 

@@ -34,7 +34,7 @@ def refused(do: object) -> bool:
 
 
 def damages(partition: Crashing) -> Generator[Claim, None, None]:
-    """A tail is cut, an epoch file replaced and removed, a directory removed; then the broker returns and copies all of it."""
+    """A log is truncated, leader-epoch-checkpoint replaced and removed, a directory removed; the broker copies it again."""
     follower, leader = partition.replicas
     written = partition.acknowledged(b"one", b"two", b"three")
     disk, case = partition.disk(follower), "consumer"

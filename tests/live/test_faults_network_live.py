@@ -1,4 +1,4 @@
-"""What the faults of links put into a node's namespace is there again after a restart, and gone when it is taken away."""
+"""Rules of link faults in a node's namespace are there again after a restart, and gone after healing."""
 
 from __future__ import annotations
 

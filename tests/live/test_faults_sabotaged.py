@@ -65,7 +65,7 @@ def test_a_rule_that_is_not_applied_is_noticed(target: FaultTarget, monkeypatch:
 
 
 def test_a_rule_that_matches_nothing_is_noticed(target: FaultTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is in place, but for an address that nobody has."""
+    """It is in place, but for an unused address."""
     monkeypatch.setattr(ClusterNode, "address", "192.0.2.1")
     assert_noticed(soon(CutOffFromControllers()), target)
 

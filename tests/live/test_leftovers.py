@@ -61,7 +61,7 @@ class Started:
         return self.log.read_text()
 
     def left(self) -> list[str]:
-        """What carries the run's id on the engine."""
+        """Everything on the engine with the run's id."""
         ours = {"label": f"{RUN_LABEL}={self.run}"}
         containers = [c.name for c in self._client.containers.list(all=True, filters=ours, ignore_removed=True)]
         networks = [n.name for n in self._client.networks.list(filters=ours)]

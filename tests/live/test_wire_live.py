@@ -259,7 +259,7 @@ class TestCluster:
             assert answer.brokers[0].node_id == 1
         by_id = client.metadata([Topic("", topic.id)]).topics[0]
         assert by_id.name == topic.name
-        [unknown] = client.metadata(["nobody-made-it"]).topics
+        [unknown] = client.metadata(["not-created"]).topics
         assert unknown.error is Error.UNKNOWN_TOPIC_OR_PARTITION
         assert topic.name in [each.name for each in client.metadata().topics]
 

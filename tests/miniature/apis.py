@@ -1,4 +1,4 @@
-"""What a broker answers: plain requests to plain answers, both with the names of Kafka's message schema in snake case."""
+"""A broker's answers: plain requests to plain answers, both with the names of Kafka's message schema in snake case."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class MiniNode:
 
 
 class Miniature:
-    """A `conformance.core.cluster.Cluster` in memory: its waits pass by the logical clock, and nobody sleeps."""
+    """A `conformance.core.cluster.Cluster` in memory: its waits pass by the logical clock, without sleeping."""
 
     peers = None
 
@@ -191,7 +191,7 @@ class Miniature:
         return Moment(self.cluster.seconds, self.cluster.unix_ms)
 
     def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float) -> T:
-        """What goes on in the background goes on between two tries."""
+        """Background work runs between two tries."""
         ends = self.cluster.seconds + within
         while True:
             answer = probe()

@@ -1,4 +1,4 @@
-"""What a bug is that can be switched on, and in which rows a judge has to find it."""
+"""Bugs that can be switched on, and the rows whose judges have to find them."""
 
 from __future__ import annotations
 

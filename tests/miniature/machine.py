@@ -25,7 +25,7 @@ from tests.miniature.core.cluster import MiniCluster
 
 STEPS = 30
 SHRINKER_RUNS = 200
-"""After so many the shortest schedule so far is taken: what the shrinker still tries does nothing."""
+"""After this many tries the shortest schedule so far is taken; further tries have no effect."""
 
 
 class MiniExample:
@@ -104,7 +104,7 @@ def shortened(check: AnyMachine, example: MiniExample, row: str, bugs: Iterable[
 
 @dataclasses.dataclass
 class Hunt:
-    """What came of looking for a bug, or for a false red."""
+    """The result of a search for a bug, or for a false violation."""
 
     examples: int = 0
     drawn: int = 0

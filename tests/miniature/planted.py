@@ -1,4 +1,4 @@
-"""What is planted for a machine: bugs, schedules and scripts that meet them, and schedules of what is legal."""
+"""The plantings for a machine: bugs, schedules and scripts that meet them, and schedules of what is legal."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ STEPS = 30
 
 
 def amid_others(core: list[LogStep]) -> list[LogStep]:
-    """What meets the bug, spread over a schedule of steps that do not keep it from happening."""
+    """The steps that meet the bug, spread over a schedule of steps that do not prevent it."""
     others = [step for step in OPENING if not isinstance(step, Disturb | Heal)]
     schedule: list[LogStep] = [others[n % len(others)] for n in range(STEPS - len(core))]
     for number, step in enumerate(core):

@@ -123,8 +123,8 @@ def test_offsets_are_listed_with_the_epoch_of_what_they_name(bench: Bench, parti
     partition.move_leader()
     leader = partition.leader()
     asked = (EARLIEST, LATEST, MAX_TIMESTAMP, NOW + 5, NOW + 50)
-    told = [leader.list_offsets(partition.name, 0, timestamp) for timestamp in asked]
-    assert [(one.offset, one.leader_epoch) for one in told] == [(0, 0), (2, 2), (1, 1), (1, 1), (-1, -1)]
+    answers_so_far = [leader.list_offsets(partition.name, 0, timestamp) for timestamp in asked]
+    assert [(one.offset, one.leader_epoch) for one in answers_so_far] == [(0, 0), (2, 2), (1, 1), (1, 1), (-1, -1)]
 
 
 # --- epochs
@@ -167,11 +167,13 @@ def test_positions_in_an_ended_epoch_diverge_and_those_out_of_range_do_not(bench
     partition.move_leader()
     partition.write(b"c")
     leader = partition.leader()
-    told = {at: leader.fetch(partition.topic, 0, at, last_fetched_epoch=last) for at, last in ((2, 0), (3, 0), (4, 1))}
-    assert told[2].diverging_epoch is None
-    assert [record.value for one in told[2].batches for record in one.records] == [b"c"]
-    assert told[3].diverging_epoch == EpochAndOffset(0, 2)
-    assert told[4].diverging_epoch == EpochAndOffset(1, 3)
+    answers_so_far = {
+        at: leader.fetch(partition.topic, 0, at, last_fetched_epoch=last) for at, last in ((2, 0), (3, 0), (4, 1))
+    }
+    assert answers_so_far[2].diverging_epoch is None
+    assert [record.value for one in answers_so_far[2].batches for record in one.records] == [b"c"]
+    assert answers_so_far[3].diverging_epoch == EpochAndOffset(0, 2)
+    assert answers_so_far[4].diverging_epoch == EpochAndOffset(1, 3)
     assert leader.fetch(partition.topic, 0, 4).error is Error.OFFSET_OUT_OF_RANGE
     assert leader.fetch(partition.topic, 0, 1, last_fetched_epoch=7).error is Error.OFFSET_OUT_OF_RANGE
 
@@ -256,7 +258,7 @@ def test_a_replica_without_a_map_falls_back_to_its_watermark(bench: Bench, parti
 
 
 def test_alternating_tails_converge(bench: Bench) -> None:
-    """SC-06: each leader in turn takes what nobody else hears of."""
+    """SC-06: each leader in turn takes records that no other replica gets."""
     partition = a_partition(bench, min_insync_replicas="1")
     partition.write(b"a")
     for number in range(4):
@@ -325,7 +327,7 @@ def test_committed_offsets_come_back_with_their_epoch(bench: Bench, partition: P
 
 
 def test_the_same_questions_get_the_same_answers() -> None:
-    def told() -> list[object]:
+    def answers_so_far() -> list[object]:
         bench = a_bench()
         partition = a_partition(bench, min_insync_replicas="2")
         partition.append(batch(b"a", timestamp=NOW))
@@ -334,7 +336,7 @@ def test_the_same_questions_get_the_same_answers() -> None:
         at_rest(partition)
         return [getattr(event, "value", None) for event in bench.tape.history.events]
 
-    assert told() == told()
+    assert answers_so_far() == answers_so_far()
 
 
 def test_a_wait_that_is_not_met_is_overdue_by_the_logical_clock(bench: Bench) -> None:

@@ -103,7 +103,7 @@ def test_spark_pools_as_one_process_does(shards: DrawnRun) -> None:
 
 
 def test_drawn_runs_reach_every_verdict_but_untested_ones_alike() -> None:
-    """What is compared is worth comparing: all verdicts that observations can bring about are among the drawn cells."""
+    """The comparison is not vacuous: the drawn cells have every verdict that observations can give."""
     seen: set[str] = set()
 
     @settings(deadline=None, max_examples=15, derandomize=True, database=None, suppress_health_check=list(HealthCheck))

@@ -45,7 +45,7 @@ def _uri(run: Path) -> str:
 
 
 def _lines(spark: SparkSession, run: Path) -> dict[str, list[bytes]]:
-    """What Spark wrote, as the plain command writes it: by shard, examples in no order."""
+    """The output of Spark in the form of the plain command: by shard, examples in no order."""
     found: dict[str, list[bytes]] = {}
     for row in spark.read.parquet(f"{_uri(run)}/rejudged/parquet").collect():
         said = msgspec.convert(row.asDict(recursive=True)["observations"], list[Observation])

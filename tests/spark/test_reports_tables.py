@@ -308,7 +308,7 @@ def test_faults_of_a_column_are_added_up_over_examples(spark: SparkSession) -> N
     ]
 
 
-def test_premises_are_added_up_and_one_that_was_never_met_is_told(spark: SparkSession) -> None:
+def test_premises_are_added_up_and_one_that_was_never_met_is_reported(spark: SparkSession) -> None:
     lines = [
         ("example", "s", V, "p", "judged", None, 1.0, {"bumped": (2, 1), "truncated": (0, 4)}),
         ("example", "t", V, "p", "judged", None, 1.0, {"bumped": (1, None)}),

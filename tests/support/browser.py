@@ -53,7 +53,7 @@ class Site(msgspec.Struct, frozen=True):
         watched = _Watched(self.folder)
         try:
             context.on("request", watched.asked)
-            context.on("console", watched.said)
+            context.on("console", watched.on_console)
             context.on("weberror", lambda error: watched.wrong.append(str(error.error)))
             context.set_default_timeout(PATIENCE)
             shown = context.new_page()
@@ -65,7 +65,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class _Watched:
-    """What pages did that they must not."""
+    """Forbidden actions of pages."""
 
     def __init__(self, folder: Path) -> None:
         self.wrong: list[str] = []
@@ -77,7 +77,7 @@ class _Watched:
         if not inside:
             self.wrong.append(f"asked for {request.url}")
 
-    def said(self, message: ConsoleMessage) -> None:
+    def on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.wrong.append(f"console {message.type}: {message.text}")
 

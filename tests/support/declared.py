@@ -1,4 +1,4 @@
-"""What each released minor declares of itself: the facts that the catalogue's ranges and needs are held against."""
+"""The declarations of each released minor: the facts for the catalogue's ranges and needs."""
 
 from __future__ import annotations
 

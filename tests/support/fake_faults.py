@@ -106,7 +106,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
     consequence_within: ClassVar[float] = 0.05
     heal_within: ClassVar[float] = 0.05
 
-    def told(self, what: str) -> None:
+    def notify(self, what: str) -> None:
         target: Any = self.target
         target.done.append(f"{what} {self.on}")
 
@@ -119,7 +119,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
         self.nodes = [self.on]
 
     def inject(self) -> None:
-        self.told("inject")
+        self.notify("inject")
         if not self.acts:
             raise EngineTrouble("the engine does not want to")
 
@@ -130,7 +130,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
         return {} if self.follows else None
 
     def heal(self) -> None:
-        self.told("heal")
+        self.notify("heal")
 
     def restored(self) -> Measured | None:
         return {} if self.heals else None

@@ -123,7 +123,7 @@ class LogHistory:
     def produce(
         self, broker: int, *values: str, at: int = -1, acks: int = -1, error: Error = Error.NONE, lost: bool = False
     ) -> Self:
-        """One batch, acknowledged at an offset; `lost`: nobody knows what became of it."""
+        """One batch, acknowledged at an offset; `lost`: its outcome is unknown."""
         records = batch(*(value.encode() for value in values), timestamp=1)
         call = self._asked(broker, "produce", TOPIC, 0, records, acks=acks)
         if lost:
@@ -252,7 +252,7 @@ class LogHistory:
         return self._answered(len(self.events) - 1, CommitDone((CommittedPartition(TOPIC.name, 0),)))
 
     def committed(self, broker: int, offset: int, epoch: int, group: str = "g", stable: bool = True) -> Self:
-        """What OffsetFetch shows of this partition."""
+        """OffsetFetch of this partition."""
         call = self._asked(broker, "offset_fetch", group, [(TOPIC, 0)], require_stable=stable)
         found = CommittedOffset(version=8, topic=TOPIC.name, partition=0, offset=offset, leader_epoch=epoch)
         return self._answered(call, OffsetFetchAnswer(version=8, partitions=(found,)))
@@ -294,7 +294,7 @@ class LogHistory:
         return self._fault(fault, "inject", *brokers, **detail)._fault(fault, "witness", *brokers)
 
     def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:
-        """What the cluster made of a fault that stands."""
+        """The cluster's reaction to a standing fault."""
         return self._fault(fault, "consequence", *brokers, met=met)
 
     def heal(self, fault: str, *brokers: int) -> Self:
@@ -320,7 +320,7 @@ class LogHistory:
         return self._fault("leader-move", "inject", old)._fault("leader-move", "witness", new)
 
     def all_healed(self) -> Self:
-        """Nobody writes any more; the replicas should come to agree."""
+        """Writes have ended; the replicas should converge."""
         return self._premise("all faults are healed and nobody writes any more", True)
 
     def at_rest(self, met: bool = True) -> Self:
@@ -339,7 +339,7 @@ class LogHistory:
 def held_on_disk(
     broker: int, *batches: Batch, epochs: tuple[tuple[int, int], ...] | None, start: int = 0
 ) -> HeldReplica:
-    """What a replica has on disk; None for an epoch file that is missing."""
+    """A replica on disk; None for a missing leader-epoch-checkpoint."""
     stored = tuple(
         HeldBatch(
             base_offset=one.base_offset,

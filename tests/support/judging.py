@@ -1,4 +1,4 @@
-"""What judges say of a history."""
+"""Observations of judges in a history."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from history.observations import Observation
 from tests.support.histories import LogHistory
 
 
-def said(judge: Judge, told: LogHistory) -> list[Observation]:
+def judged_by(judge: Judge, told: LogHistory) -> list[Observation]:
     return judge(told.history)
 
 
 def broken(judge: Judge, told: LogHistory) -> list[str]:
     """The cases in which the judge sees its row broken."""
-    return [o.case for o in said(judge, told) if o.result == "violated"]
+    return [o.case for o in judged_by(judge, told) if o.result == "violated"]
 
 
 def held(judge: Judge, told: LogHistory) -> list[str]:
     """The cases it sees held, in a history in which nothing is broken by any judge."""
     everything = judge_all(LOG_JUDGES, told.history)
     assert [(o.requirement, o.case, o.detail) for o in everything if o.result == "violated"] == []
-    return [o.case for o in said(judge, told)]
+    return [o.case for o in judged_by(judge, told)]
 
 
 def labels(judge: Judge, told: LogHistory) -> set[str]:
     """The anomalies by name that the judge sees."""
-    return {o.label for o in said(judge, told) if o.result == "violated"}
+    return {o.label for o in judged_by(judge, told) if o.result == "violated"}

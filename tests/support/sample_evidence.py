@@ -28,7 +28,7 @@ DISKS = {
     "broker-1": {f"{PARTITION}/leader-epoch-checkpoint": b"0\n1\n3 0\n", f"{PARTITION}/{0:020d}.log": b""},
     "broker-2": {"replication-offset-checkpoint": b"0\n0\n"},
 }
-"""What helpers would copy from the brokers' disks."""
+"""Files as copied from the brokers' disks."""
 
 
 class FakeNode:
@@ -93,7 +93,7 @@ def zombie() -> LogHistory:
 
 
 def shown_by(history: LogHistory) -> list[int]:
-    """Who led, and the answer that should have been refused."""
+    """The leader, and the answer that should have been refused."""
     fetches = [e.n for e in history.events if isinstance(e, Call) and e.op == "fetch"]
     return [fetches[-1] + 1]
 

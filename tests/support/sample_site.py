@@ -1,4 +1,4 @@
-"""A small site with a violation that somebody can look into: three versions, one of them broken, and its evidence beside it."""
+"""A small site with a violation to look into: three versions, one of them broken, and its evidence beside it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAULT = "cut-off-from-controllers"
 
 
 class Sample(msgspec.Struct):
-    """What `write_site` asks of a merge."""
+    """The results of a merge that `write_site` needs."""
 
     matrix: Matrix
     insights: Insights

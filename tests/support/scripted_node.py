@@ -11,7 +11,7 @@ from fixtures.wire.schemas import Schemas
 
 
 class Asked(NamedTuple):
-    """What a request's header says, and its body."""
+    """A request's header and body."""
 
     api_key: int
     version: int

@@ -98,7 +98,7 @@ class Broker:
             self._act_on(state)
 
     def _forget(self, controller: Controller) -> None:
-        """What was deleted goes, its replicas too; also where another topic has the name now."""
+        """A deleted topic is removed with its replicas, even if another topic has its name now."""
         for name, topic in list(self.topics.items()):
             now = controller.topics.get(name)
             if now is None and "deleted-topic-described" in self.cluster.bugs and self.id == FORGETS_NOTHING:
@@ -132,8 +132,8 @@ class Broker:
             self.replicas[state.key] = Replica(self, state)
         self.replicas[state.key].act_on(state)
 
-    def told(self, key: Key) -> PartitionState | None:
-        """What it answers to Metadata."""
+    def in_metadata(self, key: Key) -> PartitionState | None:
+        """Its state in Metadata."""
         fresh = self.cluster.round - self.let_in < 2 * FENCED_AFTER
         if "metadata-epoch-falls" in self.cluster.bugs and fresh and self.cluster.round % 8 < 4 and key in self.former:
             return self.former[key]

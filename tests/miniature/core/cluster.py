@@ -134,7 +134,7 @@ class MiniCluster:
         return self.controller.partitions[key]
 
     def lacking(self) -> list[str]:
-        """What keeps the cluster from being whole."""
+        """The reasons why the cluster is not healthy."""
         down = [f"{broker.name} {broker.status}" for broker in self.brokers.values() if broker.status != "running"]
         fenced = [f"broker {id} fenced" for id in sorted(self.controller.fenced)]
         cut = [f"{one} cut off from {other}" for one, other in self._cuts]

@@ -11,7 +11,7 @@ from fixtures.wire import Error
 from tests.miniature.topics.configs import TOPIC, Resource
 
 Key = tuple[str, int]
-NOBODY = -1
+NO_LEADER = -1
 
 FENCED_AFTER = 12
 """Rounds of silence after which a broker is fenced (broker.session.timeout.ms)."""
@@ -25,7 +25,7 @@ class TopicState:
 
 @dataclasses.dataclass(frozen=True)
 class PartitionState:
-    """What the metadata log says of a partition. `version` is its partition epoch; `target` is set while it is reassigned."""
+    """A partition in the metadata log. `version` is its partition epoch; `target` is set while it is reassigned."""
 
     key: Key
     topic: uuid.UUID
@@ -90,16 +90,16 @@ class Controller:
     def _elect_where_nobody_leads(self) -> None:
         for state in list(self.partitions.values()):
             leader = self._first(state, state.isr)
-            if state.leader == NOBODY and leader != NOBODY:
+            if state.leader == NO_LEADER and leader != NO_LEADER:
                 self._put(self._led(state, leader))
 
     def _first(self, state: PartitionState, among: Sequence[int]) -> int:
         able = (id for id in state.replicas if id in among and id not in self.fenced)
-        return next(able, NOBODY)
+        return next(able, NO_LEADER)
 
     def _led(self, state: PartitionState, leader: int) -> PartitionState:
-        """Every change of leader raises the epoch, also that to nobody."""
-        living = leader != NOBODY and state.leader != NOBODY
+        """Every change of leader raises the epoch, even one to no leader."""
+        living = leader != NO_LEADER and state.leader != NO_LEADER
         kept = ("two-leaders-in-one-epoch" if living else "epoch-resumed") in self.bugs
         return replace(state, leader=leader, epoch=state.epoch if kept else state.epoch + 1)
 
@@ -121,15 +121,15 @@ class Controller:
         return Error.NONE
 
     def elect_unclean(self, key: Key) -> Error:
-        """A replica out of the ISR, where nobody of it is left: what only the ISR had is lost, by permission."""
+        """A replica out of the ISR, of which no replica is left: records that only the ISR had are lost, as permitted."""
         state = self.partitions.get(key)
         if state is None:
             return Error.UNKNOWN_TOPIC_OR_PARTITION
-        if state.leader != NOBODY:
+        if state.leader != NO_LEADER:
             return Error.ELECTION_NOT_NEEDED
         leader = self._first(state, state.isr)
-        leader = leader if leader != NOBODY else self._first(state, state.replicas)
-        if leader == NOBODY:
+        leader = leader if leader != NO_LEADER else self._first(state, state.replicas)
+        if leader == NO_LEADER:
             return Error.ELIGIBLE_LEADERS_NOT_AVAILABLE
         isr = state.isr if leader in state.isr else (leader,)
         self._put(self._led(replace(state, isr=isr), leader))
@@ -152,7 +152,7 @@ class Controller:
         first = len(self.partitions_of(name))
         for index, replicas in enumerate(assignment, first):
             isr = tuple(id for id in replicas if id not in self.fenced)
-            leader = isr[0] if isr else NOBODY
+            leader = isr[0] if isr else NO_LEADER
             self._put(PartitionState((name, index), self.topics[name].id, replicas, isr or replicas, leader))
 
     def partitions_of(self, name: str) -> list[PartitionState]:
@@ -203,7 +203,7 @@ class Controller:
         return Error.NONE
 
     def _complete(self, state: PartitionState) -> None:
-        """Once all new replicas are in sync the others go; that raises the epoch, whoever leads (KIP101-EPOCH-03)."""
+        """Once all new replicas are in sync the others go; that raises the epoch, with any leader (KIP101-EPOCH-03)."""
         target = state.target
         isr = tuple(id for id in target or () if id in state.isr)
         if target is None or not isr or not set(state.adding) <= set(isr):
@@ -216,5 +216,5 @@ class Controller:
         self._put(done)
 
     def changed(self, since: dict[Key, PartitionState]) -> Iterator[PartitionState]:
-        """What a broker that knows `since` has to hear."""
+        """The changes that a broker at `since` has to get."""
         return (state for key, state in self.partitions.items() if since.get(key) != state)

@@ -1,4 +1,4 @@
-"""What faults of processes and links do to the miniature, and what shows it."""
+"""Effects of process and link faults on the miniature, and their witnesses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Effect:
         self.before = cluster.state(key)
         self.ids = players(cluster, self.before, fault.role, fault.pick)
         if not self.ids:
-            raise Unavailable(f"{fault.name}: nobody plays the {fault.role!r} of {key} now")
+            raise Unavailable(f"{fault.name}: no node holds the role {fault.role!r} of {key} now")
 
     # --- what subclasses say
 
@@ -41,7 +41,7 @@ class Effect:
         raise NotImplementedError
 
     def consequence(self) -> Measured | None:
-        """What the cluster has to make of it; None until it has."""
+        """The cluster's reaction; None until it shows."""
         return {}
 
     def heal(self) -> None: ...
@@ -65,7 +65,7 @@ class Effect:
         return {"state": found} if set(found.values()) == {state} else None
 
     def succeeded(self) -> Measured | None:
-        """That the cluster went on without whoever played the role."""
+        """True if the cluster continued without the node in that role."""
         if self.fault.role in ALL:
             return {}
         if self.fault.role in ("leader", "broker", "group coordinator") and self.id == self.before.leader:
@@ -91,7 +91,7 @@ class Effect:
         raise Unwitnessed(f"{self.fault.name} of the {self.fault.role}: {what}: not within {rounds} rounds")
 
     def write(self, *values: bytes) -> None:
-        """One batch, by whoever leads, once it leads."""
+        """One batch, written by the leader once there is one."""
         self.until(lambda: self._leading() is not None, "a leader that knows it leads")
         leader = self._leading()
         if leader is not None:

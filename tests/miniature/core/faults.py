@@ -110,7 +110,7 @@ class MiniInjector:
         return effect
 
     def _follow(self, effect: Effect, injected: Injected, log: Tape) -> None:
-        """What the cluster makes of it, or that it does not in time: recorded, and no trouble."""
+        """The cluster's reaction, or its absence in time: recorded, and not an error."""
         try:
             injected.consequence = self._awaited(effect, effect.consequence, "no consequence")
         except Unwitnessed:
@@ -165,7 +165,7 @@ def record(log: Tape, effect: Effect, phase: Phase, detail: Measured) -> None:
 
 
 class MiniFaults(Faults):
-    """What a bench gives a check, on the miniature."""
+    """The faults of a bench, on the miniature."""
 
     def __init__(self, tape: Tape, injector: MiniInjector, topic: Topic, index: int = 0) -> None:
         super().__init__(tape, None)

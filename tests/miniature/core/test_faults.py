@@ -1,4 +1,4 @@
-"""What the miniature refuses of faults; what each does there, tests/contract holds them to."""
+"""Faults that the miniature refuses; tests/contract covers the effects of each."""
 
 from __future__ import annotations
 

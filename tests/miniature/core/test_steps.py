@@ -196,11 +196,11 @@ def test_a_transient_fault_is_over_with_its_step(example: Example) -> None:
 
 def test_what_cannot_be_done_is_left_out_and_says_why(example: Example) -> None:
     example.take(HealPartly(), KILL_LEADER, DisturbBriefly(on="anchor-0", fault=MoveLeader()))
-    example.take(Disturb(on="anchor-0", fault=Kill(role="nobody")))
+    example.take(Disturb(on="anchor-0", fault=Kill(role="no-such-role")))
     assert [reason.split(";")[0] for reason in example.left_out] == [
         "no fault stands",
         "another fault stands",
-        "kill cannot be aimed at 'nobody'",
+        "kill cannot be aimed at 'no-such-role'",
     ]
 
 

@@ -30,7 +30,7 @@ Plain = dict[str, Any]
 
 
 class MiniConsumer(Consumer):
-    """It names its epochs, goes back where it diverged, and begins anew below the log start."""
+    """It names its epochs, goes back where it diverged, and starts over below the log start."""
 
     def __init__(self, name: str, cluster: MiniCluster, tap: Tap, group: str | None = None) -> None:
         self.name = name
@@ -76,7 +76,7 @@ class MiniConsumer(Consumer):
             self._take(share)
 
     def _share(self) -> tuple[Key, ...]:
-        """What the group leaves to this member; nobody tells while the coordinator is not there."""
+        """The partitions assigned to this member; unknown while there is no coordinator."""
         if self._coordinator() is None:
             return self._assigned
         members = self._cluster.groups[str(self.group)]
@@ -111,7 +111,7 @@ class MiniConsumer(Consumer):
     # --- reading
 
     def _leader(self, key: Key) -> tuple[Broker, int] | None:
-        """Who leads, by the newest metadata that a broker has which can be reached."""
+        """The leader, by the newest metadata of a reachable broker."""
         reached = [broker for broker in self._cluster.running() if self._reached(broker) and key in broker.views]
         newest = max((broker.views[key] for broker in reached), key=lambda state: state.epoch, default=None)
         leader = None if newest is None or newest.leader < 0 else self._reached(self._cluster.brokers[newest.leader])

@@ -88,7 +88,7 @@ def whole_batches(data: bytes) -> Iterator[bytes]:
 
 
 def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
-    """What keeps a leader from appending (KIP101-INV-17)."""
+    """The reason why a leader must not append (KIP101-INV-17)."""
     if not replica.leads:
         return Error.NOT_LEADER_OR_FOLLOWER
     broker, key = replica.broker, replica.state.key
@@ -166,7 +166,7 @@ def _unserved(asked: Plain, error: Error, replica: Replica | None = None) -> Pla
 
 def _served(replica: Replica, asked: Plain, replica_id: int) -> Plain:
     log, offset = replica.log, asked["fetch_offset"]
-    # What the answer says of the log is as it was before the fetch counts as progress.
+    # The answer shows the log as it was before the fetch counts as progress.
     marks = _marks(replica)
     served = _looked_up(replica, asked, replica_id in (CONSUMER, DEBUGGER))
     if served.error is not Error.NONE:

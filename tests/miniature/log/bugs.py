@@ -9,7 +9,7 @@ BUGS: dict[str, Bug] = by_name(
         "KIP101-INV-01",
         (
             "rewritten-while-copied",
-            "a follower that starts anew encodes what it copies again, with its own time",
+            "a follower that starts over encodes the copied batches again, with its own time",
             "divergent-prefix",
         ),
         also=("KIP101-STAMP-03",),

@@ -1,4 +1,4 @@
-"""What elections, reassignments, damaged disks and trims do to the miniature."""
+"""Effects of elections, reassignments, damaged disks and DeleteRecords on the miniature."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Moved(Effect):
     def prepare(self) -> None:
         others = [id for id in self.before.replicas if id in self.before.isr and id != self.before.leader]
         if not others:
-            raise Unavailable(f"{self.fault.name}: nobody but {self.before.leader} is in the ISR")
+            raise Unavailable(f"{self.fault.name}: only {self.before.leader} is in the ISR")
         self._to = self.chosen(others)
 
     def chosen(self, others: list[int]) -> int:
@@ -52,7 +52,7 @@ class Unclean(Effect):
 
     def prepare(self) -> None:
         if self.fault.own_topic:
-            raise Unavailable(f"{self.fault.name} on a topic of its own: the miniature has nobody who looks at it")
+            raise Unavailable(f"{self.fault.name} on a topic of its own: the miniature has no witness for it")
         if self.cluster.brokers[self.id].min_isr(self.key) != 1:
             raise Unavailable("with more than one min.insync.replicas, what is lost was never acknowledged to all")
         self._last: PartitionState | None = None

@@ -31,7 +31,7 @@ class Stored:
 
     @staticmethod
     def appended(data: bytes, base: int, epoch: int) -> Stored:
-        """What a producer sent, at its offset and under the leader's epoch; both are outside of what the CRC covers."""
+        """A producer's batch at its offset and leader epoch, both of which the CRC does not cover."""
         placed = OFFSET.pack(base) + data[OFFSET.size : STAMP_AT] + STAMP.pack(epoch) + data[STAMP_AT + STAMP.size :]
         [read] = batches(placed)
         times, keys = tuple(one.timestamp for one in read.records), tuple(one.key for one in read.records)
@@ -92,7 +92,7 @@ class EpochMap:
 
 
 class Log:
-    """Batches from `start` to `end`. What is below `start` stays on disk until a `flush`, which also sets the checkpoints.
+    """Batches from `start` to `end`. Batches below `start` stay on disk until a `flush`, which also sets the checkpoints.
 
     `flushed` is how far the log would survive a power loss.
     """
@@ -166,7 +166,7 @@ class Log:
         return None
 
     def restart_at(self, offset: int) -> None:
-        """Nothing is left, and the log begins anew at the offset."""
+        """The log is emptied and starts over at the offset."""
         self.batches = []
         self.epochs = EpochMap()
         self.start = self.end = self.watermark = self.flushed = offset
@@ -202,7 +202,7 @@ class Log:
         self.flushed = self.end
 
     def load(self) -> None:
-        """What a broker makes of its directory when it starts: both marks are those of the last checkpoint."""
+        """The log as a broker loads it at its start: both offsets are those of the last checkpoint."""
         self.watermark, self.start = self._checkpoint
         self.end = self.batches[-1].last + 1 if self.batches else max(self.start, self.end)
         self.watermark = max(self.start, min(self.watermark, self.end))

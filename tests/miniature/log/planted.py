@@ -1,4 +1,4 @@
-"""What is planted for the log machine."""
+"""The bugs planted for the log machine."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FETCH_BYTES = 4_096
 
 @dataclasses.dataclass
 class Follower:
-    """What a leader knows of a follower by its fetches."""
+    """A follower's state at its leader, from its fetches."""
 
     end: int = -1
     start: int = -1
@@ -35,7 +35,7 @@ class Follower:
 
 @dataclasses.dataclass(frozen=True)
 class Served:
-    """What came of a fetch."""
+    """The result of a fetch."""
 
     error: Error = Error.NONE
     diverging: EpochEntry | None = None
@@ -70,19 +70,19 @@ class Replica:
     # --- roles
 
     def act_on(self, state: PartitionState) -> None:
-        """What the metadata says now. A change of leader or epoch makes a leader or follower anew."""
+        """Apply the current metadata. A change of leader or epoch makes a new leader or follower."""
         before, self.state = self._acts, state
         self._acts = (state.leader, state.epoch)
         if self._acts != before and self.leads:
-            self._lead(anew=before is None or before[0] != state.leader)
+            self._lead(fresh=before is None or before[0] != state.leader)
         elif self._acts != before and state.leader >= 0:
             self._follow()
         self.advance()
 
-    def _lead(self, anew: bool) -> None:
+    def _lead(self, fresh: bool) -> None:
         self.followers = {id: Follower(caught_up=self.round) for id in self.state.replicas if id != self.broker.id}
         self.epoch_start = self.log.end
-        if anew:
+        if fresh:
             self.led_since = self.round
             self._cut_wrongly()
         if self.first_reign < 0:
@@ -247,8 +247,8 @@ class Replica:
         """The same records with another time, as a broker that encodes them itself would write them."""
         [read] = batches(stored.data)
         records = tuple(NewRecord(record.value, record.key, record.headers) for record in read.records)
-        anew = NewBatch(records, timestamp=self.broker.cluster.unix_ms)
-        return Stored.appended(anew.encoded(), stored.base, stored.epoch)
+        encoded = NewBatch(records, timestamp=self.broker.cluster.unix_ms)
+        return Stored.appended(encoded.encoded(), stored.base, stored.epoch)
 
     def _begin_anew(self, leader: Replica) -> None:
         """Out of the leader's range: cut to its end, or below its start begin there (KIP101-TRUNC-06)."""

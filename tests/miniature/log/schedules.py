@@ -114,7 +114,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
         OffsetForLeaderEpoch(role="former-leader", epochs_back=1, current_back=1),
     ),
 }
-"""What is missing here is in `scripted`."""
+"""The others are in `scripted`."""
 
 LOOSE = Produce(on="loose-0")
 KEYED = Produce(on="compacted-0", records=3)
@@ -179,4 +179,4 @@ LEGAL: dict[str, list[LogStep]] = {
         RevisitPosition(),
     ),
 }
-"""What is legal, though it comes close to a bug: no judge may say anything."""
+"""Legal schedules that come close to a bug: no judge may report a violation."""

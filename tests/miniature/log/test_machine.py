@@ -18,7 +18,7 @@ DRAWN = ["rewritten-while-copied", "metadata-epoch-falls", "two-leaders-in-one-e
 """Some that turn up soon. `python -m tests.miniature` looks for all of them."""
 
 
-def said(example: MiniExample) -> list[tuple[str, str, str]]:
+def judged_as(example: MiniExample) -> list[tuple[str, str, str]]:
     return [(one.requirement, one.case, one.detail) for one in example.violations]
 
 
@@ -29,7 +29,7 @@ def test_a_bug_is_found_among_drawn_schedules_and_shrunk(name: str) -> None:
     shortest = shortened(LOG_MACHINE, found.first, found.row, [name])
     assert found.row in {one.requirement for one in shortest.violations}
     assert len(shortest.steps) <= 6
-    assert said(play(LOG_MACHINE, shortest.steps)) == []
+    assert judged_as(play(LOG_MACHINE, shortest.steps)) == []
 
 
 def test_a_step_that_nobody_could_be_asked_for_is_told_as_left_out() -> None:

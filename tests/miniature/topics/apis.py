@@ -50,7 +50,7 @@ def _topic(broker: Broker, name: str | None, id: UUID | None) -> Plain:
 
 
 def _states(broker: Broker, topic: str) -> list[PartitionState]:
-    states = [broker.told(key) for key in sorted(key for key in broker.views if key[0] == topic)]
+    states = [broker.in_metadata(key) for key in sorted(key for key in broker.views if key[0] == topic)]
     found = [state for state in states if state is not None]
     fewer = len(found) > 1 and broker.id == HEARS_OF_ONE_LESS and "last-partition-unheard" in broker.cluster.bugs
     return found[:-1] if fewer else found

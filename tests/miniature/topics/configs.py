@@ -139,7 +139,7 @@ def altered(kind: int, before: Mapping[str, str], changes: Sequence[Plain]) -> t
 
 
 def _relisted(operation: int, now: str | None, kind: int, name: str, value: str | None) -> str | None:
-    """A list with items more or fewer. What is no list has no items: None."""
+    """A list with items more or fewer. Anything else has no items: None."""
     if name != "cleanup.policy" or value is None:
         return None
     items = (now or KNOWN[kind][name][0]).split(",")

@@ -40,7 +40,7 @@ def altered(bench: Bench, changes: dict[str, str | None], kind: ResourceType = T
 
 
 def at_rest(bench: Bench, looked_at: Callable[[int], object]) -> object:
-    """What all brokers agree on after a while; else what each of them says."""
+    """The value on which all brokers agree after a while; else the value of each."""
     seen: list[object] = []
 
     def agreed() -> bool:
@@ -272,7 +272,7 @@ def test_all_configurations_are_described_unless_some_are_named(bench: Bench) ->
 
 
 def shown(bench: Bench) -> dict[str, object]:
-    """What a bug would change, from beginning to end."""
+    """The values that a bug would change, from beginning to end."""
     found: dict[str, object] = {}
     created(bench, num_partitions=2, configs={"retention.ms": "5"})
     found["partitions"] = partitions(bench)

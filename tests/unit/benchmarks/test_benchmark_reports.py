@@ -1,4 +1,4 @@
-"""What the benchmark of reports measures with, and on: processes, made-up shards and runs. None of it starts Spark."""
+"""Parts of the benchmark of reports: processes, generated shards and runs. None of it starts Spark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_time_and_memory_of_all_processes_are_measured() -> None:
     assert found.seconds >= found.cpu * 0.5
 
 
-def test_made_up_shards_are_whole_and_of_the_shape_that_is_told(tmp_path: Path) -> None:
+def test_made_up_shards_are_whole_and_of_the_shape_that_is_reported(tmp_path: Path) -> None:
     size = shards.write_shards(tmp_path / "shards", 40_000)
     found = list(read_shards(tmp_path / "shards"))
     assert len(found) == len(newest_patches()) * shards.WORKERS

@@ -1,4 +1,4 @@
-"""What events are about, by the fields of requests and answers."""
+"""Subjects of events, by the fields of requests and answers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ ARGUMENTS: dict[str, Any] = {
     "transactional_ids": ["t"],
     "transactions": [{"transactional_id": "t", "producer_id": 7, "partitions": [["a", 1]]}],
 }
-"""What stands for a required parameter of that name, as it is recorded."""
+"""A placeholder for a required parameter of that name, as it is recorded."""
 
 
 def typed_calls() -> list[str]:

@@ -25,7 +25,7 @@ KINDS = [pytest.param(kind, id=str(kind.__struct_config__.tag)) for kind in FAUL
 
 
 def some(strategy: SearchStrategy[T], wanted: Callable[[T], bool]) -> T:
-    """What is wanted, as soon as it is drawn. Raises NoSuchExample when it is not."""
+    """The first drawn value that matches. Raises NoSuchExample when it is not."""
     return find(strategy, wanted, settings=settings(phases=[Phase.generate], max_examples=2_000, database=None))
 
 

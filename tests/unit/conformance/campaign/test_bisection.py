@@ -91,7 +91,7 @@ def test_changes_are_those_of_going_through_one_by_one(drawn: tuple[list[str], l
     assert all(truth[c.first] == c.becomes and not any(truth[v] for v in c.between) for c in seen)
 
 
-def test_what_tells_nothing_is_stepped_around_and_told() -> None:
+def test_what_tells_nothing_is_stepped_around_and_reported() -> None:
     versions = ["3.6.2", "3.7.0", "3.7.1", "3.7.2", "3.8.0"]
     truth: Truth = {"3.6.2": "bad", "3.7.0": "bad", "3.7.1": "", "3.7.2": "", "3.8.0": "good"}
     told, _ = searched(versions, ["3.6.2", "3.7.2", "3.8.0"], truth)

@@ -91,7 +91,7 @@ def cell_of_unchanged(folder: Path) -> str:
     return found
 
 
-def test_what_judges_say_today_replaces_what_they_said(tmp_path: Path) -> None:
+def test_observations_of_today_replace_the_former_ones(tmp_path: Path) -> None:
     found = again(tmp_path, as_text(lines_of(*FIVE, rows=HASHES)), TODAY | {"e-3": [observation("e-3", "violated")]})
     assert (found.verdict, found.observations) == ("violated", 5)
     shard = read_shard(tmp_path / "s1.jsonl")

@@ -24,7 +24,7 @@ INVARIANTS = {
     "KIP1251-STATIC-01b",
 }
 ADDED = {"KIP101-INV-18b"}
-"""What live brokers have taught since."""
+"""Rows added since, from live brokers."""
 LAWS = {"GEN-01", "GEN-19"}
 ROWS_OF = {(101, 320): 71, (595,): 114, (360, 1251): 118}
 

@@ -39,7 +39,7 @@ class LogData(msgspec.Struct, frozen=True):
 
 
 class Log:
-    """What the probes below receive."""
+    """The handle of the probes below."""
 
     def __init__(self, bench: Bench, data: LogData) -> None:
         self.bench = bench
@@ -143,7 +143,7 @@ def waits_in_vain(log: Log) -> Generator[Claim, None, None]:
 
 def names_another_case(log: Log) -> Generator[Claim, None, None]:
     """Observes a case that the row does not have."""
-    yield held_if(False, log.end(), case="nobody")
+    yield held_if(False, log.end(), case="no-such-case")
 
 
 def names_another_row(log: Log) -> Generator[Claim, None, None]:
@@ -226,7 +226,7 @@ def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> Non
     [
         (breaks, "ZeroDivisionError: a bug of the probe"),
         (waits_in_vain, "a leader: not within 0.01 s"),
-        (names_another_case, f"{ROW} case 'nobody', which it does not declare or the catalogue does not have"),
+        (names_another_case, f"{ROW} case 'no-such-case', which it does not declare or the catalogue does not have"),
         (names_another_row, f"{OTHER} case 'consumer', which it does not declare"),
         (pauses_nothing, "freeze of broker-2 shows no effect: the engine reports running, not paused"),
     ],

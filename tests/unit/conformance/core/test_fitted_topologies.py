@@ -1,4 +1,4 @@
-"""What a topology gets switched on for a version."""
+"""Settings that a topology gets for a version."""
 
 import pytest
 

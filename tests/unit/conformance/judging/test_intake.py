@@ -115,7 +115,7 @@ def test_columns_are_in_the_order_of_versions() -> None:
     assert [c.kafka_version for c in _take(*summaries).columns] == ["3.9.2", "3.9.2@mine", "3.10.0", "4.0.2"]
 
 
-def test_what_clusters_of_a_column_declare_is_pooled_and_differences_are_told() -> None:
+def test_what_clusters_of_a_column_declare_is_pooled_and_differences_are_reported() -> None:
     first = _summary(header_facts={"ranges": {"Fetch": 17, "transaction.version": 0}})
     second = _summary("s2", header_facts={"ranges": {"Fetch": 17, "transaction.version": 2}})
     (column,) = _take(first, second).columns

@@ -7,7 +7,7 @@ import pytest
 from conformance.judging.log import convergence as agreement
 from fixtures.wire.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, held, said
+from tests.support.judging import broken, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LATER_B = stamped(1, 1, "b2")
@@ -49,7 +49,7 @@ class TestAgreement:
     def test_another_record_under_the_same_offsets(self) -> None:
         told = ended(LogHistory(), LOG, LOG, (A, stamped(1, 1, "x")))
         assert broken(self.judge, told) == ["logs"]
-        assert said(self.judge, told)[-1].label == "divergent-prefix"
+        assert judged_by(self.judge, told)[-1].label == "divergent-prefix"
 
     def test_another_stamp(self) -> None:
         assert broken(self.judge, ended(LogHistory(), LOG, LOG, (A, stamped(0, 1, "b2")))) == ["logs"]
@@ -82,19 +82,19 @@ class TestAgreement:
     def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
         disk = held_on_disk(2, *LOG, epochs=((1, 1),)), held_on_disk(3, *LOG, epochs=MAP)
         told = ended(LogHistory().settled(2, 1).trim(2, 1).restart(2), LOG, LOG, LOG).on_disk(*disk)
-        assert {(o.case, o.result) for o in said(self.judge, told)[5:]} == {("logs", "held"), ("maps", "held")}
+        assert {(o.case, o.result) for o in judged_by(self.judge, told)[5:]} == {("logs", "held"), ("maps", "held")}
 
     def test_a_replica_that_never_comes_back(self) -> None:
         told = stuck(LogHistory(), LOG, LOG)
         assert broken(self.judge, told) == ["isr"]
-        assert {o.label for o in said(self.judge, told)} == {"", "stuck"}
+        assert {o.label for o in judged_by(self.judge, told)} == {"", "stuck"}
 
     def test_a_log_that_is_never_copied(self) -> None:
         assert broken(self.judge, stuck(LogHistory(), LOG, LOG, (A,), isr=BROKERS)) == ["logs"]
 
     def test_a_high_watermark_that_stays_behind(self) -> None:
         assert broken(self.judge, quiet(LogHistory())) == ["logs"]
-        assert said(self.judge, quiet(LogHistory()))[-1].label == "stuck"
+        assert judged_by(self.judge, quiet(LogHistory()))[-1].label == "stuck"
 
     def test_a_partition_that_nobody_leads(self) -> None:
         told = LogHistory().all_healed().later(30).settled(-1, 3, isr=(2,)).at_rest(met=False)
@@ -118,7 +118,7 @@ class TestAgreement:
     @pytest.mark.parametrize("fault", ["flip-bytes", "remove-epoch-checkpoint"])
     def test_replicas_that_may_differ(self, fault: str) -> None:
         told = LogHistory().settled(2, 1).hit(fault, 3).heal(fault, 3)
-        assert [o.result for o in said(self.judge, ended(told, LOG, LOG, (A, stamped(1, 1, "x"))))] == []
+        assert [o.result for o in judged_by(self.judge, ended(told, LOG, LOG, (A, stamped(1, 1, "x"))))] == []
 
     def test_compacted_replicas_and_examples_without_an_end(self) -> None:
         told = LogHistory().created(cleanup_policy="compact").settled(2, 1)
@@ -147,15 +147,15 @@ class TestHealedReplicas:
     def test_one_that_does_not_come_back(self) -> None:
         assert broken(self.judge, stuck(self.fenced(), LOG, LOG)) == ["follower"]
         assert broken(self.judge, stuck(self.tail(), LOG, LOG, (A, B))) == ["leader"]
-        assert said(self.judge, stuck(self.tail(), LOG, LOG, (A, B)))[-1].label == "stuck"
+        assert judged_by(self.judge, stuck(self.tail(), LOG, LOG, (A, B)))[-1].label == "stuck"
 
     def test_one_that_keeps_its_tail_in_the_isr(self) -> None:
         told = ended(self.tail(), LOG, LOG, (A, B))
         assert broken(self.judge, told) == ["leader"]
-        assert said(self.judge, told)[-1].label == "divergent-prefix"
+        assert judged_by(self.judge, told)[-1].label == "divergent-prefix"
 
     def test_one_that_has_the_log_and_not_the_high_watermark(self) -> None:
-        assert [(one.case, one.result) for one in said(self.judge, quiet(self.fenced()))] == [("follower", "held")]
+        assert [(one.case, one.result) for one in judged_by(self.judge, quiet(self.fenced()))] == [("follower", "held")]
 
     def test_replicas_that_were_never_away(self) -> None:
         told = LogHistory().settled(2, 1).produce(2, "a", at=0).whole(2, A, epoch=1, hw=1)

@@ -84,7 +84,7 @@ class TestCoordinators:
         assert held(self.judge, LogHistory().commit(1, 3, 1).committed(1, 3, 1)) == []
 
     def test_a_commit_by_a_client(self) -> None:
-        """Who coordinates its group is known from who answered for it."""
+        """The group's coordinator is known from the broker that answered for it."""
         told = LogHistory().committed(1, -1, -1).client_commit("member-1", 3, 1)
         assert held(self.judge, told.kill(1).committed(2, 3, 1)) == ["move"]
         unknown = LogHistory().client_commit("member-1", 3, 1).kill(1).committed(2, 3, 1)

@@ -8,7 +8,7 @@ from conformance.judging.log import leader_epochs as epochs
 from fixtures.wire import Error
 from fixtures.wire.records import Batch
 from tests.support.histories import LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, held, labels, said
+from tests.support.judging import broken, held, judged_by, labels
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LATER_B = stamped(1, 1, "b2")
@@ -82,7 +82,7 @@ class TestOneLeaderPerEpoch:
         assert held(self.judge, told.refused(1, 3, Error.FENCED_LEADER_EPOCH, hint=(2, 4))) == ["metadata", "hint"]
 
     def test_a_broker_that_is_fenced_is_not_named(self) -> None:
-        """Metadata then says LEADER_NOT_AVAILABLE and names nobody, at the epoch that the broker still leads."""
+        """Metadata then says LEADER_NOT_AVAILABLE and names no leader, at the epoch that the broker still leads."""
         told = LogHistory().metadata(1, 2, 3).metadata(1, -1, 3, unfenced=(1, 3)).metadata(1, 2, 3)
         assert held(self.judge, told) == ["metadata"]
         assert held(self.judge, told.refused(1, 2, Error.FENCED_LEADER_EPOCH, hint=(-1, 3))) == ["metadata"]
@@ -219,11 +219,11 @@ class TestEpochMaps:
     @pytest.mark.parametrize("fault", ["remove-epoch-checkpoint", "cut-epoch-checkpoint"])
     def test_a_file_that_the_kit_took(self, fault: str) -> None:
         told = LogHistory().settled(1, 4).hit(fault, 2, partition="topic-0").at_rest().whole(2, *LOG, epoch=4, hw=4)
-        assert said(self.judge, told.on_disk(held_on_disk(2, *LOG, epochs=((4, 3),)))) == []
+        assert judged_by(self.judge, told.on_disk(held_on_disk(2, *LOG, epochs=((4, 3),)))) == []
 
     def test_before_the_rest_a_file_is_behind_its_log(self) -> None:
         told = LogHistory().settled(1, 4).on_disk(held_on_disk(2, *LOG, epochs=((0, 0),)))
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
 
 # --- a restarted leader (KIP101-EPOCH-04)

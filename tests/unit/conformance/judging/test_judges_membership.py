@@ -7,7 +7,7 @@ import pytest
 from conformance.judging.log import in_sync_replicas as membership
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, stamped
-from tests.support.judging import broken, held, said
+from tests.support.judging import broken, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 
@@ -148,7 +148,7 @@ class TestEnoughReplicas:
         told = alone().whole(1, A, B, epoch=0, hw=1)
         still_alone(told.whole(1, A, B, epoch=0, hw=2))
         told.column("3.6.2")
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
     def test_a_watermark_that_rises_while_a_replica_is_back(self) -> None:
         told = alone().whole(1, A, B, epoch=0, hw=1).heal("kill", 2)

@@ -7,7 +7,7 @@ import pytest
 from conformance.judging.log import offsets
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, stamped
-from tests.support.judging import broken, held, said
+from tests.support.judging import broken, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 
@@ -54,7 +54,7 @@ class TestWatermark:
     def test_a_restarted_leader_begins_at_its_checkpoint(self) -> None:
         """Releases before 4.0 may let it lead on at the same epoch."""
         told = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).restart(1).whole(1, A, B, epoch=0, hw=0)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
 
 # --- offsets of one answer (KIP101-INV-09)
@@ -152,7 +152,7 @@ class TestEndOffsets:
         told = rested(start=3).epoch_end(1, 0, (0, 3), 2).epoch_end(1, 1, (1, 3), 2).epoch_end(1, 2, (2, 3), 2)
         assert held(self.judge, told) == ["vector"] * 3
         unknown = rested(start=3).epoch_end(1, 0, (-1, -1), 2).epoch_end(1, 2, (2, 3), 2)
-        assert [o.result for o in said(self.judge, unknown)] == ["held"]
+        assert [o.result for o in judged_by(self.judge, unknown)] == ["held"]
 
     def test_an_empty_log(self) -> None:
         assert held(self.judge, rested(hw=0).epoch_end(1, 2, (2, 0), 2)) == ["vector"]
@@ -262,10 +262,10 @@ class TestDivergence:
         told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))
         assert held(self.judge, told.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
 
-    @pytest.mark.parametrize("said", [(0, 0), (1, 2)], ids=["an end too low", "a batch of the epoch above its end"])
-    def test_an_end_below_records_of_that_epoch(self, said: tuple[int, int]) -> None:
+    @pytest.mark.parametrize("judged_by", [(0, 0), (1, 2)], ids=["an end too low", "a batch of the epoch above its end"])
+    def test_an_end_below_records_of_that_epoch(self, judged_by: tuple[int, int]) -> None:
         told = LogHistory().settled(2, 2).whole(2, *SPLIT, epoch=2, hw=3)
-        assert broken(self.judge, told.fetch(2, epoch=2, hw=3, offset=5, last=1, diverging=said)) == ["leader"]
+        assert broken(self.judge, told.fetch(2, epoch=2, hw=3, offset=5, last=1, diverging=judged_by)) == ["leader"]
 
     def test_an_end_beyond_the_log(self) -> None:
         told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=5, last=1, diverging=(1, 4))
@@ -292,7 +292,7 @@ class TestDivergence:
         assert broken(self.judge, told) == ["follower"]
 
     def test_a_follower_that_may_have_been_cut_and_filled_meanwhile(self) -> None:
-        """It answered out of a log that nobody saw."""
+        """It answered from a log that was never read."""
         told = LogHistory().settled(2, 1).whole(3, A, B, epoch=1, hw=1)
         told.fetch(3, epoch=1, hw=1, offset=3, last=0, diverging=(0, 1))
         assert held(self.judge, told) == []

@@ -8,7 +8,7 @@ from conformance.judging.judge import Judge
 from conformance.judging.log import fetch_positions as positions
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, stamped
-from tests.support.judging import broken, held, said
+from tests.support.judging import broken, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LOG = (A, stamped(1, 1, "b2"), stamped(1, 2, "c2"))
@@ -38,7 +38,7 @@ class TestGenuinePairs:
         told = asked(LogHistory().settled(2, 2), 3, 1, diverging=(1, 2)).whole(2, *LOG, epoch=2, hw=3)
         assert broken(self.judge, told) == ["fetch"]
         appended = asked(LogHistory().settled(2, 1), 3, 1, epoch=1, diverging=(1, 2)).whole(2, *LOG, epoch=1, hw=3)
-        assert said(self.judge, appended) == []
+        assert judged_by(self.judge, appended) == []
 
     def test_a_pair_that_the_answerer_does_not_hold(self) -> None:
         assert held(self.judge, asked(led(), 2, 0, diverging=(0, 1))) == []
@@ -58,23 +58,23 @@ class TestGenuinePairs:
     def test_a_follower_that_was_read_before_and_after(self) -> None:
         told = LogHistory().settled(2, 2).whole(3, *LOG, epoch=2, hw=3)
         asked(told, 3, 1, broker=3, diverging=(1, 2))
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
         assert broken(self.judge, told.whole(3, *LOG, epoch=2, hw=3)) == ["fetch"]
 
     def test_a_follower_that_was_cut_meanwhile(self) -> None:
         told = LogHistory().settled(2, 2).whole(3, A, B, C, epoch=2, hw=1)
         asked(told, 3, 0, broker=3, diverging=(0, 1)).whole(3, *LOG, epoch=2, hw=3)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
     @pytest.mark.parametrize("fault", ["remove-epoch-checkpoint", "cut-tail-above"])
     def test_a_replica_whose_epochs_were_lost(self, fault: str) -> None:
         told = LogHistory().settled(2, 1).hit(fault, 2).heal(fault, 2).settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
-        assert said(self.judge, asked(told, 3, 1, diverging=(1, 2))) == []
+        assert judged_by(self.judge, asked(told, 3, 1, diverging=(1, 2))) == []
 
     def test_another_epoch_is_another_log(self) -> None:
         """Its leader may have been cut in between."""
         told = led().settled(1, 3).settled(2, 4)
-        assert said(self.judge, asked(told, 3, 1, epoch=4, diverging=(0, 1))) == []
+        assert judged_by(self.judge, asked(told, 3, 1, epoch=4, diverging=(0, 1))) == []
 
 
 class TestGenuinePositions:
@@ -92,7 +92,7 @@ class TestGenuinePositions:
 
     def test_a_position_that_is_called_out_of_range(self) -> None:
         told = led().refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=3, last=1)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
         assert broken(self.judge, told.whole(2, *LOG, epoch=2, hw=3)) == ["fetch"]
 
     def test_a_position_that_the_log_start_passed(self) -> None:
@@ -106,16 +106,16 @@ class TestGenuinePositions:
         assert broken(self.judge, asked(told, 3, 2, broker=1, epoch=3, diverging=(1, 2))) == ["fetch"]
 
 
-class TestTruncationIsTold:
+class TestTruncationIsReported:
     judge = positions.truncation_is_reported
 
-    def test_a_cut_reader_that_is_told(self) -> None:
+    def test_a_truncated_reader_gets_a_diverging_epoch(self) -> None:
         assert held(self.judge, asked(led(), 3, 0, diverging=(0, 1))) == ["consumer"]
 
     def test_a_cut_reader_that_is_served(self) -> None:
         told = led().fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)
         assert broken(self.judge, told) == ["consumer"]
-        assert said(self.judge, told)[-1].label == "silent-truncation"
+        assert judged_by(self.judge, told)[-1].label == "silent-truncation"
         assert broken(self.judge, asked(led(), 3, 0)) == ["consumer"]
 
     def test_an_epoch_that_the_leader_never_had(self) -> None:
@@ -136,7 +136,7 @@ class TestTruncationIsTold:
         assert held(self.judge, led().fetch(2, LOG[2], epoch=2, hw=3, offset=2)) == []
         old = led()
         old.fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0, version=11)
-        assert said(self.judge, old) == []
+        assert judged_by(self.judge, old) == []
 
     def test_a_position_at_the_log_start_of_a_trimmed_log(self) -> None:
         told = led().trim(2, 2).fetch(2, LOG[2], epoch=2, hw=3, start=2, last=0)
@@ -144,7 +144,7 @@ class TestTruncationIsTold:
 
     def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
         told = LogHistory().settled(2, 0).trim(2, 2).restart(2).settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
-        assert said(self.judge, told.fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)) == []
+        assert judged_by(self.judge, told.fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)) == []
 
     def test_a_follower(self) -> None:
         told = LogHistory().settled(2, 2).whole(3, *LOG, epoch=2, hw=3)
@@ -155,7 +155,7 @@ class TestTruncationIsTold:
         """Its own epoch without records is the newest of its map until it copies one of a later epoch."""
         told = LogHistory().settled(2, 4).whole(3, A, B, epoch=4, hw=2)
         asked(told, 2, 3, broker=3, epoch=4).whole(3, A, B, epoch=4, hw=2)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
 
 class TestRangeErrors:
@@ -181,7 +181,7 @@ class TestRangeErrors:
         served = asked(led(), 7, 2).whole(2, *LOG, epoch=2, hw=3)
         assert broken(self.judge, served) == ["past-end"]
 
-    def test_past_the_end_and_told(self) -> None:
+    def test_past_the_end_gets_a_diverging_epoch(self) -> None:
         assert held(self.judge, asked(led(), 7, 2, diverging=(2, 3))) == ["past-end"]
         assert held(self.judge, asked(led(), 7, 1, diverging=(1, 3)).whole(2, *LOG, epoch=2, hw=3)) == ["past-end"]
 
@@ -196,4 +196,4 @@ class TestRangeErrors:
     def test_a_follower_that_has_not_heard_of_the_epoch(self) -> None:
         told = LogHistory().settled(2, 2).whole(3, A, epoch=2, hw=1)
         told.refused(3, 2, Error.OFFSET_OUT_OF_RANGE, offset=3, last=1).whole(3, A, epoch=2, hw=1)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.judging.log import readers
 from tests.support.histories import LogHistory, stamped
-from tests.support.judging import broken, held, said
+from tests.support.judging import broken, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 NEW = (A, stamped(1, 1, "x"), stamped(1, 2, "y"))
@@ -45,7 +45,7 @@ def test_several_unclean_elections() -> None:
     for end, result in ((0, "held"), (1, "held"), (2, "violated")):
         told = behind().elect_uncleanly(2).settled(2, 3).whole(2, *NEW, epoch=3, hw=3)
         told.epoch_end(2, 0, (0, end), 3).step("rewind", (end, 0), told=(0, end))
-        assert next((o.case, o.result) for o in said(JUDGE, on(told, end, 3))) == ("repeated", result)
+        assert next((o.case, o.result) for o in judged_by(JUDGE, on(told, end, 3))) == ("repeated", result)
 
 
 def test_several_rounds_of_going_back() -> None:
@@ -55,18 +55,18 @@ def test_several_rounds_of_going_back() -> None:
     assert held(JUDGE, on(told, 1)) == ["lookup"]
 
 
-def test_a_reader_that_is_not_told() -> None:
+def test_a_reader_without_a_diverging_epoch() -> None:
     log = (*NEW, stamped(1, 3, "z"))
     told = behind().whole(2, *log, epoch=1, hw=4).fetch(2, log[-1], epoch=1, hw=4, offset=3)
     told.step("deliver", (4, 1), (3, 1, "z"))
-    assert [(o.case, o.label) for o in said(JUDGE, told)] == [("lookup", "silent-truncation")]
+    assert [(o.case, o.label) for o in judged_by(JUDGE, told)] == [("lookup", "silent-truncation")]
 
 
 def test_records_that_are_skipped_or_handed_out_again() -> None:
     told = LogHistory().settled(1, 0).whole(1, A, B, C, epoch=0, hw=3).fetch(1, B, C, epoch=0, hw=3, offset=0)
-    assert [o.label for o in said(JUDGE, told.step("deliver", (3, 0), (1, 0, "b"), (2, 0, "c")))] == ["poll-skip"]
+    assert [o.label for o in judged_by(JUDGE, told.step("deliver", (3, 0), (1, 0, "b"), (2, 0, "c")))] == ["poll-skip"]
     told.fetch(1, C, epoch=0, hw=3, offset=3).step("deliver", (3, 0), (2, 0, "c"))
-    assert [o.label for o in said(JUDGE, told)] == ["poll-skip", "nonmonotonic-poll"]
+    assert [o.label for o in judged_by(JUDGE, told)] == ["poll-skip", "nonmonotonic-poll"]
 
 
 def test_a_restart_at_the_log_start() -> None:

@@ -12,7 +12,7 @@ from conformance.judging.log import records
 from conformance.judging.log.judges import LOG_JUDGES
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, held, labels, said
+from tests.support.judging import broken, held, judged_by, labels
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LATER_B = stamped(1, 1, "b2")
@@ -24,7 +24,7 @@ def test_each_judge_is_there_once() -> None:
 
 def test_an_observation_shows_its_events() -> None:
     told = LogHistory().settled(1, 1).whole(1, stamped(1, 0, "a"), B, epoch=1, hw=2)
-    [observation] = said(records.stamps_never_decrease, told)
+    [observation] = judged_by(records.stamps_never_decrease, told)
     assert (observation.requirement, observation.example, observation.result) == ("KIP101-INV-03", "e-1", "violated")
     assert [type(told.events[n]).__name__ for n in observation.events] == ["Answer"]
     assert "broker-1" in observation.detail
@@ -117,7 +117,7 @@ class TestPrefixAgreement:
 
     def test_a_consumer_sees_no_tail_and_is_no_instance(self) -> None:
         told = LogHistory().settled(1, 0).whole(1, A, B, C, epoch=0, hw=3).fetch(2, A, C, epoch=0, hw=3)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
 
 # --- stamps along the log (KIP101-INV-03)
@@ -244,7 +244,7 @@ class TestCommittedMeansKept:
         assert held(self.judge, told) == []
 
     def test_a_fetch_that_names_no_epoch_says_nothing(self) -> None:
-        """It may have been answered by anybody at any epoch."""
+        """It may have been answered by any broker at any epoch."""
         assert held(self.judge, moved(written()).fetch(2, epoch=-1, hw=0)) == []
 
 
@@ -339,7 +339,7 @@ class TestKeptThroughFaults:
 
     def test_a_fetch_that_diverges_shows_nothing(self) -> None:
         told = moved(written()).fetch(2, epoch=1, hw=2, offset=1, last=0)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
     def test_an_answer_that_is_full_before_it_comes_to_the_record(self) -> None:
         told = moved(LogHistory().settled(1, 0).produce(1, "a", at=0).produce(1, "b", at=1)).fetch(2, A, epoch=1, hw=2)
@@ -454,14 +454,14 @@ class TestRefusedWrites:
     @pytest.mark.parametrize("error", [Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT])
     def test_a_write_that_was_appended_first(self, error: Error) -> None:
         told = LogHistory().settled(1, 0).produce(1, "a", error=error).whole(1, A, epoch=0, hw=1)
-        assert said(self.judge, told) == []
+        assert judged_by(self.judge, told) == []
 
     def test_a_write_that_was_tried_again(self) -> None:
         told = LogHistory().settled(1, 0).produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS).produce(1, "a", at=0)
-        assert said(self.judge, told.whole(1, A, epoch=0, hw=1)) == []
+        assert judged_by(self.judge, told.whole(1, A, epoch=0, hw=1)) == []
 
     def test_nobody_looked(self) -> None:
-        assert said(self.judge, LogHistory().settled(1, 0).produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS)) == []
+        assert judged_by(self.judge, LogHistory().settled(1, 0).produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS)) == []
 
 
 # --- replicated batches (KIP101-STAMP-03)
@@ -516,7 +516,7 @@ class TestReplicatedBatches:
     def test_compacted_logs_and_lost_epoch_files_are_not_compared(self) -> None:
         for told in (LogHistory().created(cleanup_policy="compact"), LogHistory().hit("remove-epoch-checkpoint", 2)):
             told.settled(1, 1).at_rest().whole(1, BOTH, epoch=1, hw=2).whole(2, A, epoch=1, hw=1)
-            assert said(self.judge, told) == []
+            assert judged_by(self.judge, told) == []
 
 
 # --- what followers keep (KIP101-TRUNC-01)
@@ -554,7 +554,7 @@ class TestWhatFollowersKeep:
         assert held(self.judge, told) == ["epoch-change"]
 
     def test_a_tail_that_came_and_went_with_the_leaders(self) -> None:
-        """Cut under a leader without it, and its own leader was elected again before it could be fetched anew."""
+        """Truncated under a leader without it, and its own leader was elected again before it was fetched again."""
         told = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=2).whole(3, BOTH, TAIL, epoch=0, hw=2)
         told.settled(2, 1).elect_uncleanly(2).settled(1, 2).whole(1, BOTH, TAIL, epoch=2, hw=2)
         assert held(self.judge, told.whole(3, BOTH, epoch=2, hw=2)) == []

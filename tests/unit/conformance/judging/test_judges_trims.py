@@ -7,7 +7,7 @@ import pytest
 from conformance.judging.log import delete_records as trims
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, held, said
+from tests.support.judging import broken, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 JUDGE = trims.trims_reach_all_live_replicas
@@ -47,11 +47,11 @@ class TestDeletedRecords:
     def test_a_replica_that_returns_them(self, broker: int) -> None:
         told = trimmed().fetch(broker, A, B, C, epoch=0, hw=3)
         assert broken(JUDGE, told) == ["log-start"]
-        assert said(JUDGE, told)[-1].label == "deleted-record-returned"
+        assert judged_by(JUDGE, told)[-1].label == "deleted-record-returned"
 
     def test_a_replica_that_starts_below_them(self) -> None:
         told = trimmed().fetch(2, C, epoch=0, hw=3, start=1, offset=2)
-        assert [o.label for o in said(JUDGE, told) if o.result == "violated"] == ["log-start-regression"]
+        assert [o.label for o in judged_by(JUDGE, told) if o.result == "violated"] == ["log-start-regression"]
 
     def test_replicas_that_start_above_them(self) -> None:
         told = trimmed().fetch(1, C, epoch=0, hw=3, start=2).whole(2, C, epoch=0, hw=3, start=2)
@@ -64,31 +64,31 @@ class TestDeletedRecords:
     def test_a_replica_that_crashed_since(self) -> None:
         """log-start-offset-checkpoint is written once a minute; what a new leader shows again is legal."""
         told = trimmed().restart(2).settled(2, 1).fetch(2, A, B, C, epoch=1, hw=3)
-        assert [o.case for o in said(JUDGE, told)] == ["low-watermark"]
+        assert [o.case for o in judged_by(JUDGE, told)] == ["low-watermark"]
 
     def test_a_replica_that_was_fenced_or_out_of_the_isr(self) -> None:
         for away in ({"isr": (1, 2)}, {"unfenced": (1, 2)}):
             told = LogHistory().settled(1, 0).metadata(1, 1, 0, **away)  # type: ignore[arg-type]
             told.trim(1, 2).settled(1, 0).fetch(3, A, B, C, epoch=0, hw=3)
-            assert [o.case for o in said(JUDGE, told)] == ["low-watermark"]
+            assert [o.case for o in judged_by(JUDGE, told)] == ["low-watermark"]
 
     def test_a_replica_that_was_cut_off_or_frozen(self) -> None:
         told = LogHistory().settled(1, 0).hit("paused-zombie", 3).trim(1, 2).heal("paused-zombie", 3).settled(1, 0)
-        assert [o.case for o in said(JUDGE, told.fetch(3, A, B, C, epoch=0, hw=3))] == ["low-watermark"]
+        assert [o.case for o in judged_by(JUDGE, told.fetch(3, A, B, C, epoch=0, hw=3))] == ["low-watermark"]
 
     def test_a_follower_beside_one_that_is_down(self) -> None:
         told = LogHistory().hit("kill", 3).settled(1, 0).trim(1, 2).settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3)
         assert broken(JUDGE, told) == ["log-start"]
 
     def test_an_unclean_election_since(self) -> None:
-        """Who is elected may have lagged behind the trim, and the others are cut to what it has."""
+        """The elected replica may have lagged behind DeleteRecords, and the others truncate to its log."""
         told = trimmed().hit("unclean-election", 1, partition="topic-0", own_topic=False)
         told.heal("unclean-election", 1).settled(3, 4).fetch(2, A, epoch=4, hw=1)
-        assert [o.case for o in said(JUDGE, told)] == ["low-watermark"]
+        assert [o.case for o in judged_by(JUDGE, told)] == ["low-watermark"]
 
     def test_a_replica_that_was_taken_away_and_copied_anew(self) -> None:
         told = trimmed().metadata(1, 1, 1, isr=(1, 3), replicas=(1, 3)).settled(1, 1)
-        assert [o.case for o in said(JUDGE, told.fetch(2, A, B, C, epoch=1, hw=3))] == ["low-watermark"]
+        assert [o.case for o in judged_by(JUDGE, told.fetch(2, A, B, C, epoch=1, hw=3))] == ["low-watermark"]
 
     def test_a_read_that_was_asked_before(self) -> None:
         told = LogHistory().settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3).trim(1, 2).settled(1, 0)
@@ -121,4 +121,4 @@ class TestTrimmedReplicasAtRest:
 
     def test_a_file_that_is_written_behind_the_log(self) -> None:
         told = rested(trimmed(), 2, 2).on_disk(held_on_disk(1, C, epochs=((0, 0),), start=2))
-        assert "entries" not in [o.case for o in said(JUDGE, told)]
+        assert "entries" not in [o.case for o in judged_by(JUDGE, told)]

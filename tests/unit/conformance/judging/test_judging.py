@@ -101,7 +101,7 @@ def test_only_violations_are_told_while_it_runs() -> None:
 
 
 class ProducerStory(Story):
-    """What one producer wrote, and which ids it was given."""
+    """One producer: its writes and its ids."""
 
     kind: ClassVar[Kind] = "producer"
 

@@ -1,4 +1,4 @@
-"""What follows an answer to a voter's fetch, where the voter may have given up on that fetch before it was answered."""
+"""The request after an answer to a voter's fetch, if the voter may have given up on that fetch before it was answered."""
 
 from typing import Any
 

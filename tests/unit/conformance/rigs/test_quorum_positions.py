@@ -11,7 +11,7 @@ from conformance.rigs.quorum.quorum import EpochStart, skipped_epochs
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[EpochStart]:
-    """Epochs and offsets that grow; elections that nobody won leave gaps between some epochs."""
+    """Epochs and offsets that grow; elections without a winner leave gaps between some epochs."""
     steps = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 40)), min_size=2, max_size=6))
     log, epoch, start = [], 0, 0
     for later, further in steps:

@@ -79,7 +79,7 @@ class FakeLeader:
 
 
 class FakePartition:
-    """Bench, tape and partition in one: whoever leads is asked, and what the reader does is kept."""
+    """Bench, tape and partition in one: the leader is asked, and the reader's actions are kept."""
 
     name, index, topic = "topic", 0, Topic("topic")
 

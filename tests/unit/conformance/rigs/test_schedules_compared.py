@@ -1,4 +1,4 @@
-"""What schedules compare, on replicas and files that are wrong in one thing."""
+"""Comparisons of schedules, on replicas and files with one error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def replica(*batches: tuple[int, int, str], entries: tuple[tuple[int, int], ...]
     return HeldReplica(node="broker-1", partition="t-0", log_start=0, log_end=9, epochs=map, batches=held)
 
 
-# --- epoch files
+# --- leader-epoch-checkpoint
 
 
 def test_an_entry_that_the_leader_never_had_is_a_ghost() -> None:

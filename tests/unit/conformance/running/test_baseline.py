@@ -1,4 +1,4 @@
-"""What is known to be broken is no news, and hides nothing else."""
+"""A known violation is no news, and hides nothing else."""
 
 from conformance.judging.verdicts import CaseTally, Cell
 from conformance.running.baseline import Baseline, BaselineCase, BaselineCell, new_violations

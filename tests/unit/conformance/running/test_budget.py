@@ -28,7 +28,7 @@ def items(machines: int, parts: int, probes: int = 40, searches: int = 0, labels
 
 
 def played(plan: TimePlan, work: list[Work], workers: int, lasts: float) -> dict[Work, float]:
-    """What each item gets when each probe and schedule `lasts` so long, and the others take all that they are given."""
+    """The time of each item if each probe and schedule `lasts` this long, and the others use all of their time."""
     clocks = [0.0] * workers
     got: dict[Work, float] = {}
     for one in work:

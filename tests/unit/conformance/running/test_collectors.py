@@ -1,4 +1,4 @@
-"""What is collected from disks goes by the kind of subject, from the nodes that hold it."""
+"""Collection from disks depends on the kind of subject, and uses the nodes that have it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATE = b'{"leaderId":101,"leaderEpoch":4,"votedId":-1,"data_version":1}\n'
 
 
 class Disks:
-    """What nodes hold, and which directories of which were asked for."""
+    """The nodes' directories, and which of them were requested."""
 
     def __init__(self, held: dict[str, dict[str, bytes]]) -> None:
         self.held = held
@@ -80,7 +80,7 @@ def test_the_quorum_is_read_on_every_controller(disks: Disks, tmp_path: Path) ->
     assert (tmp_path / "controller-101" / "__cluster_metadata-0" / "quorum-state").read_bytes() == STATE
 
 
-def test_a_controller_without_its_log_is_said(disks: Disks, tmp_path: Path) -> None:
+def test_a_controller_without_its_log_is_reported(disks: Disks, tmp_path: Path) -> None:
     disks.held.pop("controller-101")
     found = quorum(cluster(), tmp_path, [QUORUM.name])
     assert found.lacking == ["the metadata log of controller-101: it has no such directory"]

@@ -27,8 +27,8 @@ from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster,
 SUBJECT = Subject("partition", PARTITION)
 
 
-def told() -> LogHistory:
-    """A leader that fences nobody, with a step before each request."""
+def recorded_history() -> LogHistory:
+    """A leader without a fence, with a step before each request."""
     history = LogHistory()
     history.events.append(
         Note(n=0, t=0.0, text=STEP_NOTE, data={"kind": "produce", "step": {"acks": -1, "do": "produce"}})
@@ -55,7 +55,7 @@ def seen_in(history: History) -> Observation:
 
 @pytest.fixture
 def disks(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
-    """What helpers would copy from the brokers' disks."""
+    """Files as copied from the brokers' disks."""
     monkeypatch.setattr(
         stored, "copies", lambda nodes, *partitions: {node.name: DISKS.get(node.name, {}) for node in nodes}
     )
@@ -72,7 +72,7 @@ def whole(history: LogHistory) -> History:
 
 
 def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, disks: Any) -> None:
-    report = (written(tmp_path, whole(told())) / "report.md").read_text()
+    report = (written(tmp_path, whole(recorded_history())) / "report.md").read_text()
     assert report.startswith("# KIP101-INV-12: No future epochs (fence-leak)\n")
     steps = report.split("**Step ")
     assert steps[1].startswith("1: produce, acks -1**")
@@ -138,8 +138,8 @@ def test_a_long_course_is_cut_around_what_shows_it(tmp_path: Path, disks: Any) -
     assert "more lines: see history.jsonl)" in report
 
 
-def test_the_disks_are_kept_and_told(tmp_path: Path, disks: dict[str, dict[str, bytes]]) -> None:
-    folder = written(tmp_path, whole(told()))
+def test_the_disks_are_kept_and_reported(tmp_path: Path, disks: dict[str, dict[str, bytes]]) -> None:
+    folder = written(tmp_path, whole(recorded_history()))
     assert (folder / "disk" / "broker-1" / PARTITION / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n3 0\n"
     report = (folder / "report.md").read_text()
     assert f"broker-1 {PARTITION}: 0 to 0; leader-epoch-checkpoint 3 from 0" in report
@@ -147,19 +147,19 @@ def test_the_disks_are_kept_and_told(tmp_path: Path, disks: dict[str, dict[str, 
 
 
 def test_logs_and_frames_are_those_of_the_time(tmp_path: Path, disks: Any) -> None:
-    folder = written(tmp_path, whole(told()))
+    folder = written(tmp_path, whole(recorded_history()))
     assert (folder / "logs" / "controller-101.log").read_text() == "log of controller-101"
     assert len((folder / "transcript.jsonl").read_text().splitlines()) == 1
 
 
-def test_what_could_not_be_collected_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disks: Any) -> None:
+def test_what_could_not_be_collected_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disks: Any) -> None:
     monkeypatch.setattr(FakeTranscript, "forgotten_ns", int((time.time() - 7) * 1e9))
 
     def gone(*_: object) -> None:
         raise EngineTrouble("no helper")
 
     monkeypatch.setattr(stored, "copies", gone)
-    report = (written(tmp_path, whole(told()), trouble=True) / "report.md").read_text()
+    report = (written(tmp_path, whole(recorded_history()), trouble=True) / "report.md").read_text()
     lacking = report.partition("Not collected:\n")[2]
     assert "- the log of broker-1: EngineTrouble: the engine has no such container\n" in lacking
     assert "- the disks: EngineTrouble: no helper\n" in lacking
@@ -167,7 +167,7 @@ def test_what_could_not_be_collected_is_said(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_replay_command_and_its_schedule_stand_beside(tmp_path: Path, disks: Any) -> None:
-    folder = written(tmp_path, whole(told()))
+    folder = written(tmp_path, whole(recorded_history()))
     assert (
         folder / "replay.txt"
     ).read_text() == f"./kit pytest --kafka-version 4.3.1 --replay {folder}/schedule.json\n"
@@ -176,7 +176,7 @@ def test_the_replay_command_and_its_schedule_stand_beside(tmp_path: Path, disks:
 
 
 def test_what_replays_showed_is_entered(tmp_path: Path, disks: Any) -> None:
-    folder = written(tmp_path, whole(told()))
+    folder = written(tmp_path, whole(recorded_history()))
     assert "Seen again: not replayed yet." in (folder / "report.md").read_text()
     conclude(folder, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 2."))
     assert "Seen again: 4 of 5 replays. 9 steps shrunk to 2.\n" in (folder / "report.md").read_text()

@@ -189,7 +189,7 @@ REASON = "broker-3 is exited"
 
 
 @pytest.mark.parametrize("body", [leaves_a_fault, shows_nothing, does_not_heal])
-def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_told(play: Play, body: Any) -> None:
+def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: Play, body: Any) -> None:
     lab, shard, histories = play(check_of(body, examples=2), [[REASON], []])
     assert len(lab.booted) == 2
     assert (lab.booted[0].closed, of(shard, ExampleLine)[0].outcome) == (True, "error")

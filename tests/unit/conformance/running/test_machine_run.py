@@ -85,10 +85,10 @@ class Executor:
         if Executor.lasts:
             time.sleep(Executor.lasts)
         if isinstance(step, Jolt) and Executor.frail():
-            raise KitError("nobody stands")
+            raise KitError("no candidate")
         if isinstance(step, Say):
             if step.word == "trouble":
-                raise KitError("nobody hears")
+                raise KitError("no listener")
             for _ in range(step.times):
                 self._say(step.on, step.word)
 
@@ -231,7 +231,7 @@ def test_the_evidence_of_the_long_one_names_the_short_one(play: Play) -> None:
 
 
 def test_tries_of_the_shrinker_are_not_read_out(play: Play) -> None:
-    """What was suspected while an example ran needs no rest to be seen again: the first and the replays have one."""
+    """A violation seen mid-run needs no quiescence to be seen again: the first run and the replays have one."""
     play(machine_of(long("a", "b"), never(ROW, "a", "b")), [[]])
     assert Executor.rests == 6
 

@@ -79,7 +79,7 @@ def after(turns: int) -> Judge:
 
 
 def played(out: Path, machines: Sequence[MachineCheck[Turn]], spent: float) -> list[tuple[Work, MachineRun, float]]:
-    """What each part came to, and its seconds, after probes that have taken `spent` seconds of every worker."""
+    """The outcome of each part, and its seconds, after probes that have taken `spent` seconds of every worker."""
     checks = {check.id: check for check in machines}
     work = [Work(check=id, label="4.3.1", kind="machine", part=part) for part in (1, 2, 3) for id in checks]
     plan = planned("quick", 15, work, WORKERS)

@@ -1,4 +1,4 @@
-"""What is told of a run while it goes on: by its workers, in lines, and in a table."""
+"""Progress of a run: from its workers, in lines, and in a table."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_violated_row_and_an_ended_column_are_told_at_once_and_once() -> None:
     assert said[2:] == ["3.9.2  violated: A-2", "4.3.1  trouble  12:31, 0 of 0 checks, 0 observations, 1 rows violated"]
 
 
-def test_of_a_column_that_ended_before_only_its_end_is_told() -> None:
+def test_of_a_column_that_ended_before_only_its_end_is_reported() -> None:
     said: list[str] = []
     lines = Lines(said.append, 60.0, Clock())
     for _ in range(2):

@@ -69,7 +69,7 @@ def lasts(nodeid: str) -> int:
 
 
 def by_three_workers(collected: list[str]) -> list[list[str]]:
-    """What each of three workers runs, if all checks last as long as they are weighed."""
+    """The items of each of three workers, if all checks last as long as their weight."""
     workers = [Worker(), Worker(), Worker()]
     option = SimpleNamespace(loadscopereorder=False)
     scheduler = ByCluster(

@@ -74,7 +74,7 @@ def play(tmp_path: Path, state: Path) -> Play:
     return Play(tmp_path)
 
 
-def test_the_evidence_of_the_smallest_inputs_is_told(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_evidence_of_the_smallest_inputs_is_reported(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SMALLER, "smoke", 60.0)
     lab, shard, _ = play(probe(), [[]])
     [line] = of(shard, ReplayLine)

@@ -1,4 +1,4 @@
-"""What the end of a run says that was reached, and what never was."""
+"""The coverage at the end of a run."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Builder(ShardBuilder):
         return self
 
 
-def told(folder: Path, *shards: ShardBuilder, checks: dict[str, Any]) -> list[str]:
+def coverage_lines(folder: Path, *shards: ShardBuilder, checks: dict[str, Any]) -> list[str]:
     read: list[Shard] = [read_shard(shard.write(folder)) for shard in shards]
     return lines(reached(read, "r1"), checks)
 
 
-def machine_told(folder: Path, *shards: ShardBuilder) -> list[str]:
-    return told(folder, *shards, checks={"machine": MACHINE})
+def machine_lines(folder: Path, *shards: ShardBuilder) -> list[str]:
+    return coverage_lines(folder, *shards, checks={"machine": MACHINE})
 
 
 def test_a_machine_tells_what_it_reached_over_all_workers_and_what_never(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_machine_tells_what_it_reached_over_all_workers_and_what_never(tmp_pat
         detail="KitError: a write to topic-261121-205029-99f7-master-5-3-0 was refused\nmore",
     )
     one.observe(ROW, "replicas", count=7, check="machine")
-    assert machine_told(tmp_path, one.finish(), two.finish()) == [
+    assert machine_lines(tmp_path, one.finish(), two.finish()) == [
         "machine on 4.3.1: 2 examples (1 error, 1 judged), 5 steps, 5 s",
         "  steps     disturb 1, produce 4",
         "            NEVER: trim",
@@ -112,16 +112,16 @@ def test_columns_are_told_apart_and_other_runs_left_out(tmp_path: Path) -> None:
         Builder("s-2", version="3.9.2").of("machine"),
         Builder("s-3", run="r0").of("machine"),
     ]
-    heads = [line.partition(":")[0] for line in machine_told(tmp_path, *shards) if not line.startswith(" ")]
+    heads = [line.partition(":")[0] for line in machine_lines(tmp_path, *shards) if not line.startswith(" ")]
     assert heads == ["machine on 3.9.2", "machine on 4.3.1"]
 
 
 def test_probes_are_not_told_of(tmp_path: Path) -> None:
-    assert told(tmp_path, Builder("s-1").of("probe").ends("probe"), checks={}) == []
+    assert coverage_lines(tmp_path, Builder("s-1").of("probe").ends("probe"), checks={}) == []
 
 
-def schedule_told(folder: Path, shard: Builder) -> list[str]:
-    [line] = told(folder, shard, checks={"sc": SCENARIO})
+def schedule_lines(folder: Path, shard: Builder) -> list[str]:
+    [line] = coverage_lines(folder, shard, checks={"sc": SCENARIO})
     return line.split()
 
 
@@ -138,11 +138,11 @@ def test_a_schedule_has_a_line(tmp_path: Path, outcomes: list[str], ended: str, 
     shard = Builder("s-1")
     for outcome in outcomes:
         shard.of("sc", outcome, seconds=4.0)
-    line = " ".join(schedule_told(tmp_path, shard.ends("sc", ended)))
+    line = " ".join(schedule_lines(tmp_path, shard.ends("sc", ended)))
     assert line == f"KIP101-SC-03 4.3.1 {said} {word} {4 * len(outcomes)} s {SCENARIO.id}"
 
 
 def test_a_schedule_that_broke_a_row_names_it(tmp_path: Path) -> None:
     shard = Builder("s-1").of("sc").of("sc")
     shard.observe(ROW, "time", "violated", count=1, check="sc")
-    assert f"violated ({ROW})" in " ".join(schedule_told(tmp_path, shard.ends("sc")))
+    assert f"violated ({ROW})" in " ".join(schedule_lines(tmp_path, shard.ends("sc")))

@@ -1,4 +1,4 @@
-"""What the clock cut off is named, with a command that runs it; and where the time went."""
+"""The checks that time cut off are named, with a command that runs it; and where the time went."""
 
 from pathlib import Path
 

@@ -7,7 +7,7 @@ from conformance.running.planning.watchdog import Watchdog
 
 
 class Process:
-    """What a watchdog does to the process it watches."""
+    """The action of a watchdog on its process."""
 
     def __init__(self) -> None:
         self.interrupted = threading.Event()

@@ -173,7 +173,7 @@ def test_every_link_leads_to_something(site: Path, pages: dict[str, Page]) -> No
                 continue
             target = (site / name).parent / unquote(parts.path) if parts.path else site / name
             if name.startswith("evidence/") and not target.resolve().is_relative_to(site.resolve()):
-                continue  # What an evidence page links to in the run is tested with that page.
+                continue  # Links of an evidence page into the run are tested with that page.
             assert target.exists(), (name, href)
             inside = str(target.resolve().relative_to(site.resolve())) if target.suffix == ".html" else ""
             assert not parts.fragment or unquote(parts.fragment) in ids[inside], (name, href)

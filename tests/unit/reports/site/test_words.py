@@ -64,7 +64,7 @@ def test_labels_become_names_of_files_that_stay_apart() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9-][A-Za-z0-9._-]*", name) for name in names)
 
 
-def test_the_trend_has_a_mark_per_run_and_column_that_told() -> None:
+def test_the_trend_has_a_mark_per_run_and_column_with_a_verdict() -> None:
     points = [
         TrendPoint(
             requirement=ROW, kafka_version=label, run_date=date, run=run, verdict="satisfied", observations=1, violations=0

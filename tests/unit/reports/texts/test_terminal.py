@@ -1,4 +1,4 @@
-"""What people read beside the site: Markdown and terminal."""
+"""Output besides the site: Markdown and terminal."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What machines and pull requests read: Markdown, the summary, JUnit, badges, and the terminal of twelve columns."""
+"""Output for machines and pull requests: Markdown, the summary, JUnit, badges, and the terminal of twelve columns."""
 
 from __future__ import annotations
 
