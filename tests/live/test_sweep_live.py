@@ -1,4 +1,4 @@
-"""What dead runs left on a real engine is removed, and nothing else."""
+"""Leftovers: what dead runs left on a real engine is removed, and nothing else."""
 
 from pathlib import Path
 

@@ -262,7 +262,9 @@ class TestDivergence:
         told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))
         assert held(self.judge, told.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
 
-    @pytest.mark.parametrize("judged_by", [(0, 0), (1, 2)], ids=["an end too low", "a batch of the epoch above its end"])
+    @pytest.mark.parametrize(
+        "judged_by", [(0, 0), (1, 2)], ids=["an end too low", "a batch of the epoch above its end"]
+    )
     def test_an_end_below_records_of_that_epoch(self, judged_by: tuple[int, int]) -> None:
         told = LogHistory().settled(2, 2).whole(2, *SPLIT, epoch=2, hw=3)
         assert broken(self.judge, told.fetch(2, epoch=2, hw=3, offset=5, last=1, diverging=judged_by)) == ["leader"]

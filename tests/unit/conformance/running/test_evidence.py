@@ -84,7 +84,7 @@ def test_the_report_tells_the_steps_with_what_happened_in_each(tmp_path: Path, d
 
 
 def test_a_violation_has_the_steps_subjects_and_leaders_of_its_history() -> None:
-    history = whole(told())
+    history = whole(recorded_history())
     read = violation(COLUMN, history, seen_in(history))
     assert read.steps == tuple(taken(history))
     assert read.about == (SUBJECT,)

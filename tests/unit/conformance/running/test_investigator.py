@@ -89,7 +89,7 @@ class Cluster:
             seconds=0.0,
         )
 
-    def said(self, folder: str) -> str:
+    def judged_as(self, folder: str) -> str:
         return (self.out / folder / "report.md").read_text().removeprefix(SEEN_AGAIN)
 
 
