@@ -89,7 +89,7 @@ class Cluster:
             seconds=0.0,
         )
 
-    def judged_as(self, folder: str) -> str:
+    def report(self, folder: str) -> str:
         return (self.out / folder / "report.md").read_text().removeprefix(SEEN_AGAIN)
 
 
@@ -119,8 +119,8 @@ def test_the_evidence_of_the_replay_says_how_often_and_that_of_the_finding_where
     cluster = Cluster(tmp_path, {"A": BUG})
     _, [found] = investigated(cluster, cluster.finding([*NOISE, BUG]))
     assert found.evidence == "evidence-2"
-    assert cluster.said("evidence-2").startswith(f"{REPLAYS} of {REPLAYS} replays. 5 steps shrunk to 1 in ")
-    assert cluster.said("evidence-1") == "Shrunk: a shorter schedule is in `evidence-2`.\n"
+    assert cluster.report("evidence-2").startswith(f"{REPLAYS} of {REPLAYS} replays. 5 steps shrunk to 1 in ")
+    assert cluster.report("evidence-1") == "Shrunk: a shorter schedule is in `evidence-2`.\n"
 
 
 def test_breaches_of_one_schedule_share_its_replays(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_bug_that_never_shows_again_keeps_its_evidence_and_a_schedule_beside_i
     cluster = Cluster(tmp_path, {"A": BUG}, wavers=lambda run: False)
     _, [found] = investigated(cluster, cluster.finding([*NOISE, BUG]))
     assert (found.seen, found.tries, found.evidence) == (0, REPLAYS, "evidence-1")
-    assert cluster.said("evidence-1").startswith(f"0 of {REPLAYS} replays. ")
+    assert cluster.report("evidence-1").startswith(f"0 of {REPLAYS} replays. ")
     assert json.loads((tmp_path / "evidence-1" / "shrunk.json").read_text())["steps"]
 
 
@@ -152,7 +152,7 @@ def test_without_time_nothing_is_run_and_the_report_says_why(tmp_path: Path, sec
     ends = until if until else time.monotonic()
     investigator, found = investigated(cluster, cluster.finding([BUG]), seconds, ends)
     assert (cluster.played, found, investigator.concluded) == ([], [], set())
-    assert cluster.said("evidence-1").startswith("Not shrunk: the time for that was used up")
+    assert cluster.report("evidence-1").startswith("Not shrunk: the time for that was used up")
 
 
 def test_what_was_replayed_before_is_not_concluded_again(tmp_path: Path) -> None:
