@@ -23,6 +23,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -53,8 +55,15 @@ Look = Callable[[History], Sequence[Any]]
 class Judge:
     """The judge of a row: a function over each story of a type, or over each part of what a look at the history gives."""
 
-    def __init__(self, row: str, at: type[Story] | Look, function: Callable[[Any], Iterator[Finding]]) -> None:
+    def __init__(
+        self,
+        row: str,
+        at: type[Story] | Look,
+        function: Callable[[Any], Iterator[Finding]],
+        of: Sequence[str] = (),
+    ) -> None:
         self.row = row
+        self.of = of
         self.at = at
         self.function = function
 
@@ -79,30 +88,62 @@ def judge(row: str) -> Callable[[Callable[[History], Iterator[Finding]]], Judge]
     return lambda function: Judge(row, _whole, function)
 
 
-def story_judge(row: str, story: type[S]) -> Callable[[Callable[[S], Iterator[Finding]]], Judge]:
-    """Make a function over the story of one subject the judge of `row`."""
-    return lambda function: Judge(row, story, function)
+def story_judge(row: str, story: type[S], *of: str) -> Callable[[Callable[[S], Iterator[Finding]]], Judge]:
+    """Make a function over the story of one subject the judge of `row`.
+
+    `of` names lists of the story: where all of them are empty, the judge has nothing to say and is not run.
+    """
+    return lambda function: Judge(row, story, function, of)
 
 
-def log_judge(row: str) -> Callable[[Callable[[PartitionStory], Iterator[Finding]]], Judge]:
-    """Make a function over the story of one partition the judge of `row`."""
-    return story_judge(row, PartitionStory)
+def log_judge(row: str, *of: str) -> Callable[[Callable[[PartitionStory], Iterator[Finding]]], Judge]:
+    """Make a function over the story of one partition the judge of `row`; see `story_judge`."""
+    return story_judge(row, PartitionStory, *of)
 
 
 def _whole(history: History) -> Sequence[History]:
     return [history]
 
 
+class _Plan:
+    """What a set of judges looks at, and which of them have anything to look at in a story."""
+
+    def __init__(self, judges: tuple[Judge, ...]) -> None:
+        self.judges = judges
+        self.stories = [*dict.fromkeys(one.at for one in judges if isinstance(one.at, type))]
+        self.looks = [look for look in dict.fromkeys(one.at for one in judges) if not isinstance(look, type)]
+        self._lists = {at: sorted({name for one in judges if one.at is at for name in one.of}) for at in self.stories}
+        self._by_filled: dict[tuple[object, ...], list[tuple[int, Judge]]] = {}
+
+    def of_story(self, story: Story) -> list[tuple[int, Judge]]:
+        """The judges of its type, by their numbers, that look at one of its lists that is not empty, or at none in particular."""
+        at = type(story)
+        filled = tuple([name for name in self._lists[at] if getattr(story, name)])
+        found = self._by_filled.get((at, *filled))
+        if found is None:
+            found = [(n, one) for n, one in self._of(at) if not one.of or not {*filled}.isdisjoint(one.of)]
+            self._by_filled[at, *filled] = found
+        return found
+
+    def of_look(self, look: Look) -> list[tuple[int, Judge]]:
+        return self._of(look)
+
+    def _of(self, at: type[Story] | Look) -> list[tuple[int, Judge]]:
+        return [(n, one) for n, one in enumerate(self.judges) if one.at is at]
+
+
+_plan = cache(_Plan)
+
+
 class Judging:
     """Judges one example, also while it runs: what is fed is read once, and only stories that changed are judged again."""
 
     def __init__(self, judges: Sequence[Judge], example: Example) -> None:
-        self._judges = judges
+        self._plan = _plan(tuple(judges))
         self._history = History(example=example, events=[])
-        stories = dict.fromkeys(one.at for one in judges if isinstance(one.at, type))
-        self._reading = Reading(example, stories)
-        self._looks = [look for look in dict.fromkeys(one.at for one in judges) if not isinstance(look, type)]
-        self._findings: dict[Judge, dict[str, list[Finding]]] = {one: {} for one in judges}
+        self._reading = Reading(example, self._plan.stories)
+        self._findings: dict[tuple[object, str], list[tuple[int, list[Finding]]]] = {}
+        """By what is looked at and its name: the numbers of the judges, each with what it found."""
         self._versions: dict[tuple[object, str], tuple[int, int]] = {}
 
     def feed(self, events: Iterable[AnyEvent]) -> None:
@@ -118,44 +159,43 @@ class Judging:
     def observations(self) -> list[Observation]:
         """All there are by now, in the order of the judges, then of their subjects by name."""
         example = self._history.example.example
-        return [judge.observation(example, finding) for judge, finding in self._all()]
+        return [judge.observation(example, finding) for judge, findings in self._all() for finding in findings]
 
     def violations(self) -> list[Observation]:
         """Those of them that are violated."""
         example = self._history.example.example
-        return [judge.observation(example, finding) for judge, finding in self._all() if not finding.held]
+        return [
+            judge.observation(example, finding)
+            for judge, findings in self._all()
+            for finding in findings
+            if not finding.held
+        ]
 
-    def _all(self) -> Iterator[tuple[Judge, Finding]]:
-        names: dict[object, list[str]] = {look: [self._looked(look)] for look in self._looks}
-        for type in self._reading.types:
-            names[type] = [self._judged(story) for story in self._reading.stories(type)]
-        for judge in self._judges:
-            found = self._findings[judge]
-            for name in names[judge.at]:
-                for finding in found[name]:
-                    yield judge, finding
+    def _all(self) -> Iterator[tuple[Judge, list[Finding]]]:
+        found = [self._of_look(look) for look in self._plan.looks]
+        found += [self._of_story(story) for type in self._plan.stories for story in self._reading.stories(type)]
+        numbered = [(n, findings) for one in found for n, findings in one]
+        numbered.sort(key=itemgetter(0))
+        return ((self._plan.judges[n], findings) for n, findings in numbered)
 
-    def _looked(self, look: Look) -> str:
-        """Judge a whole history that has grown, under no name."""
+    def _of_look(self, look: Look) -> list[tuple[int, list[Finding]]]:
+        """Of a whole history, under no name; looked at again when it has grown."""
         if self._has_changed(look, "", (len(self._history.events), 0)):
-            self._run(look, "", look(self._history))
-        return ""
+            parts = look(self._history)
+            judges = self._plan.of_look(look)
+            self._findings[look, ""] = [(n, [f for part in parts for f in judge.function(part)]) for n, judge in judges]
+        return self._findings[look, ""]
 
-    def _judged(self, story: Story) -> str:
-        """Judge a story that has changed; returns its name."""
-        if self._has_changed(type(story), story.name, (story.version, story.timeline.version)):
+    def _of_story(self, story: Story) -> list[tuple[int, list[Finding]]]:
+        at = type(story)
+        if self._has_changed(at, story.name, (story.version, story.timeline.version)):
             story.forget()
-            self._run(type(story), story.name, [story])
-        return story.name
+            self._findings[at, story.name] = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
+        return self._findings[at, story.name]
 
     def _has_changed(self, at: object, name: str, version: tuple[int, int]) -> bool:
         known, self._versions[at, name] = self._versions.get((at, name)), version
         return known != version
-
-    def _run(self, at: type[Story] | Look, name: str, parts: Sequence[Any]) -> None:
-        for judge in self._judges:
-            if judge.at is at:
-                self._findings[judge][name] = [finding for part in parts for finding in judge.function(part)]
 
 
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import Decoding
 from conformance.judging.story import Story
-from conformance.judging.timeline import Timeline
+from conformance.judging.timeline import NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
 from history.subjects import Kind
 
@@ -16,15 +16,14 @@ class Reading:
     """The facts of one example so far. Facts of kinds that no story uses are dropped."""
 
     def __init__(self, example: Example, stories: Iterable[type[Story]]) -> None:
-        self.timeline = Timeline(example)
-        self.types = {story: story.kind for story in stories}
-        self._stories: dict[type[Story], dict[str, Story]] = {story: {} for story in self.types}
+        self._events: list[AnyEvent] = []
+        self.timeline = Timeline(example, self._events)
+        self._stories: dict[type[Story], dict[str, Story]] = {story: {} for story in stories}
         self._by_kind: dict[Kind, list[type[Story]]] = {}
-        for story, kind in self.types.items():
-            self._by_kind.setdefault(kind, []).append(story)
+        for story in self._stories:
+            self._by_kind.setdefault(story.kind, []).append(story)
         self._decoders = decoders_of(frozenset(self._by_kind))
         self._decoding = Decoding(self.timeline)
-        self._calls: dict[int, Call] = {}
 
     def stories(self, story: type[Story]) -> list[Story]:
         """The stories of one type, by the names of their subjects."""
@@ -32,20 +31,23 @@ class Reading:
 
     def feed(self, events: Iterable[AnyEvent]) -> None:
         new = [*events]
-        self.timeline.extend(new)
+        self._events += new
         for event in new:
             if isinstance(event, Answer):
-                self._take(self._calls.pop(event.call), event)
-                continue
-            if isinstance(event, Call):
-                self._calls[event.n] = event
-            elif isinstance(event, Fault) and "quorum-state" in self.timeline.effects_of(event).disk:
-                self._end_stories()
-            if self.timeline.concerns(event):
-                self.timeline.feed(event)
+                call = self._events[event.call]
+                assert isinstance(call, Call)
+                if call.op in self._decoders:
+                    self._take(call, event)
+            elif not isinstance(event, Call) or event.op in NOTED:
+                self._note(event)
+
+    def _note(self, event: AnyEvent) -> None:
+        if isinstance(event, Fault) and "quorum-state" in self.timeline.effects_of(event).disk:
+            self._end_stories()
+        self.timeline.feed(event)
 
     def _take(self, call: Call, answer: Answer) -> None:
-        for decode in self._decoders.get(call.op, ()):
+        for decode in self._decoders[call.op]:
             for kind, name, fact in decode(call, answer, self._decoding):
                 for story in self._by_kind.get(kind, ()):
                     found = self._stories[story].get(name) or self._begin(story, name)
@@ -58,7 +60,7 @@ class Reading:
 
     def _end_stories(self) -> None:
         """From here on two leaders of one epoch are legal: the stories that depend on the quorum keep what they have."""
-        ended = [story for story in self.types if story.ends_with_quorum_state]
+        ended = [story for story in self._stories if story.ends_with_quorum_state]
         last = self.timeline.frozen()
         for story in ended:
             self._by_kind[story.kind] = [other for other in self._by_kind[story.kind] if other is not story]

@@ -6,6 +6,8 @@ import copy
 import re
 import sys
 from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 
@@ -22,7 +24,7 @@ CONVERGES_WITHIN = 33.0
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
 NOTED = RETURNS | {"create_topics"}
-"""Calls that the timeline keeps."""
+"""Calls that the timeline is fed; of the other events it is fed all but answers."""
 NEVER = sys.maxsize
 
 
@@ -56,14 +58,17 @@ class FaultSpan(msgspec.Struct):
 
 
 class Timeline:
-    """The timeline of one example as far as it was fed. `version` rises with all that may change how older facts are judged."""
+    """The timeline of one example as far as it was fed, while `events` grow by all that is read, answers too.
 
-    def __init__(self, example: Example) -> None:
+    `version` rises with all that may change how older facts are judged.
+    """
+
+    def __init__(self, example: Example, events: Sequence[AnyEvent]) -> None:
         self.names = {int(member["id"]): str(member["name"]) for member in example.members}
         self.ids = {name: id for id, name in self.names.items()}
         self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
-        self.kafka_version = tuple(int(number) for number in re.findall(r"\d+", example.column)[:3])
+        self.kafka_version = _numbers(example.column)
         """As the column has it, e.g. (4, 3, 1)."""
         self.topic_configs: dict[str, dict[str, str]] = {}
         """The settings with which CreateTopics was last asked for a topic."""
@@ -77,18 +82,10 @@ class Timeline:
         self.version = 0
         self._starts: dict[str, list[int]] = {}
         self._effects: dict[str | tuple[str, str], Effects] = {}
-        self._events: list[AnyEvent] = []
+        self._events = events
         self._fault_events: list[int] = []
 
     # --- feeding
-
-    def extend(self, events: list[AnyEvent]) -> None:
-        """The next events. Those that `concerns` names are fed too, each when what came before was read."""
-        self._events += events
-
-    @staticmethod
-    def concerns(event: AnyEvent) -> bool:
-        return event.op in NOTED if isinstance(event, Call) else isinstance(event, Fault | Premise)
 
     def feed(self, event: AnyEvent) -> None:
         match event:
@@ -201,3 +198,8 @@ class Timeline:
         """Did the node certainly do nothing from one event to the other?"""
         idle = (span for span in self.spans if span.effects.idles and node in span.nodes)
         return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in idle)
+
+
+@cache
+def _numbers(column: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", column)[:3])

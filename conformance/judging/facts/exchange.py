@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ NEVER_SENT = -2
 """In place of an error code: the request certainly did not leave."""
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Exchange(msgspec.Struct, frozen=True, gc=False):
     """A request and its answer: the numbers of the events of both, the node, and which of its incarnations answered.
 
     What was answered before something else was asked is known by `one.event < other.asked`.
@@ -31,12 +31,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     incarnation: int
 
 
-class Attributed(NamedTuple):
-    """A fact, and the subject whose story it belongs to."""
-
-    kind: Kind
-    name: str
-    fact: Any
+Attributed = tuple[Kind, str, Any]
+"""Kind and name of a subject, and a fact of its story."""
 
 
 class Decoding:
@@ -45,19 +41,13 @@ class Decoding:
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
         self.sessions: dict[str, int] = {}
-        self._known: dict[Any, Any] = {}
+        self.known: dict[Any, Any] = {}
+        """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
-    def intern(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Repeated values (batches, states of partitions) are created once, and compared by identity after that."""
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = make()
-        return found
-
-    def exchange(self, call: Call, answer: Answer) -> dict[str, Any]:
+    def exchange(self, call: Call, answer: Answer) -> tuple[int, int, str, int]:
         """The fields of an `Exchange`."""
         node = call.node
-        return {"asked": call.n, "event": answer.n, "node": node, "incarnation": self.timeline.incarnation_now(node)}
+        return call.n, answer.n, node, self.timeline.incarnation_now(node)
 
 
 Decoder = Callable[[Call, Answer, Decoding], Iterable[Attributed]]

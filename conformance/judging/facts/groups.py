@@ -27,7 +27,7 @@ SHOWS_EPOCH_FROM = since("OffsetFetchResponse", "CommittedLeaderEpoch")
 """The versions of OffsetCommit and OffsetFetch from which the leader epoch is on the wire."""
 
 
-class OffsetCommit(Exchange, frozen=True, kw_only=True, gc=False):
+class OffsetCommit(Exchange, frozen=True, gc=False):
     """OffsetCommit or TxnOffsetCommit of one partition; `error` is -1 where the outcome is unknown, -2 where it never left.
 
     The offset of a transaction shows once that is committed, which is not looked up here: its `error` is -1, and `accepted`
@@ -48,7 +48,7 @@ class OffsetCommit(Exchange, frozen=True, kw_only=True, gc=False):
     accepted: int = UNKNOWN_OUTCOME
 
 
-class FetchedOffset(Exchange, frozen=True, kw_only=True, gc=False):
+class FetchedOffset(Exchange, frozen=True, gc=False):
     """An OffsetFetch of one partition; offset -1 for none. `stable`: it waits for open transactions to end."""
 
     group: str
@@ -57,7 +57,7 @@ class FetchedOffset(Exchange, frozen=True, kw_only=True, gc=False):
     stable: bool
 
 
-class GroupHeartbeat(Exchange, frozen=True, kw_only=True, gc=False):
+class GroupHeartbeat(Exchange, frozen=True, gc=False):
     """ConsumerGroupHeartbeat (KIP-848): the epoch that was sent, and the member and assignment as answered.
 
     Assignments are (topic id, partition); None where the request or the answer left them out.
@@ -74,7 +74,7 @@ class GroupHeartbeat(Exchange, frozen=True, kw_only=True, gc=False):
     assignment: tuple[tuple[str, int], ...] | None
 
 
-class JoinedGroup(Exchange, frozen=True, kw_only=True, gc=False):
+class JoinedGroup(Exchange, frozen=True, gc=False):
     """JoinGroup: the generation, its leader, and to that leader all members."""
 
     group: str
@@ -88,7 +88,7 @@ class JoinedGroup(Exchange, frozen=True, kw_only=True, gc=False):
     members: tuple[str, ...]
 
 
-class SyncedGroup(Exchange, frozen=True, kw_only=True, gc=False):
+class SyncedGroup(Exchange, frozen=True, gc=False):
     """SyncGroup, with the assignment in the protocol's bytes (base64)."""
 
     group: str
@@ -98,7 +98,7 @@ class SyncedGroup(Exchange, frozen=True, kw_only=True, gc=False):
     assignment: str
 
 
-class ClassicHeartbeat(Exchange, frozen=True, kw_only=True, gc=False):
+class ClassicHeartbeat(Exchange, frozen=True, gc=False):
     """Heartbeat or LeaveGroup (`leaves`) of a member of the classic protocol; LeaveGroup names no generation."""
 
     group: str
@@ -179,17 +179,17 @@ def _committing(
     call: Call, answer: Answer, at: Decoding, wanted: dict[str, Any], **fields: Any
 ) -> Iterator[Attributed]:
     fact = OffsetCommit(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         group=call.request.get("group") or call.request["group_id"],
         topic=name_of(wanted["topic"]),
         partition=wanted["partition"],
         offset=wanted["offset"],
         **fields,
     )
-    yield Attributed("partition", partition_of(wanted), fact)
-    yield Attributed("group", fact.group, fact)
+    yield ("partition", partition_of(wanted), fact)
+    yield ("group", fact.group, fact)
     if fact.transactional_id is not None:
-        yield Attributed("transactional-id", fact.transactional_id, fact)
+        yield ("transactional-id", fact.transactional_id, fact)
 
 
 def _error_of(answer: Answer, wanted: dict[str, Any]) -> int:
@@ -214,14 +214,14 @@ def _offset_fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attribut
         topic = one["topic"] if one["topic"] is not None else names.get(one["topic_id"])
         if one["error_code"] == NONE and topic is not None:
             fact = FetchedOffset(
-                **at.exchange(call, answer),
+                *at.exchange(call, answer),
                 group=call.request["group"],
                 offset=one["committed_offset"],
                 epoch=one["committed_leader_epoch"],
                 stable=call.request["require_stable"],
             )
-            yield Attributed("partition", f"{topic}-{one['partition']}", fact)
-            yield Attributed("group", fact.group, fact)
+            yield ("partition", f"{topic}-{one['partition']}", fact)
+            yield ("group", fact.group, fact)
 
 
 def _id_of(topic: Any) -> Any:
@@ -237,7 +237,7 @@ def _heartbeat(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]
     value = answer.value if answer.outcome == "ok" else {}
     assigned = value.get("assignment")
     fact = GroupHeartbeat(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         group=request["group"],
         sent_member_id=request["member_id"],
         sent_epoch=request["member_epoch"],
@@ -262,7 +262,7 @@ def _join_group(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed
     request = call.request
     value = answer.value if answer.outcome == "ok" else {}
     fact = JoinedGroup(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         group=request["group"],
         sent_member_id=request["member_id"],
         instance_id=request["instance_id"],
@@ -280,7 +280,7 @@ def _join_group(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed
 def _sync_group(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     request = call.request
     fact = SyncedGroup(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         group=request["group"],
         member_id=request["member_id"],
         generation=request["generation_id"],
@@ -294,7 +294,7 @@ def _sync_group(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed
 def _classic_heartbeat(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     request = call.request
     fact = ClassicHeartbeat(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         group=request["group"],
         member_id=request["member_id"],
         generation=request.get("generation_id", -1),
@@ -305,9 +305,9 @@ def _classic_heartbeat(call: Call, answer: Answer, at: Decoding) -> Iterator[Att
 
 
 def _of_member(group: str, member: str, fact: Exchange) -> Iterator[Attributed]:
-    yield Attributed("group", group, fact)
+    yield ("group", group, fact)
     if member:
-        yield Attributed("member", member, fact)
+        yield ("member", member, fact)
 
 
 # --- consumers
@@ -325,7 +325,7 @@ def _poll(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     session = at.sessions.get(call.node, 0)
     for one in answer.value["records"] if answer.outcome == "ok" else ():
         fact = ConsumedRecord(answer.n, call.node, session, one["offset"], one["leader_epoch"], one["value"])
-        yield Attributed("partition", partition_of(one), fact)
+        yield ("partition", partition_of(one), fact)
 
 
 @decodes("deliver", "rewind", "restart", about=["partition"])
@@ -341,4 +341,4 @@ def _reader_step(call: Call, answer: Answer, _: Decoding) -> Iterator[Attributed
         truncation=(truncation["epoch"], truncation["end_offset"]) if truncation is not None else None,
         records=tuple([(one["offset"], one["epoch"], one["value"]) for one in request.get("records", ())]),
     )
-    yield Attributed("partition", partition_of(request), fact)
+    yield ("partition", partition_of(request), fact)

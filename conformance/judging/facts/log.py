@@ -68,7 +68,7 @@ class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
         return f"{self.base}-{self.last} of epoch {self.epoch} (CRC {self.crc:08x})"
 
 
-class FetchResult(Exchange, frozen=True, kw_only=True, gc=False):
+class FetchResult(Exchange, frozen=True, gc=False):
     """A Fetch that was answered without an error. `cur` is its CurrentLeaderEpoch and `last` its LastFetchedEpoch, -1 for none.
 
     `batches` end at or above the fetch offset. `diverging` is (epoch, end offset) where the answer has one. A `full` read shows
@@ -115,7 +115,7 @@ class FetchResult(Exchange, frozen=True, kw_only=True, gc=False):
         return next((value for place, value in batch.records if place == offset), None) if batch is not None else None
 
 
-class ErrorResponse(Exchange, frozen=True, kw_only=True, gc=False):
+class ErrorResponse(Exchange, frozen=True, gc=False):
     """A Fetch, ListOffsets or OffsetForLeaderEpoch that was answered with an error. `position` is the offset or epoch asked for.
 
     `hint` is the (epoch, leader) that a Fetch answered instead (KIP-951).
@@ -130,7 +130,7 @@ class ErrorResponse(Exchange, frozen=True, kw_only=True, gc=False):
     hint: tuple[int, int] | None
 
 
-class ProduceResult(Exchange, frozen=True, kw_only=True, gc=False):
+class ProduceResult(Exchange, frozen=True, gc=False):
     """A Produce of one batch. `error` is -1 where the outcome is unknown, or with acks=0; `offset` is its base offset, or -1.
 
     `failed`: it certainly did not reach a log, since it was never sent, or rejected before the append.
@@ -173,6 +173,8 @@ class PartitionMetadata(msgspec.Struct, frozen=True, gc=False):
     event: int
     node: str
     incarnation: int
+    faults: int
+    """Phases of faults before the answer: between two answers with the same number there was none."""
     state: PartitionState
     leader: int
     epoch: int
@@ -190,7 +192,7 @@ class PartitionMetadata(msgspec.Struct, frozen=True, gc=False):
         return self.state.unfenced
 
 
-class EpochEndOffset(Exchange, frozen=True, kw_only=True, gc=False):
+class EpochEndOffset(Exchange, frozen=True, gc=False):
     """OffsetForLeaderEpoch, answered without an error: (`epoch`, `end`) for the epoch asked for, both -1 where it is unknown."""
 
     cur: int
@@ -199,7 +201,7 @@ class EpochEndOffset(Exchange, frozen=True, kw_only=True, gc=False):
     end: int
 
 
-class ListedOffset(Exchange, frozen=True, kw_only=True, gc=False):
+class ListedOffset(Exchange, frozen=True, gc=False):
     """ListOffsets, answered without an error."""
 
     cur: int
@@ -210,7 +212,7 @@ class ListedOffset(Exchange, frozen=True, kw_only=True, gc=False):
     epoch: int
 
 
-class DeleteRecordsResult(Exchange, frozen=True, kw_only=True, gc=False):
+class DeleteRecordsResult(Exchange, frozen=True, gc=False):
     """DeleteRecords. `low_watermark` is -1 where it was rejected or its outcome is unknown (`error` -1)."""
 
     offset: int
@@ -218,7 +220,7 @@ class DeleteRecordsResult(Exchange, frozen=True, kw_only=True, gc=False):
     low_watermark: int
 
 
-class UncleanElectionResult(Exchange, frozen=True, kw_only=True, gc=False):
+class UncleanElectionResult(Exchange, frozen=True, gc=False):
     """ElectLeaders for an unclean election, which may have been held."""
 
 
@@ -237,7 +239,7 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     torn: str
 
 
-class TopicCreated(Exchange, frozen=True, kw_only=True, gc=False):
+class TopicCreated(Exchange, frozen=True, gc=False):
     """A topic that CreateTopics asked for, with its settings."""
 
     configs: dict[str, str]
@@ -249,29 +251,29 @@ class TopicCreated(Exchange, frozen=True, kw_only=True, gc=False):
 @decodes("create_topics", about=["topic"])
 def _create_topics(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     for topic in call.request["topics"]:
-        fact = TopicCreated(**at.exchange(call, answer), configs=topic["configs"])
-        yield Attributed("topic", topic["name"], fact)
+        fact = TopicCreated(*at.exchange(call, answer), configs=topic["configs"])
+        yield ("topic", topic["name"], fact)
 
 
 @decodes("metadata", about=["partition"])
 def _metadata(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     if answer.outcome != "ok":
         return
-    asked, event, node, incarnation = call.n, answer.n, call.node, at.timeline.incarnation_now(call.node)
+    shown_by = (*at.exchange(call, answer), len(at.timeline.faults))
     unfenced = tuple([broker["node_id"] for broker in answer.value["brokers"]])
     for topic in answer.value["topics"]:
         for one in topic["partitions"]:
             # LEADER_NOT_AVAILABLE comes with all else that is known.
             state = _state(one, unfenced, at)
-            fact = PartitionMetadata(asked, event, node, incarnation, state, state.leader, state.epoch)
-            yield Attributed("partition", f"{topic['name']}-{one['partition_index']}", fact)
+            fact = PartitionMetadata(*shown_by, state, state.leader, state.epoch)
+            yield ("partition", f"{topic['name']}-{one['partition_index']}", fact)
 
 
 def _state(one: dict[str, Any], unfenced: tuple[int, ...], at: Decoding) -> PartitionState:
     key = (one["leader_id"], one["leader_epoch"], tuple(one["isr_nodes"]), tuple(one["replica_nodes"]), unfenced)
-    found: PartitionState = at.intern(
-        key, lambda: PartitionState(*key, tuple(id for id in key[3] if id not in unfenced))
-    )
+    found: PartitionState | None = at.known.get(key)
+    if found is None:
+        found = at.known[key] = PartitionState(*key, tuple(id for id in key[3] if id not in unfenced))
     return found
 
 
@@ -283,7 +285,7 @@ def _produce(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     acknowledged = answer.outcome == "ok" and request["acks"] != 0
     error = value["error_code"] if acknowledged else UNKNOWN_OUTCOME
     fact = ProduceResult(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         acks=request["acks"],
         values=tuple([one["value"] for one in batch["records"]]),
         error=error,
@@ -293,11 +295,11 @@ def _produce(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
         transactional_id=request.get("transactional_id"),
         **_of_producer(batch),
     )
-    yield Attributed("partition", partition_of(request), fact)
+    yield ("partition", partition_of(request), fact)
     if fact.producer_id >= 0:
-        yield Attributed("producer", str(fact.producer_id), fact)
+        yield ("producer", str(fact.producer_id), fact)
     if fact.transactional_id is not None:
-        yield Attributed("transactional-id", fact.transactional_id, fact)
+        yield ("transactional-id", fact.transactional_id, fact)
 
 
 def _of_producer(batch: dict[str, Any]) -> dict[str, Any]:
@@ -318,7 +320,7 @@ def _fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
         return
     diverging, offset = value["diverging_epoch"], request["fetch_offset"]
     fact = FetchResult(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         cur=request["current_leader_epoch"],
         last=request["last_fetched_epoch"],
         replica_id=request["replica_id"],
@@ -334,12 +336,14 @@ def _fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
             [(one["producer_id"], one["first_offset"]) for one in value.get("aborted_transactions") or ()]
         ),
     )
-    yield Attributed("partition", partition_of(request), fact)
+    yield ("partition", partition_of(request), fact)
 
 
 def _batch(one: dict[str, Any], at: Decoding) -> Batch:
     key = (one["base_offset"], one["last_offset"], one["leader_epoch"], one["crc"], one["crc_valid"])
-    found: Batch = at.intern(key, lambda: _new_batch(key, one))
+    found: Batch | None = at.known.get(key)
+    if found is None:
+        found = at.known[key] = _new_batch(key, one)
     return found
 
 
@@ -364,7 +368,7 @@ def _list_offsets(call: Call, answer: Answer, at: Decoding) -> Iterator[Attribut
         yield from _error_response(call, answer, "timestamp", at)
         return
     fact = ListedOffset(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         cur=request["current_leader_epoch"],
         timestamp=request["timestamp"],
         replica_id=request["replica_id"],
@@ -372,7 +376,7 @@ def _list_offsets(call: Call, answer: Answer, at: Decoding) -> Iterator[Attribut
         offset=value["offset"],
         epoch=value["leader_epoch"],
     )
-    yield Attributed("partition", partition_of(request), fact)
+    yield ("partition", partition_of(request), fact)
 
 
 @decodes("offset_for_leader_epoch", about=["partition"])
@@ -382,13 +386,13 @@ def _offset_for_leader_epoch(call: Call, answer: Answer, at: Decoding) -> Iterat
         yield from _error_response(call, answer, "leader_epoch", at)
         return
     fact = EpochEndOffset(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         cur=request["current_leader_epoch"],
         asked_epoch=request["leader_epoch"],
         epoch=value["leader_epoch"],
         end=value["end_offset"],
     )
-    yield Attributed("partition", partition_of(request), fact)
+    yield ("partition", partition_of(request), fact)
 
 
 def _is_granted(answer: Answer) -> bool:
@@ -400,7 +404,7 @@ def _error_response(call: Call, answer: Answer, position: str, at: Decoding) -> 
         return
     request, hint = call.request, answer.value.get("current_leader")
     fact = ErrorResponse(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         op=call.op,
         cur=request["current_leader_epoch"],
         last=request.get("last_fetched_epoch", -1),
@@ -409,26 +413,26 @@ def _error_response(call: Call, answer: Answer, position: str, at: Decoding) -> 
         error=answer.value["error_code"],
         hint=(hint["leader_epoch"], hint["leader_id"]) if hint is not None and hint["leader_id"] >= 0 else None,
     )
-    yield Attributed("partition", partition_of(request), fact)
+    yield ("partition", partition_of(request), fact)
 
 
 @decodes("delete_records", about=["partition"])
 def _delete_records(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     error = answer.value["error_code"] if answer.outcome == "ok" else UNKNOWN_OUTCOME
     fact = DeleteRecordsResult(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         offset=call.request["offset"],
         error=error,
         low_watermark=answer.value["low_watermark"] if error == NONE else -1,
     )
-    yield Attributed("partition", partition_of(call.request), fact)
+    yield ("partition", partition_of(call.request), fact)
 
 
 @decodes("elect_leaders", about=["partition"])
 def _elect_leaders(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     if call.request["election_type"] == UNCLEAN_ELECTION and answer.outcome != "fail":
         for topic, index in call.request["partitions"] or ():
-            yield Attributed("partition", f"{topic}-{index}", UncleanElectionResult(**at.exchange(call, answer)))
+            yield ("partition", f"{topic}-{index}", UncleanElectionResult(*at.exchange(call, answer)))
 
 
 @decodes("replicas", about=["partition"])
@@ -446,4 +450,4 @@ def _replicas(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
             ),
             torn=one["torn"],
         )
-        yield Attributed("partition", one["partition"], fact)
+        yield ("partition", one["partition"], fact)

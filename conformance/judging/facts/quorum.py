@@ -12,7 +12,7 @@ from history.events import Answer, Call
 from history.subjects import METADATA_LOG
 
 
-class RaftExchange(Exchange, frozen=True, kw_only=True, gc=False):
+class RaftExchange(Exchange, frozen=True, gc=False):
     """A request among voters. `leader` and `epoch` are those of the answer, -1 where it has none."""
 
     error: int
@@ -20,7 +20,7 @@ class RaftExchange(Exchange, frozen=True, kw_only=True, gc=False):
     epoch: int
 
 
-class VoteResult(RaftExchange, frozen=True, kw_only=True, gc=False):
+class VoteResult(RaftExchange, frozen=True, gc=False):
     """Vote: the candidate's epoch and the end of its log (offset, epoch), and whether the vote was granted."""
 
     candidate: int
@@ -32,7 +32,7 @@ class VoteResult(RaftExchange, frozen=True, kw_only=True, gc=False):
     granted: bool
 
 
-class EpochBegun(RaftExchange, frozen=True, kw_only=True, gc=False):
+class EpochBegun(RaftExchange, frozen=True, gc=False):
     """BeginQuorumEpoch of a leader, to the voter it is meant for."""
 
     sent_leader: int
@@ -40,7 +40,7 @@ class EpochBegun(RaftExchange, frozen=True, kw_only=True, gc=False):
     voter: int | None
 
 
-class EpochEnded(RaftExchange, frozen=True, kw_only=True, gc=False):
+class EpochEnded(RaftExchange, frozen=True, gc=False):
     """EndQuorumEpoch of a leader that resigns, with the successors it prefers, the first before the others."""
 
     sent_leader: int
@@ -48,7 +48,7 @@ class EpochEnded(RaftExchange, frozen=True, kw_only=True, gc=False):
     successors: tuple[int, ...]
 
 
-class SnapshotFetched(RaftExchange, frozen=True, kw_only=True, gc=False):
+class SnapshotFetched(RaftExchange, frozen=True, gc=False):
     """A piece of a snapshot (end offset, epoch) of `size` bytes in all, from `position` on."""
 
     snapshot: tuple[int, int]
@@ -67,7 +67,7 @@ class ReplicaState(msgspec.Struct, frozen=True, gc=False):
     last_caught_up_ms: int
 
 
-class DescribedQuorum(RaftExchange, frozen=True, kw_only=True, gc=False):
+class DescribedQuorum(RaftExchange, frozen=True, gc=False):
     """DescribeQuorum."""
 
     high_watermark: int
@@ -75,21 +75,22 @@ class DescribedQuorum(RaftExchange, frozen=True, kw_only=True, gc=False):
     observers: tuple[ReplicaState, ...]
 
 
-def _of_raft(call: Call, answer: Answer, at: Decoding) -> dict[str, Any]:
+def _of_raft(call: Call, answer: Answer, at: Decoding) -> tuple[int, int, str, int, int, int, int]:
+    """The fields of a `RaftExchange`."""
     value = answer.value if answer.outcome == "ok" else {}
     leader, epoch = value.get("leader_id", -1), value.get("leader_epoch", -1)
-    return {**at.exchange(call, answer), "error": error_of(answer), "leader": leader, "epoch": epoch}
+    return (*at.exchange(call, answer), error_of(answer), leader, epoch)
 
 
 def _attributed(fact: RaftExchange) -> Iterator[Attributed]:
-    yield Attributed("quorum", METADATA_LOG, fact)
+    yield ("quorum", METADATA_LOG, fact)
 
 
 @decodes("vote", about=["quorum"])
 def _vote(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     request = call.request
     fact = VoteResult(
-        **_of_raft(call, answer, at),
+        *_of_raft(call, answer, at),
         candidate=request["candidate_id"],
         candidate_epoch=request["candidate_epoch"],
         last_offset=request["last_offset"],
@@ -105,7 +106,7 @@ def _vote(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
 def _begin_quorum_epoch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     request = call.request
     fact = EpochBegun(
-        **_of_raft(call, answer, at),
+        *_of_raft(call, answer, at),
         sent_leader=request["leader_id"],
         sent_epoch=request["leader_epoch"],
         voter=request["voter_id"],
@@ -117,7 +118,7 @@ def _begin_quorum_epoch(call: Call, answer: Answer, at: Decoding) -> Iterator[At
 def _end_quorum_epoch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     request = call.request
     fact = EpochEnded(
-        **_of_raft(call, answer, at),
+        *_of_raft(call, answer, at),
         sent_leader=request["leader_id"],
         sent_epoch=request["leader_epoch"],
         successors=tuple(request["successors"]),
@@ -130,10 +131,11 @@ def _fetch_snapshot(call: Call, answer: Answer, at: Decoding) -> Iterator[Attrib
     request = call.request
     value = answer.value if answer.outcome == "ok" else {}
     leader = value.get("current_leader") or {}
-    fields = _of_raft(call, answer, at)
-    fields |= {"leader": leader.get("leader_id", -1), "epoch": leader.get("leader_epoch", -1)}
     fact = SnapshotFetched(
-        **fields,
+        *at.exchange(call, answer),
+        error_of(answer),
+        leader.get("leader_id", -1),
+        leader.get("leader_epoch", -1),
         snapshot=(request["snapshot_id"]["end_offset"], request["snapshot_id"]["epoch"]),
         sent_epoch=request["current_leader_epoch"],
         replica_id=request["replica_id"],
@@ -149,7 +151,7 @@ def _describe_quorum(call: Call, answer: Answer, at: Decoding) -> Iterator[Attri
         return
     value = answer.value
     fact = DescribedQuorum(
-        **_of_raft(call, answer, at),
+        *_of_raft(call, answer, at),
         high_watermark=value["high_watermark"],
         voters=_replicas(value["current_voters"]),
         observers=_replicas(value["observers"]),

@@ -49,7 +49,7 @@ class Resource(msgspec.Struct, frozen=True, order=True):
         return CLUSTER_DEFAULT_SOURCE if self.type == BROKER and not self.name else OWN_SOURCE.get(self.type, -1)
 
 
-class Change(Exchange, frozen=True, kw_only=True, gc=False):
+class Change(Exchange, frozen=True, gc=False):
     """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
 
     `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer came.
@@ -76,7 +76,7 @@ class Change(Exchange, frozen=True, kw_only=True, gc=False):
         )
 
 
-class TopicSeen(Exchange, frozen=True, kw_only=True, gc=False):
+class TopicSeen(Exchange, frozen=True, gc=False):
     """A topic in the Metadata answer of one broker; `partitions` is their number, 0 where there is no such topic."""
 
     resource: Resource
@@ -84,7 +84,7 @@ class TopicSeen(Exchange, frozen=True, kw_only=True, gc=False):
     partitions: int
 
 
-class Described(Exchange, frozen=True, kw_only=True, gc=False):
+class Described(Exchange, frozen=True, gc=False):
     """The answer of one broker to DescribeConfigs: values with their ConfigSource, by key; `error` is 0 if it gave any.
 
     `keys` are those that were asked for, None for all.
@@ -104,7 +104,7 @@ class Described(Exchange, frozen=True, kw_only=True, gc=False):
         return value if source == self.resource.own_source else None
 
 
-class Appended(Exchange, frozen=True, kw_only=True, gc=False):
+class Appended(Exchange, frozen=True, gc=False):
     """A Produce to one partition of a topic. `payload` is the number of bytes of the values; `error` -1 if unknown."""
 
     resource: Resource
@@ -161,7 +161,7 @@ def _change(
     if answer.outcome == "fail":  # it was never sent
         return
     change = Change(
-        **decoding.exchange(call, answer),
+        *decoding.exchange(call, answer),
         resource=resource,
         kind=kind,
         outcome=_outcome(answer, error),
@@ -169,7 +169,7 @@ def _change(
         partitions=partitions,
         configs=configs or {},
     )
-    yield Attributed("resource", str(resource), change)
+    yield ("resource", str(resource), change)
 
 
 def _outcome(answer: Answer, error: int) -> Outcome:
@@ -189,13 +189,13 @@ def describe_configs(call: Call, answer: Answer, decoding: Decoding) -> Iterator
     if answer.outcome == "ok":
         keys, resource = call.request.get("names"), _resource(call)
         described = Described(
-            **decoding.exchange(call, answer),
+            *decoding.exchange(call, answer),
             resource=resource,
             error=answer.value["error_code"],
             keys=None if keys is None else frozenset(keys),
             values={one["name"]: (one["value"], one["config_source"]) for one in answer.value["configs"]},
         )
-        yield Attributed("resource", str(resource), described)
+        yield ("resource", str(resource), described)
 
 
 def _resource(call: Call) -> Resource:
@@ -209,12 +209,12 @@ def metadata(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attribu
         if topic["name"] is not None:
             resource = Resource(TOPIC, topic["name"])
             seen = TopicSeen(
-                **decoding.exchange(call, answer),
+                *decoding.exchange(call, answer),
                 resource=resource,
                 exists=topic["error_code"] == NONE,
                 partitions=len(topic["partitions"]),
             )
-            yield Attributed("resource", str(resource), seen)
+            yield ("resource", str(resource), seen)
 
 
 @decodes("produce", about=["resource"])
@@ -223,9 +223,9 @@ def produce(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attribut
     if isinstance(batch, dict):
         resource = Resource(TOPIC, name_of(call.request["topic"]))
         appended = Appended(
-            **decoding.exchange(call, answer),
+            *decoding.exchange(call, answer),
             resource=resource,
             payload=sum(len(b64decode(one["value"] or "")) for one in batch["records"]),
             error=error_of(answer),
         )
-        yield Attributed("resource", str(resource), appended)
+        yield ("resource", str(resource), appended)

@@ -17,7 +17,7 @@ from conformance.judging.facts.exchange import (
 from history.events import Answer, Call
 
 
-class ProducerIdGiven(Exchange, frozen=True, kw_only=True, gc=False):
+class ProducerIdGiven(Exchange, frozen=True, gc=False):
     """InitProducerId: the id and epoch that were sent (-1 for none, KIP-360) and those that were given (-1 with an error)."""
 
     transactional_id: str | None
@@ -29,7 +29,7 @@ class ProducerIdGiven(Exchange, frozen=True, kw_only=True, gc=False):
     producer_epoch: int
 
 
-class OfTransaction(Exchange, frozen=True, kw_only=True, gc=False):
+class OfTransaction(Exchange, frozen=True, gc=False):
     """A request of a producer about its transaction; the error is the answer's, -1 where the outcome is unknown."""
 
     transactional_id: str
@@ -38,20 +38,20 @@ class OfTransaction(Exchange, frozen=True, kw_only=True, gc=False):
     error: int
 
 
-class PartitionsAdded(OfTransaction, frozen=True, kw_only=True, gc=False):
+class PartitionsAdded(OfTransaction, frozen=True, gc=False):
     """AddPartitionsToTxn. `errors` has one for each partition, `topic-0`; `verify_only` adds none (KIP-890)."""
 
     errors: tuple[tuple[str, int], ...]
     verify_only: bool = False
 
 
-class OffsetsAdded(OfTransaction, frozen=True, kw_only=True, gc=False):
+class OffsetsAdded(OfTransaction, frozen=True, gc=False):
     """AddOffsetsToTxn: the offsets of a group belong to the transaction."""
 
     group: str
 
 
-class TransactionEnded(OfTransaction, frozen=True, kw_only=True, gc=False):
+class TransactionEnded(OfTransaction, frozen=True, gc=False):
     """EndTxn. `next_id` and `next_epoch` are for the next transaction (KIP-890), -1 where the answer has none."""
 
     committed: bool
@@ -59,7 +59,7 @@ class TransactionEnded(OfTransaction, frozen=True, kw_only=True, gc=False):
     next_epoch: int
 
 
-class MarkerWritten(Exchange, frozen=True, kw_only=True, gc=False):
+class MarkerWritten(Exchange, frozen=True, gc=False):
     """WriteTxnMarkers of one producer: the coordinator's epoch, and an error for each partition, `topic-0`."""
 
     producer_id: int
@@ -69,7 +69,7 @@ class MarkerWritten(Exchange, frozen=True, kw_only=True, gc=False):
     errors: tuple[tuple[str, int], ...]
 
 
-class TransactionDescription(Exchange, frozen=True, kw_only=True, gc=False):
+class TransactionDescription(Exchange, frozen=True, gc=False):
     """DescribeTransactions of one id; `state` is the coordinator's name for it, `partitions` are `topic-0`."""
 
     transactional_id: str
@@ -82,7 +82,7 @@ class TransactionDescription(Exchange, frozen=True, kw_only=True, gc=False):
     partitions: tuple[str, ...]
 
 
-class ProducerOfPartition(Exchange, frozen=True, kw_only=True, gc=False):
+class ProducerOfPartition(Exchange, frozen=True, gc=False):
     """DescribeProducers: a producer as the leader of one partition, `topic-0`, knows it."""
 
     partition: str
@@ -99,7 +99,7 @@ def _init_producer_id(call: Call, answer: Answer, at: Decoding) -> Iterator[Attr
     request = call.request
     value = answer.value if answer.outcome == "ok" else {}
     fact = ProducerIdGiven(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         transactional_id=request["transactional_id"],
         timeout_ms=request["transaction_timeout_ms"],
         sent_producer_id=request["producer_id"],
@@ -109,30 +109,26 @@ def _init_producer_id(call: Call, answer: Answer, at: Decoding) -> Iterator[Attr
         producer_epoch=value.get("producer_epoch", -1),
     )
     if fact.transactional_id is not None:
-        yield Attributed("transactional-id", fact.transactional_id, fact)
+        yield ("transactional-id", fact.transactional_id, fact)
     for id in sorted({fact.producer_id, fact.sent_producer_id} - {-1}):
-        yield Attributed("producer", str(id), fact)
+        yield ("producer", str(id), fact)
 
 
-def _of_transaction(call: Call, answer: Answer, at: Decoding) -> dict[str, Any]:
-    return {
-        **at.exchange(call, answer),
-        "transactional_id": call.request["transactional_id"],
-        "producer_id": call.request["producer_id"],
-        "producer_epoch": call.request["producer_epoch"],
-        "error": error_of(answer),
-    }
+def _of_transaction(call: Call, answer: Answer, at: Decoding) -> tuple[int, int, str, int, str, int, int, int]:
+    """The fields of an `OfTransaction`."""
+    ids = (call.request["transactional_id"], call.request["producer_id"], call.request["producer_epoch"])
+    return (*at.exchange(call, answer), *ids, error_of(answer))
 
 
 def _attributed(fact: OfTransaction) -> Iterator[Attributed]:
-    yield Attributed("transactional-id", fact.transactional_id, fact)
-    yield Attributed("producer", str(fact.producer_id), fact)
+    yield ("transactional-id", fact.transactional_id, fact)
+    yield ("producer", str(fact.producer_id), fact)
 
 
 @decodes("add_partitions_to_txn", about=["transactional-id", "producer"])
 def _add_partitions(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     wanted = [f"{topic}-{index}" for topic, index in call.request["partitions"]]
-    yield from _attributed(PartitionsAdded(**_of_transaction(call, answer, at), errors=_errors(answer, wanted)))
+    yield from _attributed(PartitionsAdded(*_of_transaction(call, answer, at), errors=_errors(answer, wanted)))
 
 
 @decodes("add_partitions_to_txns", about=["transactional-id", "producer"])
@@ -140,7 +136,7 @@ def _add_partitions_to_many(call: Call, answer: Answer, at: Decoding) -> Iterato
     for one in call.request["transactions"]:
         wanted = [f"{topic}-{index}" for topic, index in one["partitions"]]
         fact = PartitionsAdded(
-            **at.exchange(call, answer),
+            *at.exchange(call, answer),
             transactional_id=one["transactional_id"],
             producer_id=one["producer_id"],
             producer_epoch=one["producer_epoch"],
@@ -163,16 +159,16 @@ def _errors(answer: Answer, wanted: list[str], **whose: Any) -> tuple[tuple[str,
 
 @decodes("add_offsets_to_txn", about=["transactional-id", "producer", "group"])
 def _add_offsets(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    fact = OffsetsAdded(**_of_transaction(call, answer, at), group=call.request["group_id"])
+    fact = OffsetsAdded(*_of_transaction(call, answer, at), group=call.request["group_id"])
     yield from _attributed(fact)
-    yield Attributed("group", fact.group, fact)
+    yield ("group", fact.group, fact)
 
 
 @decodes("end_txn", about=["transactional-id", "producer"])
 def _end_txn(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     value = answer.value if answer.outcome == "ok" else {}
     fact = TransactionEnded(
-        **_of_transaction(call, answer, at),
+        *_of_transaction(call, answer, at),
         committed=call.request["committed"],
         next_id=value.get("producer_id", -1),
         next_epoch=value.get("producer_epoch", -1),
@@ -185,15 +181,15 @@ def _write_txn_markers(call: Call, answer: Answer, at: Decoding) -> Iterator[Att
     for one in call.request["markers"]:
         wanted = [f"{topic}-{index}" for topic, index in one["partitions"]]
         fact = MarkerWritten(
-            **at.exchange(call, answer),
+            *at.exchange(call, answer),
             producer_id=one["producer_id"],
             producer_epoch=one["producer_epoch"],
             coordinator_epoch=one["coordinator_epoch"],
             committed=one["committed"],
             errors=_errors(answer, wanted, producer_id=one["producer_id"]),
         )
-        yield Attributed("producer", str(fact.producer_id), fact)
-        yield from (Attributed("partition", name, fact) for name in wanted)
+        yield ("producer", str(fact.producer_id), fact)
+        yield from (("partition", name, fact) for name in wanted)
 
 
 @decodes("describe_transaction", about=["transactional-id"])
@@ -202,7 +198,7 @@ def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[
         return
     value = answer.value
     fact = TransactionDescription(
-        **at.exchange(call, answer),
+        *at.exchange(call, answer),
         transactional_id=call.request["transactional_id"],
         error=value["error_code"],
         state=value["state"],
@@ -212,7 +208,7 @@ def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[
         start_time_ms=value["start_time_ms"],
         partitions=tuple([f"{topic}-{index}" for topic, index in value["partitions"]]),
     )
-    yield Attributed("transactional-id", fact.transactional_id, fact)
+    yield ("transactional-id", fact.transactional_id, fact)
 
 
 @decodes("describe_producers", about=["producer"])
@@ -220,7 +216,7 @@ def _describe_producers(call: Call, answer: Answer, at: Decoding) -> Iterator[At
     name = f"{call.request['topic']}-{call.request['partition']}"
     for one in answer.value["active_producers"] if answer.outcome == "ok" else ():
         fact = ProducerOfPartition(
-            **at.exchange(call, answer),
+            *at.exchange(call, answer),
             partition=name,
             producer_id=one["producer_id"],
             producer_epoch=one["producer_epoch"],
@@ -228,4 +224,4 @@ def _describe_producers(call: Call, answer: Answer, at: Decoding) -> Iterator[At
             coordinator_epoch=one["coordinator_epoch"],
             transaction_start=one["current_txn_start_offset"],
         )
-        yield Attributed("producer", str(fact.producer_id), fact)
+        yield ("producer", str(fact.producer_id), fact)

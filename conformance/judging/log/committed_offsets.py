@@ -40,14 +40,14 @@ class Shown(NamedTuple):
         return f"{self.fetch.node} shows {found} for {self.fetch.group}, committed was {wanted}"
 
 
-@log_judge("KIP101-INV-19")
+@log_judge("KIP101-INV-19", "committed")
 def commits_are_shown_with_their_epoch(story: PartitionStory) -> Iterator[Finding]:
     """OffsetFetch returns the offset and epoch of the last acknowledged commit."""
     for one in _shown(story):
         yield Finding(one.held, "committed", (one.last.event, one.fetch.event), str(one), "lost-commit")
 
 
-@log_judge("KIP320-OC-03")
+@log_judge("KIP320-OC-03", "committed")
 def commits_survive_their_coordinator(story: PartitionStory) -> Iterator[Finding]:
     """They do when it is killed and returns, and when another broker takes over."""
     for one in _shown(story):

@@ -99,7 +99,7 @@ def _differs(one: FetchResult, other: FetchResult) -> str:
     )
 
 
-@log_judge("KIP101-INV-18")
+@log_judge("KIP101-INV-18", "metadata", "full_reads", "on_disk")
 def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Finding]:
     """Healed, and without writes, all replicas reach the same log, all in the ISR, with the same epochs."""
     end = end_of(story)
@@ -160,7 +160,7 @@ def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
 # --- replicas that were healed
 
 
-@log_judge("KIP320-REPL-09")
+@log_judge("KIP320-REPL-09", "metadata")
 def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
     """A replica that was fenced, or led on with a tail of its own, comes back to the common log and into the ISR by itself."""
     end = end_of(story)

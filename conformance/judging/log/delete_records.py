@@ -15,7 +15,7 @@ WRITTEN_WITHIN = 1.0
 """Seconds until leader-epoch-checkpoint, written asynchronously from 3.8 on, is certainly written."""
 
 
-@log_judge("KIP320-DR-02")
+@log_judge("KIP320-DR-02", "deletions", "on_disk")
 def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Finding]:
     """Records that DeleteRecords acknowledged are gone from every live replica, and stay gone until it crashes."""
     for trim in story.deletions:

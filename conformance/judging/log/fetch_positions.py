@@ -45,7 +45,7 @@ def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
 # --- those that still stand
 
 
-@log_judge("KIP101-INV-20")
+@log_judge("KIP101-INV-20", "reads", "epoch_ends")
 def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Finding]:
     """A pair (offset, epoch) that the answerer holds is reported as truncated by no Fetch and no OffsetForLeaderEpoch."""
     own_logs = story.derived(ReplicaLogs)
@@ -54,7 +54,7 @@ def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Finding]:
     yield from _lookups(story, own_logs)
 
 
-@log_judge("KIP320-FETCH-09")
+@log_judge("KIP320-FETCH-09", "reads", "errors", "epoch_ends")
 def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Finding]:
     """The same by role; and it is out of range only below the log start. An answer of ListOffsets is a position too."""
     own_logs = story.derived(ReplicaLogs)
@@ -109,7 +109,7 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
 # --- those that the log was cut below
 
 
-@log_judge("KIP320-FETCH-06")
+@log_judge("KIP320-FETCH-06", "reads")
 def truncation_is_reported(story: PartitionStory) -> Iterator[Finding]:
     """A reader whose LastFetchedEpoch ended below its position in the answerer's own log is told so, and served nothing."""
     own_logs = story.derived(ReplicaLogs)
@@ -142,7 +142,7 @@ def _is_trimmed(story: PartitionStory) -> bool:
     return story.start_inside_segment
 
 
-@log_judge("KIP320-CONS-02")
+@log_judge("KIP320-CONS-02", "reads", "errors")
 def range_errors_are_below_the_log_start(story: PartitionStory) -> Iterator[Finding]:
     """With epochs named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; past the end diverges."""
     own_logs = story.derived(ReplicaLogs)

@@ -22,7 +22,7 @@ TOO_FEW = (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_
 WATERMARK_WAITS_FROM = (3, 7)
 
 
-@log_judge("KIP101-INV-16")
+@log_judge("KIP101-INV-16", "metadata")
 def isr_is_sane(story: PartitionStory) -> Iterator[Finding]:
     """A fenced replica is not added to the ISR, a live leader is in it, its members are replicas; none only without leader."""
     known: set[tuple[object, ...]] = set()
@@ -45,6 +45,8 @@ def _fenced(story: PartitionStory) -> Iterator[Finding]:
     It reads the partitions a moment before the brokers, so that one look may show the ISR from before a fencing: what breaks
     the row has to show twice. The last of an ISR stays in it when it is fenced, and the partition then has no leader.
     """
+    if not any(seen.state.fenced for seen in story.first_metadata):
+        return
     views = {incarnation: _Fenced() for incarnation in story.metadata_by_incarnation}
     for seen in story.metadata:
         if seen.state.unfenced:
@@ -97,7 +99,7 @@ class _Fenced:
 # --- enough in-sync replicas
 
 
-@log_judge("KIP101-INV-17")
+@log_judge("KIP101-INV-17", "reads", "produced")
 def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
     """acks=all succeeds only with min.insync.replicas in the ISR; below it the errors, and from 3.7 a watermark that waits."""
     if story.min_insync_replicas < 2:

@@ -21,7 +21,7 @@ Life = tuple[str, int]
 """A node's name and which of its incarnations."""
 
 
-class Served(Exchange, frozen=True, kw_only=True):
+class Served(Exchange, frozen=True, gc=False):
     """A request that named an epoch and was answered without an error."""
 
     op: str
@@ -148,12 +148,4 @@ class KnownEpochs:
 
 
 def _served(told: FetchResult | EpochEndOffset | ListedOffset, op: str, replica_id: int) -> Served:
-    return Served(
-        asked=told.asked,
-        event=told.event,
-        node=told.node,
-        incarnation=told.incarnation,
-        op=op,
-        cur=told.cur,
-        replica_id=replica_id,
-    )
+    return Served(told.asked, told.event, told.node, told.incarnation, op, told.cur, replica_id)

@@ -28,7 +28,7 @@ COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, RE
 # --- epoch maps
 
 
-@log_judge("KIP101-INV-04")
+@log_judge("KIP101-INV-04", "on_disk")
 def maps_cover_the_log(story: PartitionStory) -> Iterator[Finding]:
     """At rest: epochs and start offsets rise, each stamp in the log has its entry, and entries begin and end where stamps do."""
     starts = {read.node: read.log_start for read in story.full_reads}
@@ -65,7 +65,7 @@ def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) 
 # --- epochs in answers
 
 
-@log_judge("KIP101-INV-10")
+@log_judge("KIP101-INV-10", "metadata", "errors")
 def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """The leader epoch in the Metadata of one incarnation of a broker never falls, nor does the one by which it fences."""
     last: dict[tuple[str, int], PartitionMetadata] = {}
@@ -81,7 +81,9 @@ def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _may_differ(story: PartitionStory, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
-    return before.epoch != seen.epoch or story.timeline.fault_between(before.event, seen.asked)
+    if before.epoch != seen.epoch:
+        return True
+    return before.faults != seen.faults and story.timeline.fault_between(before.event, seen.asked)
 
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
@@ -107,7 +109,7 @@ def _tells(story: PartitionStory, refusal: ErrorResponse) -> bool:
     return refusal.cur >= 0 and refusal.replica_id < 0 and story.stays(refusal.node)
 
 
-@log_judge("KIP101-INV-11")
+@log_judge("KIP101-INV-11", "metadata", "errors")
 def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
     """No epoch has two leaders, in the answers of any broker."""
     first: dict[int, tuple[int, int]] = {}
@@ -128,7 +130,7 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
                 yield Finding(leader == named, "hint", (event, refusal.event), shown)
 
 
-@log_judge("KIP101-EPOCH-02")
+@log_judge("KIP101-EPOCH-02", "metadata")
 def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
     """Whenever one incarnation of a broker sees another leader (or none), it sees a higher epoch."""
     for view in story.metadata_by_incarnation.values():
@@ -159,7 +161,7 @@ def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: Partit
     return alone and leader.leader in before.unfenced and leader.leader in seen.unfenced
 
 
-@log_judge("KIP101-EPOCH-04")
+@log_judge("KIP101-EPOCH-04", "reads")
 def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
     """A broker that crashed while it led does not lead on at that epoch. Controller failures are for schedules."""
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
@@ -180,7 +182,7 @@ def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
 # --- what is served at an epoch
 
 
-@log_judge("KIP101-INV-12")
+@log_judge("KIP101-INV-12", "reads")
 def no_future_stamps(story: PartitionStory) -> Iterator[Finding]:
     """A fetch that names an epoch and is answered 0 returns no batch of a later one.
 
@@ -198,7 +200,7 @@ def no_future_stamps(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(newest <= read.cur, case, (read.event,), shown, "fence-leak")
 
 
-@log_judge("KIP101-INV-15")
+@log_judge("KIP101-INV-15", "reads", "produced")
 def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
     """Once its successor acts at a newer epoch, a leader acknowledges nothing to acks=all, and what it appends stays uncommitted.
 
@@ -250,33 +252,33 @@ def _clean(story: PartitionStory, read: FetchResult) -> bool:
 # --- fences
 
 
-@log_judge("KIP320-FETCH-01")
+@log_judge("KIP320-FETCH-01", "reads", "errors")
 def fetches_at_the_epoch_are_served(story: PartitionStory) -> Iterator[Finding]:
     """A fetch is not refused for an epoch that is the broker's own."""
     yield from _served_and_falsely_fenced(story, "fetch")
 
 
-@log_judge("KIP320-OFLE-06")
+@log_judge("KIP320-OFLE-06", "epoch_ends", "errors")
 def epoch_lookups_are_fenced_by_epoch(story: PartitionStory) -> Iterator[Finding]:
     """OffsetForLeaderEpoch is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "offset_for_leader_epoch")
     yield from _leaked(story, "offset_for_leader_epoch")
 
 
-@log_judge("KIP320-LO-05")
+@log_judge("KIP320-LO-05", "listed", "errors")
 def offset_lookups_are_fenced_by_epoch(story: PartitionStory) -> Iterator[Finding]:
     """ListOffsets is refused for an older epoch, and never for the broker's own."""
     yield from _served_and_falsely_fenced(story, "list_offsets")
     yield from _leaked(story, "list_offsets")
 
 
-@log_judge("KIP320-FETCH-02")
+@log_judge("KIP320-FETCH-02", "reads", "errors")
 def fetches_at_an_older_epoch_are_fenced(story: PartitionStory) -> Iterator[Finding]:
     """A fetch is refused for an epoch that the broker has passed."""
     yield from _leaked(story, "fetch")
 
 
-@log_judge("KIP320-FETCH-03")
+@log_judge("KIP320-FETCH-03", "reads", "errors")
 def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[Finding]:
     """A fetch is refused for an epoch that no broker had reached by the time at which all agree."""
     if story.timeline.rest < 0:

@@ -15,7 +15,7 @@ from conformance.judging.timeline import NEVER
 # --- watermark and log start
 
 
-@log_judge("KIP101-INV-08")
+@log_judge("KIP101-INV-08", "reads")
 def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
     """Within one incarnation and epoch of a leader neither high watermark nor log start falls."""
     marks: dict[Life, list[FetchResult]] = {}
@@ -42,7 +42,7 @@ def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult |
     return rising[place - 1] if place else None
 
 
-@log_judge("KIP101-INV-09")
+@log_judge("KIP101-INV-09", "reads", "listed")
 def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Finding]:
     """Log start <= high watermark <= log end; last stable offset <= high watermark."""
     raced = _raced(story.reads)
@@ -85,7 +85,7 @@ def _raced(reads: list[FetchResult]) -> set[int]:
 # --- ends of epochs
 
 
-@log_judge("KIP101-INV-14")
+@log_judge("KIP101-INV-14", "epoch_ends")
 def end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
     """At rest: end offsets over a leader's known epochs never decrease, the newest one's is the log end."""
     leader, ends = _own_at_rest(story), _vector(story)
@@ -128,7 +128,7 @@ Entries = list[tuple[int, int]]
 """Epoch -> start offset; both rise strictly."""
 
 
-@log_judge("KIP320-OFLE-08")
+@log_judge("KIP320-OFLE-08", "epoch_ends")
 def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
     """At rest the answers to epochs -2 to two above the current one are what stamps and elections make of them."""
     leader, ends = _own_at_rest(story), _vector(story)
@@ -183,7 +183,7 @@ def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndO
 # --- divergence
 
 
-@log_judge("KIP101-INV-13")
+@log_judge("KIP101-INV-13", "reads")
 def divergence_is_sound(story: PartitionStory) -> Iterator[Finding]:
     """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the answerer has nothing of d or below."""
     own_logs = story.derived(ReplicaLogs)

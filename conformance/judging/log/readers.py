@@ -19,7 +19,7 @@ Record = tuple[int, int, str | None]
 LOOK_BACK = 8
 
 
-@log_judge("KIP320-CONS-01")
+@log_judge("KIP320-CONS-01", "reader_steps")
 def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Finding]:
     """A reader continues from a position in its new leader's log, after rewinding to the longest common prefix."""
     if not story.reader_steps:

@@ -18,7 +18,7 @@ FOLLOWERS_SERVE_NO_DOOMED_TAIL = (3, 4, 1)
 # --- replicas
 
 
-@log_judge("KIP101-INV-01")
+@log_judge("KIP101-INV-01", "reads")
 def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Finding]:
     """Wherever and whenever (offset, epoch) is read, it holds the same batch."""
     first: dict[tuple[str, int, int], tuple[FetchResult, Batch]] = {}
@@ -45,7 +45,7 @@ def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
     return [batch for batch in batches if batch.valid] if story.corrupted else batches
 
 
-@log_judge("KIP101-INV-02")
+@log_judge("KIP101-INV-02", "full_reads")
 def prefixes_agree(story: PartitionStory) -> Iterator[Finding]:
     """Replicas that share an (offset, epoch) share everything below it that both still hold."""
     for one, other in _newest_pairs(story) if story.deletes else ():
@@ -87,7 +87,7 @@ def _list(batches: Sequence[object]) -> str:
     return ", ".join(map(str, batches)) or "nothing"
 
 
-@log_judge("KIP101-INV-03")
+@log_judge("KIP101-INV-03", "full_reads", "on_disk")
 def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
     """Along a replica's log the epochs rise or stay, as long as no replica lost its leader-epoch-checkpoint."""
     held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
@@ -98,7 +98,7 @@ def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
             yield Finding(fine, "replica", (told.event,), f"epochs on {told.node}: {epochs}", "epoch-regression")
 
 
-@log_judge("KIP101-STAMP-03")
+@log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
 def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Finding]:
     """At rest every replica holds the same batches: stamp and CRC as they are read, all bytes as they are on disk."""
     if story.deletes and story.epoch_caches_intact(story.timeline.rest):
@@ -125,7 +125,7 @@ def _from(low: int, held: FetchResult | ReplicaOnDisk) -> list[object]:
 # --- what was acknowledged
 
 
-@log_judge("KIP101-INV-05")
+@log_judge("KIP101-INV-05", "produced")
 def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
     """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
     stamps: dict[tuple[int, str | None], int] = {}
@@ -204,7 +204,7 @@ def _gone(
     return ""
 
 
-@log_judge("KIP101-INV-06")
+@log_judge("KIP101-INV-06", "produced")
 def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
     """Two writes that acks=all acknowledged never share an offset, unless they have the same records."""
     first: dict[int, tuple[ProduceResult, str]] = {}
@@ -224,7 +224,7 @@ def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
         first.update((offset, (write, value)) for offset, value in records)
 
 
-@log_judge("KIP101-INV-17")
+@log_judge("KIP101-INV-17", "produced")
 def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
     """A write that was refused before the append, or never sent, is in no log (Jepsen's aborted read)."""
     times: dict[str | None, int] = {}
@@ -255,7 +255,7 @@ def _places(story: PartitionStory) -> dict[str | None, int]:
 # --- what was read
 
 
-@log_judge("KIP101-INV-07")
+@log_judge("KIP101-INV-07", "reads", "consumed")
 def reads_are_stable(story: PartitionStory) -> Iterator[Finding]:
     """A record handed to a consumer is never replaced by another at its offset."""
     handed: dict[int, _Handed] = {}
@@ -307,7 +307,7 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
 # --- truncation
 
 
-@log_judge("KIP101-TRUNC-01")
+@log_judge("KIP101-TRUNC-01", "full_reads")
 def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Finding]:
     """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since."""
     last: dict[str, FetchResult] = {}
