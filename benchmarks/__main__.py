@@ -54,6 +54,10 @@ def _parser() -> argparse.ArgumentParser:
         "--example-events", metavar="N", type=_rounds, default=3_000, help="of one example; default: 3000"
     )
     judges.add_argument("--histories", metavar="DIR", type=Path, help="a run's histories, instead of generated ones")
+    judges.add_argument(
+        "--beside", metavar="CHECKOUT", type=Path, help="another checkout, whose judges judge --histories in turn"
+    )
+    judges.add_argument("--rounds", metavar="N", type=_rounds, default=5, help="with --beside; default: 5")
     scaled = benchmarks.add_parser("reports", help="merging and judging again at scale, in Spark; needs no engine")
     scaled.add_argument("--scale", choices=reports.SCALES, default="small", help="default: small")
     scaled.add_argument("--part", choices=reports.PARTS, action="append", help="one of them; default: both")
@@ -68,6 +72,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _judged(asked: argparse.Namespace) -> str:
     """Stored histories are read before the clock starts, generated ones one after the other."""
+    if asked.beside is not None:
+        if asked.histories is None:
+            raise ValueError("--beside needs --histories: both checkouts judge the same")
+        return judging.beside_table(judging.beside(asked.beside, asked.histories, asked.rounds, _tell))
     histories = (
         judging.stored(asked.histories, asked.events)
         if asked.histories

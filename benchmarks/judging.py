@@ -6,10 +6,14 @@ counted; the clock is CPU time, so other load on the machine does not matter.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
@@ -102,3 +106,74 @@ def table(measured: Measured) -> str:
     ]
     by_time = sorted(measured.seconds.items(), key=lambda pair: -pair[1])
     return "\n".join([*lines, *(f"| {name} | {s:.2f} | {s / measured.total:.0%} |" for name, s in by_time)])
+
+
+# --- beside another checkout
+
+COUNTED = """
+import gc, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+from history.store import read_histories
+try:
+    from conformance.judging.judge import judge_all
+    from conformance.judging.log.judges import LOG_JUDGES
+except ImportError:  # as it was laid out until 78d32a7
+    from conformance.judges.judge import judge_all
+    from conformance.judges.log import LOG_JUDGES
+found = [one for path in sorted(Path(sys.argv[2]).rglob("*.jsonl.zst")) for one in read_histories(path)]
+gc.freeze()
+began = time.process_time()
+observations = sum(len(judge_all(LOG_JUDGES, one)) for one in found)
+print(time.process_time() - began, sum(len(one.events) for one in found), observations)
+"""
+"""Judges the histories of a folder with the code of a checkout: prints seconds of one core, events and observations."""
+
+
+class Beside(msgspec.Struct, kw_only=True):
+    """Seconds of each round, here and there, over the same events; and the number of observations of each."""
+
+    events: int
+    seconds: list[tuple[float, float]]
+    observations: tuple[int, int]
+
+
+def beside(other: Path, out: Path, rounds: int, progress: Progress) -> Beside:
+    """Judge the histories of a run with this code and that of another checkout, in turns, each in a process of its own."""
+    here = Path(__file__).parents[1]
+    measured: list[tuple[float, float]] = []
+    for number in range(rounds):
+        mine, theirs = (_counted(checkout, out) for checkout in (here, other))
+        measured.append((mine[0], theirs[0]))
+        progress(f"round {number + 1}: {mine[0]:.2f} s here, {theirs[0]:.2f} s there")
+    return Beside(events=int(mine[1]), seconds=measured, observations=(int(mine[2]), int(theirs[2])))
+
+
+def _counted(checkout: Path, out: Path) -> list[float]:
+    told = subprocess.run(
+        [sys.executable, "-c", COUNTED, str(checkout), str(out.resolve())],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if told.returncode:
+        raise ValueError(f"the judges of {checkout} cannot be run: {told.stderr.strip().splitlines()[-1:]}")
+    return [float(value) for value in told.stdout.split()]
+
+
+def beside_table(measured: Beside) -> str:
+    """Medians of the rounds, and of their ratios, as Markdown."""
+    here, there = (median(pair[side] for pair in measured.seconds) for side in (0, 1))
+    ratio = median(theirs / mine for mine, theirs in measured.seconds)
+    return "\n".join(
+        [
+            f"| {measured.events} events, {len(measured.seconds)} rounds | seconds | events a second | observations |",
+            "|---|---:|---:|---:|",
+            f"| here | {here:.2f} | {measured.events / here:.0f} | {measured.observations[0]} |",
+            f"| there | {there:.2f} | {measured.events / there:.0f} | {measured.observations[1]} |",
+            f"| ratio | {ratio:.2f} | | |",
+        ]
+    )

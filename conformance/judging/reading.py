@@ -19,9 +19,9 @@ class Reading:
         self._events: list[AnyEvent] = []
         self.timeline = Timeline(example, self._events)
         self._stories: dict[type[Story], dict[str, Story]] = {story: {} for story in stories}
-        self._by_kind: dict[Kind, list[type[Story]]] = {}
-        for story in self._stories:
-            self._by_kind.setdefault(story.kind, []).append(story)
+        self._by_kind: dict[Kind, list[tuple[type[Story], dict[str, Story]]]] = {}
+        for story, found in self._stories.items():
+            self._by_kind.setdefault(story.kind, []).append((story, found))
         self._decoders = decoders_of(frozenset(self._by_kind))
         self._decoding = Decoding(self.timeline)
 
@@ -49,20 +49,18 @@ class Reading:
     def _take(self, call: Call, answer: Answer) -> None:
         for decode in self._decoders[call.op]:
             for kind, name, fact in decode(call, answer, self._decoding):
-                for story in self._by_kind.get(kind, ()):
-                    found = self._stories[story].get(name) or self._begin(story, name)
-                    found.version += 1
-                    found.take(fact)
-
-    def _begin(self, story: type[Story], name: str) -> Story:
-        found = self._stories[story][name] = story(name, self.timeline)
-        return found
+                for type, stories in self._by_kind.get(kind, ()):
+                    story = stories.get(name)
+                    if story is None:
+                        story = stories[name] = type(name, self.timeline)
+                    story.version += 1
+                    story.take(fact)
 
     def _end_stories(self) -> None:
         """From here on two leaders of one epoch are legal: the stories that depend on the quorum keep what they have."""
         ended = [story for story in self._stories if story.ends_with_quorum_state]
         last = self.timeline.frozen()
         for story in ended:
-            self._by_kind[story.kind] = [other for other in self._by_kind[story.kind] if other is not story]
+            self._by_kind[story.kind] = [pair for pair in self._by_kind[story.kind] if pair[0] is not story]
             for found in self._stories[story].values():
                 found.timeline = last

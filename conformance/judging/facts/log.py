@@ -154,7 +154,7 @@ class ProduceResult(Exchange, frozen=True, gc=False):
         return self.acks == -1 and self.error == NONE and self.offset >= 0
 
 
-class PartitionState(msgspec.Struct, frozen=True, gc=False):
+class PartitionState(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Leader (-1 for none), epoch, ISR and replicas of a partition, and the brokers that the same answer named unfenced."""
 
     leader: int
@@ -256,17 +256,24 @@ def _create_topics(call: Call, answer: Answer, at: Decoding) -> Iterator[Attribu
 
 
 @decodes("metadata", about=["partition"])
-def _metadata(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+def _metadata(call: Call, answer: Answer, at: Decoding) -> list[Attributed]:
     if answer.outcome != "ok":
-        return
-    shown_by = (*at.exchange(call, answer), len(at.timeline.faults))
+        return []
+    by = (*at.exchange(call, answer), len(at.timeline.faults))
     unfenced = tuple([broker["node_id"] for broker in answer.value["brokers"]])
-    for topic in answer.value["topics"]:
-        for one in topic["partitions"]:
-            # LEADER_NOT_AVAILABLE comes with all else that is known.
-            state = _state(one, unfenced, at)
-            fact = PartitionMetadata(*shown_by, state, state.leader, state.epoch)
-            yield ("partition", f"{topic['name']}-{one['partition_index']}", fact)
+    # LEADER_NOT_AVAILABLE comes with all else that is known.
+    return [
+        ("partition", f"{topic['name']}-{one['partition_index']}", _partition_metadata(by, one, unfenced, at))
+        for topic in answer.value["topics"]
+        for one in topic["partitions"]
+    ]
+
+
+def _partition_metadata(
+    by: tuple[int, int, str, int, int], one: dict[str, Any], unfenced: tuple[int, ...], at: Decoding
+) -> PartitionMetadata:
+    state = _state(one, unfenced, at)
+    return PartitionMetadata(*by, state, state.leader, state.epoch)
 
 
 def _state(one: dict[str, Any], unfenced: tuple[int, ...], at: Decoding) -> PartitionState:

@@ -137,10 +137,14 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
             continue
         by, low = (led[0].event,), max(led[0].log_start, other.log_start, *_map_starts(story, led[0], other))
         mine, theirs = ([batch for batch in held.batches if batch[1] >= low] for held in (led[0], other))
-        shown = f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
+        shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
         maps = [_entries(held, low) for held in (led[0], other)]
-        shown = f"epochs with records from {low} on: {led[0].node} {maps[0]}, {other.node} {maps[1]}"
+        shown = (
+            ""
+            if maps[0] == maps[1]
+            else f"epochs with records from {low} on: {led[0].node} {maps[0]}, {other.node} {maps[1]}"
+        )
         yield Finding(maps[0] == maps[1], "maps", by, shown, "stuck")
 
 

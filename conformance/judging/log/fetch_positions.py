@@ -75,7 +75,11 @@ def _role(own_logs: ReplicaLogs, told: FetchResult | ErrorResponse) -> str:
 def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[str, Finding]]:
     for read, own in _fetches(story, own_logs):
         if _is_genuine(own, read.fetch_offset, read.last):
-            shown = f"{read.node} holds ({read.fetch_offset - 1}, epoch {read.last}) and said {read.diverging}"
+            shown = (
+                ""
+                if read.diverging is None
+                else f"{read.node} holds ({read.fetch_offset - 1}, epoch {read.last}) and said {read.diverging}"
+            )
             finding = Finding(read.diverging is None, "fetch", (read.event,), shown, "false-truncation")
             yield _role(own_logs, read), finding
 
@@ -87,7 +91,11 @@ def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
         own = own_logs.of(end)
         last = own.last_of(end.asked_epoch) if own is not None else None
         if last is not None:
-            shown = f"{end.node} holds {last} and said that epoch {end.asked_epoch} ends at {end.end}"
+            shown = (
+                ""
+                if end.end > last.last
+                else f"{end.node} holds {last} and said that epoch {end.asked_epoch} ends at {end.end}"
+            )
             yield Finding(end.end > last.last, "lookup", (end.event,), shown, "false-truncation")
 
 

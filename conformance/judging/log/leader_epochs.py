@@ -74,7 +74,7 @@ def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
         before = last.get(key)
         # That nothing changed is worth telling only where something might have.
         if before is not None and before.event < seen.asked and _may_differ(story, before, seen):
-            shown = f"{seen.node} said epoch {before.epoch}, then {seen.epoch}"
+            shown = "" if seen.epoch >= before.epoch else f"{seen.node} said epoch {before.epoch}, then {seen.epoch}"
             yield Finding(seen.epoch >= before.epoch, "answers", (before.event, seen.event), shown, "epoch-regression")
         last[key] = seen
     yield from _fences_never_fall(story)
@@ -119,7 +119,11 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
         # A broker repeats its answer.
         if leader >= 0 and event != seen.event and (one := (seen.node, seen.epoch, seen.leader)) not in known:
             known.add(one)
-            shown = f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
+            shown = (
+                ""
+                if leader == seen.leader
+                else f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
+            )
             yield Finding(leader == seen.leader, "metadata", (event, seen.event), shown)
     for refusal in story.errors:
         if refusal.hint is not None and refusal.hint[1] >= 0:
@@ -196,7 +200,11 @@ def no_future_stamps(story: PartitionStory) -> Iterator[Finding]:
         newest = max(batch.epoch for batch in read.batches)
         if newest <= read.cur or knowledge.passed(read) or knowledge.serves_later(read):
             case = "leader" if story.by_leader(read) else "follower"
-            shown = f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
+            shown = (
+                ""
+                if newest <= read.cur
+                else f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
+            )
             yield Finding(newest <= read.cur, case, (read.event,), shown, "fence-leak")
 
 
@@ -335,5 +343,5 @@ def _leaked(story: PartitionStory, op: str) -> Iterator[Finding]:
         if one.replica_id >= 0 or not story.stays(one.node) or not (proof := knowledge.passed(one)):
             continue
         fine = isinstance(one, ErrorResponse)
-        shown = f"{one.node} answered a request at epoch {one.cur}, which it had passed"
+        shown = "" if fine else f"{one.node} answered a request at epoch {one.cur}, which it had passed"
         yield Finding(fine, "consumer" if op == "fetch" else "older", (proof, one.event), shown, "fence-leak")

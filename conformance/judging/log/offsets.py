@@ -23,12 +23,12 @@ def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding
     for read in story.leader_reads:
         key = (read.node, read.cur, read.incarnation)
         if (last := _known_before(read, marks.setdefault(key, []))) is not None:
-            shown = f"{last.high_watermark} then {read.high_watermark} on {read.node}"
             held = read.high_watermark >= last.high_watermark
+            shown = "" if held else f"{last.high_watermark} then {read.high_watermark} on {read.node}"
             yield Finding(held, "watermark", (last.event, read.event), shown, "hw-regression")
         if (last := _known_before(read, starts.setdefault(key, []))) is not None and read.log_start >= 0:
-            shown = f"{last.log_start} then {read.log_start} on {read.node}"
             held = read.log_start >= last.log_start
+            shown = "" if held else f"{last.log_start} then {read.log_start} on {read.node}"
             yield Finding(held, "log-start", (last.event, read.event), shown, "log-start-regression")
         if not marks[key] or read.high_watermark >= marks[key][-1].high_watermark:
             marks[key].append(read)
@@ -140,7 +140,11 @@ def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
     cases = ["restarted" if restarted else "running", *(["trimmed"] if begins > 0 else [])]
     for end in ends:
         expected = end_of(end.asked_epoch, entries, leader.log_end)
-        shown = f"{end.node} said {(end.epoch, end.end)} of epoch {end.asked_epoch}, {expected} by its log: {entries}"
+        shown = (
+            ""
+            if (end.epoch, end.end) == expected
+            else f"{end.node} said {(end.epoch, end.end)} of epoch {end.asked_epoch}, {expected} by its log: {entries}"
+        )
         for case in cases:
             yield Finding((end.epoch, end.end) == expected, case, (end.event, leader.event), shown)
 

@@ -55,7 +55,11 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Finding]:
         mine, theirs = (_between(_sound(story, read.batches), low, shared) for read in (one, other))
         # Two histories under one stamp are KIP101-INV-01's to tell: then prefixes cannot agree.
         if mine == theirs or not _share_a_stamp(mine, theirs):
-            shown = f"{one.node} and {other.node} share offset {shared}, but hold {_list(mine)} and {_list(theirs)}"
+            shown = (
+                ""
+                if mine == theirs
+                else f"{one.node} and {other.node} share offset {shared}, but hold {_list(mine)} and {_list(theirs)}"
+            )
             yield Finding(mine == theirs, "prefix", (one.event, other.event), shown, "divergent-prefix")
 
 
@@ -112,7 +116,7 @@ def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Finding]:
             low = max(one.log_start, other.log_start)
             mine, theirs = (_from(low, held) for held in (one, other))
             if mine or theirs:
-                shown = f"{one.node}: {_list(mine)}, {other.node}: {_list(theirs)}"
+                shown = "" if mine == theirs else f"{one.node}: {_list(mine)}, {other.node}: {_list(theirs)}"
                 yield Finding(mine == theirs, "replicated", (one.event, other.event), shown, "divergent-prefix")
 
 

@@ -24,6 +24,7 @@ from conformance.judging.facts.log import (
     FetchResult,
     ListedOffset,
     PartitionMetadata,
+    PartitionState,
     ProduceResult,
     ReplicaOnDisk,
     UncleanElectionResult,
@@ -35,6 +36,19 @@ from history.subjects import Kind
 
 Incarnation = tuple[str, int]
 """A node's name and which of its incarnations."""
+
+
+class _View:
+    """The Metadata of one incarnation of a node; how often the node has shown each state, over all incarnations.
+
+    `settled` is the state that it showed last, if that was no news.
+    """
+
+    def __init__(self, incarnation: int, shown: dict[PartitionState, int]) -> None:
+        self.incarnation = incarnation
+        self.metadata: list[PartitionMetadata] = []
+        self.shown = shown
+        self.settled: PartitionState | None = None
 
 
 class PartitionStory(Story):
@@ -71,8 +85,7 @@ class PartitionStory(Story):
         self.elections: list[int] = []
         """The calls by which an unclean election of it was asked for."""
         self._pieces: dict[str, list[FetchResult]] = {}
-        self._states: set[int] = set()
-        self._shown: dict[tuple[str, int], int] = {}
+        self._views: dict[str, _View] = {}
         self._takes: dict[type[Any], Callable[[Any], None]] = {
             FetchedOffset: self.committed.append,
             ConsumedRecord: self.consumed.append,
@@ -98,14 +111,28 @@ class PartitionStory(Story):
 
     def _take_metadata(self, fact: PartitionMetadata) -> None:
         self.metadata.append(fact)
-        self.metadata_by_incarnation.setdefault((fact.node, fact.incarnation), []).append(fact)
-        state = id(fact.state)
-        if state not in self._states:
-            self._states.add(state)
+        view = self._views.get(fact.node)
+        if view is None or view.incarnation != fact.incarnation:
+            view = self._begin_view(fact)
+        view.metadata.append(fact)
+        if fact.state is not view.settled:
+            self._take_state(fact, view)
+
+    def _begin_view(self, fact: PartitionMetadata) -> _View:
+        before = self._views.get(fact.node)
+        view = self._views[fact.node] = _View(fact.incarnation, before.shown if before is not None else {})
+        self.metadata_by_incarnation[fact.node, fact.incarnation] = view.metadata
+        return view
+
+    def _take_state(self, fact: PartitionMetadata, view: _View) -> None:
+        """A state that the node has not shown twice yet, or that was another before."""
+        if not any(fact.state in one.shown for one in self._views.values()):
             self.first_metadata.append(fact)
-        shown = self._shown[fact.node, state] = self._shown.get((fact.node, state), 0) + 1
+        shown = view.shown[fact.state] = view.shown.get(fact.state, 0) + 1
         if shown <= 2:
             self.changed_metadata.append(fact)
+        else:
+            view.settled = fact.state
 
     def _take_read(self, read: FetchResult) -> None:
         self.reads.append(read)

@@ -55,3 +55,22 @@ def test_stored_histories_are_judged_again_and_again(tmp_path: Path) -> None:
 def test_without_histories_it_says_what_to_give(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judging", "--histories", str(tmp_path)]) == 2
     assert "give the --conformance-out of a run" in capsys.readouterr().err
+
+
+def test_another_checkout_judges_the_same_histories_in_turn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with HistoryWriter(tmp_path / "w.jsonl.zst") as writer:
+        one = history("h", 400, 1)
+        for line in (one.example, *one.events, End(example="h", outcome="judged")):
+            writer.write(line)
+    here = str(Path(__file__).parents[3])
+    asked = ["judging", "--histories", str(tmp_path), "--rounds", "1", "--beside"]
+    assert main([*asked, here]) == 0
+    ours, theirs = capsys.readouterr().out.splitlines()[2:4]
+    assert ours.split("|")[-2] == theirs.split("|")[-2]
+    assert main([*asked, str(tmp_path)]) == 2
+    assert "cannot be run" in capsys.readouterr().err
+
+
+def test_beside_needs_histories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judging", "--beside", str(tmp_path)]) == 2
+    assert "--beside needs --histories" in capsys.readouterr().err
