@@ -40,7 +40,7 @@ def test_the_same_again_is_aimed_anew(target: FaultTarget) -> None:
     first, second = ran(Repeat(fault=PausePastFencing(), times=2), target)
     assert isinstance(first, Injected)
     assert isinstance(second, Injected)
-    assert first.witness["leader"][1] == second.witness["leader"][0]
+    assert first.consequence["leader"][1] == second.consequence["leader"][0]
     assert first.nodes != second.nodes
 
 

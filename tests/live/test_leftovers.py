@@ -40,10 +40,10 @@ class Started:
         ]
         command += [
             "--requirement",
-            "KIP101-INV-*",
+            "KIP320-FETCH-02",
             "--conformance-out",
             str(folder / "out"),
-            str(ROOT / "conformance"),
+            str(ROOT / "conformance" / "kip320" / "fencing.py"),
         ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -116,7 +116,7 @@ def held(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A pytest whose worker stands in the middle of a partition, and the id of the worker's run."""
     sign = tmp_path / "sign"
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "-p", "no:conformance.plugin"]
-    command += ["-n", "1", "--max-worker-restart", "0", str(ROOT / "tests" / "held_partition.py")]
+    command += ["-n", "1", "--max-worker-restart", "0", str(ROOT / "tests" / "support" / "held_partition.py")]
     environment = os.environ | {"HELD_PARTITION_SIGN": str(sign), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True) as process:
         run = eventually(lambda: sign.read_text() if sign.exists() else None, within=90, what="a held partition")

@@ -145,7 +145,7 @@ def test_a_crash_leaves_the_whole_run_or_none_and_is_made_good(
     left: set[str] = set()
     for moved in (3, 99):
         with monkeypatch.context() as broken:
-            broken.setattr(archiving, "Folder", _Breaking)
+            broken.setattr(archiving, "HadoopFolder", _Breaking)
             broken.setattr(_Breaking, "last", moved)
             with pytest.raises(_Crash):
                 _offer(spark, uri, tmp_path / "in")
