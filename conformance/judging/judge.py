@@ -106,7 +106,7 @@ def _whole(history: History) -> Sequence[History]:
 
 
 class _Plan:
-    """What a set of judges looks at, and which of them have anything to look at in a story."""
+    """The stories and looks that a set of judges needs, and which judges have anything to look at in a story."""
 
     def __init__(self, judges: tuple[Judge, ...]) -> None:
         self.judges = judges

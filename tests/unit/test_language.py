@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.language import PENDING, findings, found, tracked
+from tests.language import findings, found, tracked
 
 DIALECT = (
     "Who has the vote of an epoch gets it again; nobody else does, however long his log.",
@@ -48,9 +48,4 @@ def test_a_finding_names_file_line_and_what_to_write_instead() -> None:
 
 
 def test_no_file_holds_a_listed_phrase() -> None:
-    assert not findings(path for path in tracked() if not path.startswith(PENDING))
-
-
-@pytest.mark.parametrize("entry", PENDING)
-def test_a_pending_path_still_holds_one(entry: str) -> None:
-    assert findings(path for path in tracked() if path.startswith(entry)), f"{entry} is clean: take it out of PENDING"
+    assert not findings(tracked())
