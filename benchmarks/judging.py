@@ -18,7 +18,7 @@ from statistics import median
 import msgspec
 
 from benchmarks.histories import history
-from conformance.judging.judge import Judge
+from conformance.judging.judge import Finding, Judge
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
@@ -87,8 +87,8 @@ def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: d
     seconds["reading"] += time.process_time() - began
     for judge in judges:
         began = time.process_time()
-        findings = [finding for story in stories for finding in judge.function(story)]
-        found = [judge.observation(one.example.example, finding) for finding in findings]
+        claims = [claim for story in stories for claim in judge.function(story)]
+        found = [judge.observation(one.example.example, claim) for claim in claims if isinstance(claim, Finding)]
         seconds[f"{judge.row} {judge.function.__name__}"] += time.process_time() - began
         measured.observations += len(found)
         measured.violations += sum(observation.result == "violated" for observation in found)

@@ -97,11 +97,20 @@ class PremiseCount(msgspec.Struct, frozen=True, kw_only=True):
     unmet: int = 0
 
 
+class ExcuseCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the judge of a row left a case undecided, by the name of its excuse."""
+
+    requirement: str
+    case: str
+    excuse: str
+    times: int
+
+
 class ExampleLine(ShardLine, frozen=True, kw_only=True, tag="example"):
     """One example that ended: for which rows it yielded observations, and what it brought.
 
     `steps` counts a machine's steps by kind, `left_out` those that did nothing for want of a role or a fault; `premises` are
-    named without the values that were read back for them.
+    named without the values that were read back for them. `excuses` are those of its judges.
     """
 
     example: str
@@ -112,6 +121,7 @@ class ExampleLine(ShardLine, frozen=True, kw_only=True, tag="example"):
     left_out: dict[str, int] = {}
     faults: dict[str, FaultCount] = {}
     premises: dict[str, PremiseCount] = {}
+    excuses: list[ExcuseCount] = []
     seconds: float = 0.0
     detail: str = ""
 

@@ -107,6 +107,18 @@ class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
     unmet: int
 
 
+class Excused(msgspec.Struct, frozen=True, kw_only=True):
+    """A case that judges of a check left undecided at times, beside what they decided; `excused` counts by the excuse's name."""
+
+    requirement: str
+    kafka_version: str
+    check: str
+    case: str
+    held: int
+    violated: int
+    excused: dict[str, int]
+
+
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
     """Time that a check took on a column, over all workers; `outcomes` counts how it ended."""
 
@@ -137,6 +149,7 @@ class Insights(msgspec.Struct, kw_only=True):
     coverage: list[Coverage] = []
     faults_met: list[FaultMet] = []
     premises: list[PremiseReach] = []
+    excused: list[Excused] = []
     spent: list[Spent] = []
     trend: list[TrendPoint] = []
 
@@ -147,6 +160,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "coverage": Coverage,
     "faults_met": FaultMet,
     "premises": PremiseReach,
+    "excused": Excused,
     "spent": Spent,
     "trend": TrendPoint,
 }

@@ -24,7 +24,7 @@ from reports.insights import TABLES, Insights, TrendPoint, assemble
 from reports.matrix import Matrix, Pooled, build
 from reports.pool import cells
 from reports.pool.cells import wavering
-from reports.pool.reached import coverage, faults_met, premises, spent
+from reports.pool.reached import coverage, excused, faults_met, premises, spent
 from reports.pool.shape import schema
 from reports.pool.versions import changes, columns, firsts, runs
 
@@ -129,6 +129,7 @@ class _Tables:
             "coverage": coverage(applicable, self.cases, examples, faults),
             "faults_met": faults_met(usable),
             "premises": premises(usable),
+            "excused": excused(usable, self.alike, outdated),
             "spent": spent(usable),
         }
 

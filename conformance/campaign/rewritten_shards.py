@@ -11,11 +11,12 @@ import msgspec
 from conformance.catalogue import shipped
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import GatheredShard
+from conformance.judging.stored_examples import JudgedExample
 from history.observations import Observation
 from history.shards import AnyShardLine, ExampleLine, Footer, Header, ObservationLine, encode_line
 
-ByExample: TypeAlias = Mapping[str, Sequence[Observation]]
-"""The observations of the current judges on each example that has a history and could be judged."""
+ByExample: TypeAlias = Mapping[str, JudgedExample]
+"""The results of the current judges on each example that has a history and could be judged."""
 Line = TypeVar("Line", bound=AnyShardLine)
 
 
@@ -58,9 +59,9 @@ class _Rewriting:
         found = self.again[line.example]
         if line.example not in self.replaced:
             self.replaced.add(line.example)
-            yield from (self._observed(line, one) for one in found)
+            yield from (self._observed(line, one) for one in found.observations)
         if isinstance(line, ExampleLine):
-            yield _with(line, rows=sorted({one.requirement for one in found}))
+            yield _with(line, rows=sorted({one.requirement for one in found.observations}), excuses=found.excuses)
 
     def _rows(self) -> dict[str, str]:
         today = {row.id: row.hash for row in shipped()}

@@ -30,10 +30,11 @@ from conformance.catalogue import Facts
 from conformance.catalogue.former_ids import current_id
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import applicable, evaluate
+from conformance.core.evaluate import all_applicable, evaluate
 from conformance.core.machines import all_machines
+from conformance.judging.judge import Judged
 from conformance.judging.pooling import GatheredShard, gather
-from conformance.judging.stored_examples import judged, place
+from conformance.judging.stored_examples import JudgedExample, judged, place
 from fixtures.tape import StoredTape
 from history.events import History
 from history.observations import Observation
@@ -41,7 +42,7 @@ from history.shards import AnyShardLine, Column, ObservationLine, read_shards
 from history.store import read_frames
 from reports.errors import ReportError
 
-Again: TypeAlias = dict[str, dict[str, list[Observation]]]
+Again: TypeAlias = dict[str, dict[str, JudgedExample]]
 """By shard and example."""
 
 SMALL = 64 * 2**20
@@ -50,29 +51,30 @@ DESCRIBED = 100
 """The most differences that are described."""
 
 
-def rejudge(history: History, column: Column) -> list[Observation]:
-    """The observations of the current judges on a stored example.
+def rejudge(history: History, column: Column) -> Judged:
+    """The results of the current judges on a stored example.
 
     A probe that lost its premise observes nothing, but the judges of its history may; observations made before an example ended
     in trouble are kept.
     """
     check = current_id(history.example.check)
     if history.end is None:
-        return []
+        return Judged([])
     if history.example.ranges:  # the shard's header has those of the worker's first cluster
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
     if check in all_machines():
         facts = Facts(version=column.version, ranges=column.ranges)
-        return applicable(all_machines()[check].judge(history), facts)
+        return all_applicable(all_machines()[check].judge(history), facts)
     if check in all_checks():
         return _again(all_checks()[check], history, column)
-    return []
+    return Judged([])
 
 
-def _again(check: Check, history: History, column: Column) -> list[Observation]:
+def _again(check: Check, history: History, column: Column) -> Judged:
     example = history.example
     bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
-    return evaluate(check, bench, check.drawn(example.inputs), example.context).observations
+    outcome = evaluate(check, bench, check.drawn(example.inputs), example.context)
+    return Judged(outcome.observations, outcome.excuses)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -151,7 +153,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
 def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
     """The differences in one worker's examples, which belong to the columns of its `shards`.
 
-    Puts the new observations into `again`, for the shards that it has.
+    Puts what the current judges found into `again`, for the shards that it has.
     """
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
     before = {id: observed(shard.lines) for id, shard in shards.items()}
@@ -164,7 +166,7 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
                     yield _difference(one.example, one.check, f"could not be judged: {one.error}")
                     continue
                 if one.shard in again:
-                    again[one.shard][one.example] = one.observations
+                    again[one.shard][one.example] = one
                 after = canonical_lines(one.observations)
                 files[one.shard].write(after)
                 if after != canonical_lines(recorded):

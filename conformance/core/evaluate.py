@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ObservationClaim, PremiseClaim
-from conformance.judging.judge import judge_all
+from conformance.judging.judge import Judged, judged
 from fixtures.errors import KitError
 from fixtures.spending import spending
 from history.events import Premise
 from history.observations import Observation
+from history.shards import ExcuseCount
+
+C = TypeVar("C", Observation, ExcuseCount)
 
 
 class Outcome(msgspec.Struct, frozen=True):
     """How an example ended and what it observed: in trouble of the kit its violations only, without its premise only what the
-    judges of its history observed."""
+    judges of its history observed. `excuses` are those of these judges, none after trouble."""
 
     end: Literal["judged", "premise lost", "error"]
     detail: str
     observations: list[Observation]
+    excuses: list[ExcuseCount] = []
 
 
 def canonical(inputs: dict[str, Any]) -> str:
@@ -44,18 +48,19 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
                     # The body shows nothing then; judges look for premises of their own.
-                    return Outcome("premise lost", claim.what, _judged(check, bench))
+                    by_judges = _judged(check, bench)
+                    return Outcome("premise lost", claim.what, by_judges.observations, by_judges.excuses)
             elif isinstance(claim, ObservationClaim):
                 observations.append(_observation(check, bench, claim))
         _came_to_rest(check, bench)
-        observations += _judged(check, bench)
+        by_judges = _judged(check, bench)
     except KitError as error:
         # The history of a scenario that did not reach its end is judged all the same.
-        found = [*observations, *_judged(check, bench)]
+        found = [*observations, *_judged(check, bench).observations]
         return Outcome("error", f"{type(error).__name__}: {error}", _proofs(found))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return Outcome("error", traceback.format_exc(), _proofs(observations))
-    return Outcome("judged", "", observations)
+    return Outcome("judged", "", [*observations, *by_judges.observations], by_judges.excuses)
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:
@@ -64,24 +69,27 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
         raise KitError(f"{check.id} ended without the premise {check.rest!r}: its judges saw no final state")
 
 
-def _judged(check: Check, bench: Bench) -> list[Observation]:
-    """The observations of a scenario's judges in its history."""
+def _judged(check: Check, bench: Bench) -> Judged:
+    """The results of a scenario's judges in its history."""
     if not check.judges:
-        return []
+        return Judged([])
     facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
     with spending("judge"):
-        return applicable(judge_all(check.judges, bench.tape.history), facts)
+        return all_applicable(judged(check.judges, bench.tape.history), facts)
 
 
-def applicable(observations: list[Observation], facts: Facts) -> list[Observation]:
+def all_applicable(found: Judged, facts: Facts) -> Judged:
+    """As `applicable`, of all that judges found."""
+    return Judged(applicable(found.observations, facts), applicable(found.excuses, facts))
+
+
+def applicable(found: list[C], facts: Facts) -> list[C]:
     """Only those of cases that the column must show. Raises KitError for a case that the catalogue does not have."""
-    for observation in observations:
-        if observation.case not in {case.id for case in shipped()[observation.requirement].cases}:
-            raise KitError(f"{observation.requirement} has no case {observation.case!r}, yet a judge observed it")
-    cases = {
-        row: {c.id for c in shipped()[row].applicable_cases(facts)} for row in {o.requirement for o in observations}
-    }
-    return [o for o in observations if o.case in cases[o.requirement]]
+    for one in found:
+        if one.case not in {case.id for case in shipped()[one.requirement].cases}:
+            raise KitError(f"{one.requirement} has no case {one.case!r}, yet a judge observed it")
+    cases = {row: {c.id for c in shipped()[row].applicable_cases(facts)} for row in {one.requirement for one in found}}
+    return [one for one in found if one.case in cases[one.requirement]]
 
 
 def _proofs(observations: list[Observation]) -> list[Observation]:

@@ -34,7 +34,7 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 >>> executor = check.executor(bench)
 >>> executor.step(step)
 >>> executor.rest()
->>> {observation.result for observation in check.judge(bench.tape.history)}
+>>> {observation.result for observation in check.judge(bench.tape.history).observations}
 {'held'}
 """
 
@@ -48,10 +48,9 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from conformance.core.bench import Bench
 from conformance.core.model import FaultModel
-from conformance.judging.judge import Judge, judge_all
+from conformance.judging.judge import Judge, Judged, judged
 from fixtures.cluster import Topology
 from history.events import History
-from history.observations import Observation
 from strategies.former_steps import current_step
 from strategies.steps import Step
 
@@ -125,8 +124,8 @@ class MachineCheck(Generic[S]):
         self.module = machine.__module__
         self.title = (machine.__doc__ or id).strip().splitlines()[0]
 
-    def judge(self, history: History) -> list[Observation]:
-        return judge_all(self.judges, history)
+    def judge(self, history: History) -> Judged:
+        return judged(self.judges, history)
 
     def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
         """A recorded schedule as steps, also one that was recorded under former names. msgspec.ValidationError names what is no

@@ -18,10 +18,14 @@
 ... ])
 >>> [(one.requirement, one.result, one.events, one.detail) for one in no_older_epoch_is_served(history)]
 [('KIP320-FETCH-02', 'violated', [3], 'epoch 5 was known')]
+
+Where the evidence leaves it open whether the row held, a judge yields an `Excuse` in place of a finding. It is no observation:
+it is counted by its name, judge and case, so that what is forgiven can be seen.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from operator import itemgetter
@@ -34,6 +38,7 @@ from conformance.judging.reading import Reading
 from conformance.judging.story import Story
 from history.events import AnyEvent, Example, History
 from history.observations import Observation
+from history.shards import ExcuseCount
 
 S = TypeVar("S", bound=Story)
 
@@ -48,6 +53,24 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     label: str = ""
 
 
+class Excuse(msgspec.Struct, frozen=True, gc=False):
+    """One instance of a case that would be a finding, had the cluster not given evidence (`name`) that leaves it open."""
+
+    name: str
+    case: str
+
+
+Claim = Finding | Excuse
+"""The result of one instance of a case."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The results of judges in one example."""
+
+    observations: list[Observation]
+    excuses: list[ExcuseCount] = []
+
+
 Look = Callable[[History], Sequence[Any]]
 """Makes out of a whole history what judges look at; it is called again whenever the history has grown."""
 
@@ -59,7 +82,7 @@ class Judge:
         self,
         row: str,
         at: type[Story] | Look,
-        function: Callable[[Any], Iterator[Finding]],
+        function: Callable[[Any], Iterator[Claim]],
         of: Sequence[str] = (),
     ) -> None:
         self.row = row
@@ -83,12 +106,12 @@ class Judge:
         )
 
 
-def judge(row: str) -> Callable[[Callable[[History], Iterator[Finding]]], Judge]:
+def judge(row: str) -> Callable[[Callable[[History], Iterator[Claim]]], Judge]:
     """Make a function over a whole history the judge of `row`."""
     return lambda function: Judge(row, _whole, function)
 
 
-def story_judge(row: str, story: type[S], *of: str) -> Callable[[Callable[[S], Iterator[Finding]]], Judge]:
+def story_judge(row: str, story: type[S], *of: str) -> Callable[[Callable[[S], Iterator[Claim]]], Judge]:
     """Make a function over the story of one subject the judge of `row`.
 
     `of` names lists of the story: where all of them are empty, the judge has nothing to say and is not run.
@@ -96,7 +119,7 @@ def story_judge(row: str, story: type[S], *of: str) -> Callable[[Callable[[S], I
     return lambda function: Judge(row, story, function, of)
 
 
-def log_judge(row: str, *of: str) -> Callable[[Callable[[PartitionStory], Iterator[Finding]]], Judge]:
+def log_judge(row: str, *of: str) -> Callable[[Callable[[PartitionStory], Iterator[Claim]]], Judge]:
     """Make a function over the story of one partition the judge of `row`; see `story_judge`."""
     return story_judge(row, PartitionStory, *of)
 
@@ -142,8 +165,8 @@ class Judging:
         self._plan = _plan(tuple(judges))
         self._history = History(example=example, events=[])
         self._reading = Reading(example, self._plan.stories)
-        self._findings: dict[tuple[object, str], list[tuple[int, list[Finding]]]] = {}
-        """By what is looked at and its name: the numbers of the judges, each with what it found."""
+        self._claims: dict[tuple[object, str], list[tuple[int, list[Claim]]]] = {}
+        """By what is looked at and its name: the numbers of the judges, each with its claims."""
         self._versions: dict[tuple[object, str], tuple[int, int]] = {}
 
     def feed(self, events: Iterable[AnyEvent]) -> None:
@@ -159,39 +182,57 @@ class Judging:
     def observations(self) -> list[Observation]:
         """All there are by now, in the order of the judges, then of their subjects by name."""
         example = self._history.example.example
-        return [judge.observation(example, finding) for judge, findings in self._all() for finding in findings]
+        return [
+            judge.observation(example, claim)
+            for judge, claims in self._all()
+            for claim in claims
+            if isinstance(claim, Finding)
+        ]
 
     def violations(self) -> list[Observation]:
         """Those of them that are violated."""
         example = self._history.example.example
         return [
-            judge.observation(example, finding)
-            for judge, findings in self._all()
-            for finding in findings
-            if not finding.held
+            judge.observation(example, claim)
+            for judge, claims in self._all()
+            for claim in claims
+            if isinstance(claim, Finding) and not claim.held
         ]
 
-    def _all(self) -> Iterator[tuple[Judge, list[Finding]]]:
+    def excuses(self) -> list[ExcuseCount]:
+        """How often each judge left which case undecided, in the order of their rows, cases and names."""
+        named = Counter(
+            (judge.row, claim.case, claim.name)
+            for judge, claims in self._all()
+            for claim in claims
+            if isinstance(claim, Excuse)
+        )
+        return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
+
+    def judged(self) -> Judged:
+        return Judged(self.observations(), self.excuses())
+
+    def _all(self) -> Iterator[tuple[Judge, list[Claim]]]:
         found = [self._of_look(look) for look in self._plan.looks]
         found += [self._of_story(story) for type in self._plan.stories for story in self._reading.stories(type)]
-        numbered = [(n, findings) for one in found for n, findings in one]
+        numbered = [(n, claims) for one in found for n, claims in one]
         numbered.sort(key=itemgetter(0))
-        return ((self._plan.judges[n], findings) for n, findings in numbered)
+        return ((self._plan.judges[n], claims) for n, claims in numbered)
 
-    def _of_look(self, look: Look) -> list[tuple[int, list[Finding]]]:
+    def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
         """Of a whole history, under no name; looked at again when it has grown."""
         if self._has_changed(look, "", (len(self._history.events), 0)):
             parts = look(self._history)
             judges = self._plan.of_look(look)
-            self._findings[look, ""] = [(n, [f for part in parts for f in judge.function(part)]) for n, judge in judges]
-        return self._findings[look, ""]
+            self._claims[look, ""] = [(n, [c for part in parts for c in judge.function(part)]) for n, judge in judges]
+        return self._claims[look, ""]
 
-    def _of_story(self, story: Story) -> list[tuple[int, list[Finding]]]:
+    def _of_story(self, story: Story) -> list[tuple[int, list[Claim]]]:
         at = type(story)
         if self._has_changed(at, story.name, (story.version, story.timeline.version)):
             story.forget()
-            self._findings[at, story.name] = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
-        return self._findings[at, story.name]
+            self._claims[at, story.name] = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
+        return self._claims[at, story.name]
 
     def _has_changed(self, at: object, name: str, version: tuple[int, int]) -> bool:
         known, self._versions[at, name] = self._versions.get((at, name)), version
@@ -200,6 +241,11 @@ class Judging:
 
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
     """Every judge's observations of an example, in the order of the judges."""
+    return judged(judges, history).observations
+
+
+def judged(judges: Sequence[Judge], history: History) -> Judged:
+    """Every judge's observations and excuses of a whole example."""
     judging = Judging(judges, history.example)
     judging.feed(history.events)
-    return judging.observations()
+    return judging.judged()

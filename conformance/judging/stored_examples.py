@@ -9,13 +9,14 @@ from typing import TypeAlias
 
 import msgspec
 
+from conformance.judging.judge import Judged
 from history.events import History
 from history.observations import Observation
-from history.shards import Column, Header
+from history.shards import Column, ExcuseCount, Header
 from history.store import group, lines_of
 
-Judging: TypeAlias = Callable[[History, Column], list[Observation]]
-"""The observations of today's judges in a history of a column."""
+Judging: TypeAlias = Callable[[History, Column], Judged]
+"""The results of today's judges in a history of a column."""
 
 ByLabel: TypeAlias = Mapping[str, Header]
 """The shards of one worker, by the labels of their columns: its history file holds examples of all of them."""
@@ -29,6 +30,7 @@ class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
     example: str = ""
     check: str = ""
     observations: list[Observation] = []
+    excuses: list[ExcuseCount] = []
     error: str = ""
 
 
@@ -52,6 +54,7 @@ def judged(frame: bytes, place: str, shards: ByLabel, judge: Judging) -> Iterato
 def _judged(history: History, header: Header, judge: Judging) -> JudgedExample:
     known = JudgedExample(shard=header.shard, example=history.example.example, check=history.example.check)
     try:
-        return msgspec.structs.replace(known, observations=judge(history, header.column))
+        found = judge(history, header.column)
+        return msgspec.structs.replace(known, observations=found.observations, excuses=found.excuses)
     except Exception:  # a judge's bug on one example must not lose the others
         return msgspec.structs.replace(known, error=traceback.format_exc())

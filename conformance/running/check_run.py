@@ -16,7 +16,7 @@ from fixtures.errors import KitError
 from fixtures.waiting import deadline
 from history.events import Fault, History, Premise
 from history.observations import Observation
-from history.shards import Column, FaultCount, PremiseCount
+from history.shards import Column, ExcuseCount, FaultCount, PremiseCount
 from history.taken import taken
 
 MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
@@ -121,6 +121,7 @@ class CheckRun:
         evidence: Mapping[int, str],
         seconds: float,
         detail: str = "",
+        excuses: Sequence[ExcuseCount] = (),
     ) -> None:
         """An example's observations, and then its own line. `evidence` is by identity of the observation."""
         shard = self.lab.shard(standing.column)
@@ -134,7 +135,8 @@ class CheckRun:
             if observation.result == "violated":
                 self.violations.append(observation)
         self.lab.progress.observed(self.label, observations)
-        self._line(standing, history, sorted({o.requirement for o in observations}), seconds, detail)
+        rows = sorted({o.requirement for o in observations})
+        self._line(standing, history, seconds, detail, rows=rows, excuses=[*excuses])
         if self.violations and self.lab.settings.keep_cluster:
             self.lab.keep()
 
@@ -156,7 +158,7 @@ class CheckRun:
         """How often a violation was seen again."""
         self.lab.shard(self._column or self.lab.bare_column(self.label)).replay(**fields)
 
-    def _line(self, standing: Standing, history: History, rows: list[str], seconds: float, detail: str) -> None:
+    def _line(self, standing: Standing, history: History, seconds: float, detail: str, **found: Any) -> None:
         self._examples += 1
         end = history.end
         said = "\n".join(filter(None, [end.detail if end else "", detail]))
@@ -164,13 +166,13 @@ class CheckRun:
             example=history.example.example,
             check=self.id,
             outcome=end.outcome if end else "error",
-            rows=rows,
             steps=steps_of(history),
             left_out=steps_of(history, left_out=True),
             faults=faults_of(history),
             premises=premises_of(history),
             seconds=round(seconds, 3),
             detail=said[:4000],
+            **found,
         )
 
 

@@ -40,7 +40,7 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
     seen = lines.where("type = 'observation'").select(
         *CELL, *texts, F.coalesce("events", F.array()).alias("events"), "shard", "n"
     )
-    return _current(seen, outdated)
+    return current(seen, outdated)
 
 
 def alike(observations: DataFrame) -> DataFrame:
@@ -53,7 +53,7 @@ def cases(alike: DataFrame) -> DataFrame:
     """Counts per case, as `conformance.judging.verdicts.CaseTally`; `wavering` is meant for probes only."""
     key = [*CELL, "case"]
     counts = alike.groupBy(*key).agg(
-        *[_times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
+        *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
         F.count_distinct("inputs").alias("inputs"),
         F.count_distinct("shard", "example").alias("examples"),
     )
@@ -64,7 +64,8 @@ def cases(alike: DataFrame) -> DataFrame:
     return counts.join(wavering, key, "left").fillna(False, "wavering")
 
 
-def _times(condition: Column) -> Column:
+def times(condition: Column) -> Column:
+    """An aggregate of `alike`: how many observations meet the condition."""
     return F.sum(F.when(condition, F.col("times")).otherwise(0))
 
 
@@ -89,7 +90,7 @@ def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:
 
 def replays(lines: DataFrame, outdated: Outdated) -> DataFrame:
     """Every replay of a violation."""
-    return _current(lines.where("type = 'replay'").select(*CELL, "evidence", "seen", "tries", "shard"), outdated)
+    return current(lines.where("type = 'replay'").select(*CELL, "evidence", "seen", "tries", "shard"), outdated)
 
 
 def replayed(replays: DataFrame) -> DataFrame:
@@ -113,7 +114,7 @@ def checks(lines: DataFrame, observations: DataFrame, outdated: Outdated) -> Dat
         F.lit(None).cast("string").alias("trouble"),
     ).distinct()
     return (
-        _current(ended, outdated).drop("shard").unionByName(unended).groupBy(*CELL).agg(
+        current(ended, outdated).drop("shard").unionByName(unended).groupBy(*CELL).agg(
             F.count_distinct(F.when(F.col("ran"), F.col("check"))).alias("ran"),
             F.count_distinct(F.when(F.col("error"), F.col("check"))).alias("errors"),
             F.min("trouble").alias("trouble"),
@@ -124,7 +125,7 @@ def checks(lines: DataFrame, observations: DataFrame, outdated: Outdated) -> Dat
 def examples(lines: DataFrame, outdated: Outdated) -> DataFrame:
     """Every example behind a cell: how it ended, and its faults."""
     brought = lines.where("type = 'example'").select("kafka_version", _rows(), "outcome", "faults", "shard")
-    return _current(brought, outdated)
+    return current(brought, outdated)
 
 
 def faults(examples: DataFrame) -> DataFrame:
@@ -143,7 +144,8 @@ def _rows() -> Column:
     return F.explode(F.array_distinct(F.from_json("rows", _NAMES))).alias("requirement")
 
 
-def _current(table: DataFrame, outdated: Outdated) -> DataFrame:
+def current(table: DataFrame, outdated: Outdated) -> DataFrame:
+    """A table with `shard` and `requirement`, without rows that were changed since the shard was written."""
     return table if outdated is None else table.join(F.broadcast(outdated), ["shard", "requirement"], "left_anti")
 
 

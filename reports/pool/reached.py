@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from reports.insights import Coverage, FaultMet, PremiseReach, Spent
-from reports.pool.cells import CELL, reach
+from reports.insights import Coverage, Excused, FaultMet, PremiseReach, Spent
+from reports.pool.cells import CELL, Outdated, current, reach, times
 from reports.pool.shape import as_map, shaped
 
 
@@ -43,6 +43,20 @@ def premises(lines: DataFrame) -> DataFrame:
         single.groupBy("kafka_version", "check", F.col("key").alias("premise")).agg(*counts),
         PremiseReach,
     )
+
+
+def excused(lines: DataFrame, alike: DataFrame, outdated: Outdated) -> DataFrame:
+    """One line per column, row, check and case that was left undecided at times, as `reports.insights.Excused`.
+
+    `lines` of shards that count; `alike` as in `reports.pool.cells`.
+    """
+    key = [*CELL, "check", "case"]
+    single = lines.where("type = 'example'").select("shard", "kafka_version", "check", F.inline("excuses"))
+    named = current(single, outdated).groupBy(*key, "excuse").agg(F.sum("times").alias("times"))
+    left = named.groupBy(*key).agg(as_map("excuse", "times").alias("excused"))
+    results = [times(F.col("result") == result).alias(result) for result in ("held", "violated")]
+    decided = alike.groupBy(*key).agg(*results)
+    return shaped(left.join(decided, key, "left").fillna(0, ["held", "violated"]), Excused)
 
 
 UNENDED = "unended"

@@ -108,6 +108,7 @@ def _rests(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     for name, tally in cell.cases.items():
         yield f"  Case {name}{_about(about, name)}: {_tally(tally)}"
+        yield from _excused(about, name)
     if cell.cases and about.rule:
         floor = FLOORS[about.rule.kind]
         inputs = min(floor.inputs, about.rule.inputs)
@@ -116,6 +117,13 @@ def _rests(about: ExplainedCell) -> Iterator[str]:
     yield from _checks(about)
     for name, count in cell.faults.items():
         yield f"  Fault {name}: {count.witnessed} witnessed of {count.injected} injected, {count.healed} healed"
+
+
+def _excused(about: ExplainedCell, case: str) -> Iterator[str]:
+    for each in about.insights.excused:
+        if (each.kafka_version, each.requirement, each.case) == (about.label, about.requirement, case):
+            for name, times in each.excused.items():
+                yield f"    left undecided {times} times by {each.check}: {name}"
 
 
 def _about(about: ExplainedCell, name: str) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, pairs
+from reports.insights import Excused
 from reports.matrix import Matrix, ReportedCell
 from reports.matrix_file import ComparedMatrix, compared
 from reports.texts.findings import RowFinding, findings
@@ -24,9 +25,14 @@ _WHY = 240
 _NOTES = 20
 
 
-def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None) -> str:
+def markdown(matrix: Matrix, baseline: ComparedMatrix | None = None, excused: Sequence[Excused] = ()) -> str:
     """The same matrix gives the same text. With a `baseline` it also lists what changed since."""
-    head = [*_head(matrix, baseline, _SHOWN), "<details><summary>All rows</summary>", "\n".join(_legend())]
+    head = [
+        *_head(matrix, baseline, _SHOWN),
+        "\n".join(_excused(excused)),
+        "<details><summary>All rows</summary>",
+        "\n".join(_legend()),
+    ]
     groups = ["\n".join(_group(matrix, group)) for group in by_family(matrix)]
     left_out = "More rows than a comment can hold: the rest is in matrix.json and on the page."
     kept, room = [], COMMENT - sum(len(part) + 2 for part in [*head, left_out, "</details>"])
@@ -128,6 +134,21 @@ def _inconclusive(matrix: Matrix, shown: int) -> str:
     listed = "; ".join(f"on {_safe(where)}: {', '.join(names)}" for where, names in rows.items())
     more = f"; and {len(found) - shown} more rows" if len(found) > shown else ""
     return f"{GLYPHS['inconclusive']} inconclusive {listed}{more}." if listed else ""
+
+
+def _excused(found: Sequence[Excused]) -> Iterator[str]:
+    """Cases that judges left undecided at times, by what the cluster gave as evidence; most often excused first."""
+    if not found:
+        return
+    yield "<details><summary>Left undecided, by the evidence that leaves it open</summary>\n"
+    yield from (_line(["Case", "Kafka", "Check", "Held", "Violated", "Excused"]), _line(["---"] * 6))
+    for each in sorted(found, key=lambda each: -sum(each.excused.values()))[:_SHOWN]:
+        names = ", ".join(f"{_safe(name)} {times}" for name, times in each.excused.items())
+        counts = [str(each.held), str(each.violated), names]
+        yield _line([f"{each.requirement} {each.case}", _safe(each.kafka_version), _safe(each.check), *counts])
+    if len(found) > _SHOWN:
+        yield f"\nand {len(found) - _SHOWN} more, in insights.json."
+    yield "\n</details>"
 
 
 def _legend() -> list[str]:

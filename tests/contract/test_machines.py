@@ -173,7 +173,7 @@ def test_the_same_schedule_is_the_same_history(check: AnyMachine) -> None:
 def test_its_history_is_judged_alike_when_it_is_read_again(check: AnyMachine) -> None:
     example = play(check, check.opening)
     again = msgspec.convert(json.loads(msgspec.json.encode(example.history)), type(example.history))
-    assert msgspec.to_builtins(check.judge(again)) == msgspec.to_builtins(example.observations)
+    assert msgspec.to_builtins(check.judge(again).observations) == msgspec.to_builtins(example.observations)
 
 
 # --- bugs

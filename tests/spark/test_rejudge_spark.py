@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from conformance.cli import rejudge
+from conformance.judging.judge import Judged
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
@@ -108,7 +109,7 @@ def test_what_has_changed_is_told_as_one_process_tells_it(
 
 
 def test_a_judge_that_raises_on_one_example_loses_no_other(spark: SparkSession, run: Path) -> None:
-    def fragile(one: History, column: Column) -> list[Observation]:
+    def fragile(one: History, column: Column) -> Judged:
         if one.example.example == "gw0-5":
             raise ValueError(f"a bug of the judge on {column.label}")
         return rejudge.rejudge(one, column)

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
-from history.shards import BOM, SCHEMA, AnyShardLine, FaultCount, read_shard
+from history.shards import BOM, SCHEMA, AnyShardLine, ExcuseCount, FaultCount, read_shard
 from reports.errors import ReportError
 from reports.ingest.read import parse, read_text
 from reports.ingest.validate import classify
@@ -57,7 +57,8 @@ def _sample() -> dict[str, tuple[bytes, ...]]:
     checks = all_checks()
     green = ShardBuilder("green", "3.9.2", checks=checks).satisfy(shipped()[PROBE]).satisfy(shipped()[OTHER]).finish()
     first = ShardBuilder("first", checks=checks).satisfy(shipped()[PROBE])
-    first.example(PROBE, kill=FaultCount(injected=3, witnessed=2, healed=3)).finish()
+    excuses = [ExcuseCount(requirement=PROBE, case=_cases(PROBE)[0], excuse="open outcome", times=3)]
+    first.example(PROBE, excuses, kill=FaultCount(injected=3, witnessed=2, healed=3)).finish()
     second = ShardBuilder("second", checks=checks, worker="gw1").satisfy(shipped()[OTHER])
     second.observe(
         PROBE, _cases(PROBE)[0], "violated", 2, detail="was answered NONE", evidence="evidence/x/1", history="h.zst"
@@ -355,6 +356,9 @@ def test_the_command_ends_with_the_matrix_and_the_path_of_the_page(tmp_path: Pat
     assert 'href="../../evidence/x/1"' in (out / "rows" / f"{PROBE}.html").read_text(encoding="utf-8")
     (told,) = [each for each in read_insights(out / "matrix.json").firsts if each.requirement == PROBE]
     assert (told.first_bad, told.last_good) == ("4.3.1", "3.9.2")
+    (left,) = read_insights(out / "matrix.json").excused
+    assert (left.requirement, left.held, left.excused) == (PROBE, 30, {"open outcome": 3})
+    assert "| open outcome 3 |" in (out / "matrix.md").read_text(encoding="utf-8")
     assert {*TABLES, "matrix", "tallies", "observations", "changes"} == {
         path.name for path in (out / "parquet").iterdir()
     }

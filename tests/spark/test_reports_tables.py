@@ -15,6 +15,7 @@ from reports.differences import better, compare
 from reports.insights import (
     TABLES,
     Coverage,
+    Excused,
     FaultMet,
     FaultReach,
     Firsts,
@@ -28,7 +29,7 @@ from reports.insights import (
 )
 from reports.pool.cells import SHOWN, wavering
 from reports.pool.cells import observations as observed
-from reports.pool.reached import coverage, faults_met, premises, spent
+from reports.pool.reached import coverage, excused, faults_met, premises, spent
 from reports.pool.shape import schema
 from reports.pool.versions import changes, columns, firsts, runs
 from reports.spark import session
@@ -317,6 +318,35 @@ def test_premises_are_added_up_and_one_that_was_never_met_is_reported(spark: Spa
     assert _rows(premises(spark.createDataFrame(lines, LINES)), PremiseReach) == [
         PremiseReach(kafka_version=V, check="p", premise="bumped", met=3, unmet=1),
         PremiseReach(kafka_version=V, check="p", premise="truncated", met=0, unmet=4),
+    ]
+
+
+def test_excuses_are_added_up_beside_what_was_decided(spark: SparkSession) -> None:
+    lines = [
+        ("example", "s", V, "p", [(A, "x", "open", 2), (A, "x", "late", 1)]),
+        ("example", "t", V, "p", [(A, "x", "open", 3), (B, "y", "open", 1)]),
+        ("example", "t", V, "q", [(A, "x", "open", 1)]),
+        ("example", "u", V, "p", None),
+        ("check", "s", V, "p", None),
+    ]
+    counts = "array<struct<requirement:string,`case`:string,excuse:string,times:long>>"
+    table = spark.createDataFrame(
+        lines, f"type string, shard string, kafka_version string, `check` string, excuses {counts}"
+    )
+    decided = [(V, A, "p", "x", "held", 4), (V, A, "p", "x", "violated", 1), (V, A, "r", "x", "held", 9)]
+    alike = spark.createDataFrame(
+        decided, "kafka_version string, requirement string, `check` string, `case` string, result string, times long"
+    )
+    first = Excused(
+        requirement=A, kafka_version=V, check="p", case="x", held=4, violated=1, excused={"late": 1, "open": 5}
+    )
+    second = Excused(requirement=A, kafka_version=V, check="q", case="x", held=0, violated=0, excused={"open": 1})
+    third = Excused(requirement=B, kafka_version=V, check="p", case="y", held=0, violated=0, excused={"open": 1})
+    assert _rows(excused(table, alike, None), Excused) == [first, second, third]
+    changed = spark.createDataFrame([("t", A)], "shard string, requirement string")
+    assert [one.excused for one in _rows(excused(table, alike, changed), Excused)] == [
+        {"late": 1, "open": 2},
+        {"open": 1},
     ]
 
 

@@ -13,6 +13,7 @@ from history.shards import (
     CheckLine,
     Column,
     ExampleLine,
+    ExcuseCount,
     FaultCount,
     Footer,
     Header,
@@ -68,8 +69,9 @@ class ShardBuilder:
             self.observe(row.id, case.id, count=30)
         return self.end_check(row.id)
 
-    def example(self, row: str, **faults: FaultCount) -> ShardBuilder:
-        self._add(ExampleLine, example=f"{row}/x", check=f"check-{row}", outcome="judged", rows=[row], faults=faults)
+    def example(self, row: str, excuses: Iterable[ExcuseCount] = (), **faults: FaultCount) -> ShardBuilder:
+        brought = {"excuses": [*excuses], "faults": faults}
+        self._add(ExampleLine, example=f"{row}/x", check=f"check-{row}", outcome="judged", rows=[row], **brought)
         return self
 
     def end_check(

@@ -11,15 +11,16 @@ from typing import Any
 import msgspec
 
 from conformance.catalogue import Facts
-from conformance.core.evaluate import applicable
+from conformance.core.evaluate import all_applicable, applicable
 from conformance.core.machines import AnyMachine, Executor
-from conformance.judging.judge import Judging
+from conformance.judging.judge import Judged, Judging
 from conformance.running.lab import HEALED_WITHIN, HURRIED, Lab, Standing, with_reason
 from fixtures.errors import KitError
 from fixtures.spending import spending
 from fixtures.waiting import OutOfTime, deadline
 from history.events import End, History
 from history.observations import Observation
+from history.shards import ExcuseCount
 from history.taken import REST_NOTE, STEP_NOTE, note_of
 from strategies.steps import Step
 
@@ -48,6 +49,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[Step]
     history: History
     observations: list[Observation]
+    excuses: list[ExcuseCount] = []
     suspicion: Suspicion | None
     trouble: str
     replaced: str
@@ -131,12 +133,14 @@ class LiveExample:
         history = self._tape.end(
             End(example=self._tape.example.example, outcome="error" if trouble else "judged", detail=trouble)
         )
+        # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
+        found = self._judged(history)
         return Played(
             standing=self._standing,
             steps=self._steps,
             history=history,
-            # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
-            observations=self._judged(history),
+            observations=found.observations,
+            excuses=found.excuses,
             suspicion=self._suspicion,
             trouble=trouble,
             replaced=replaced,
@@ -179,15 +183,16 @@ class LiveExample:
         """Judge what is new since the step before."""
         with spending("judge"):
             self._judging.follow(self._tape.events)
-            seen = next((one for one in self._applicable(self._judging.violations()) if self._stops(one)), None)
+            seen = next((one for one in applicable(self._judging.violations(), self._facts) if self._stops(one)), None)
         if seen is not None:
             self._suspicion = Suspicion(seen, len(self._steps))
             self._tape.note(SUSPICION_NOTE, {"requirement": seen.requirement, "detail": seen.detail})
 
-    def _judged(self, history: History) -> list[Observation]:
+    def _judged(self, history: History) -> Judged:
         with spending("judge"):
-            return self._applicable(self._check.judge(history))
+            return all_applicable(self._check.judge(history), self._facts)
 
-    def _applicable(self, observations: list[Observation]) -> list[Observation]:
+    @property
+    def _facts(self) -> Facts:
         column = self._standing.column
-        return applicable(observations, Facts(version=column.version, ranges=column.ranges))
+        return Facts(version=column.version, ranges=column.ranges)

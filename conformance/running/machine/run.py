@@ -147,7 +147,13 @@ class MachineRun(CheckRun):
         self.found = finding.evidence | self.found
         evidence = {id(o): finding.evidence[breach_of(o)] for o in shown}
         self.file(
-            played.standing, played.history, played.observations, evidence, played.seconds, detail=played.explained
+            played.standing,
+            played.history,
+            played.observations,
+            evidence,
+            played.seconds,
+            detail=played.explained,
+            excuses=played.excuses,
         )
         if played.replaced:
             self.replace_cluster(played.replaced)

@@ -111,7 +111,7 @@ class ProbeRun(CheckRun):
         first = first_of_each(o for o in outcome.observations if o.result == "violated")
         shown = [o for o in first if breach_of(o) not in self._broken or breach_of(o) == shows]
         evidence = {id(o): self._evidence(standing, history, o, seconds) for o in shown}
-        self.file(standing, history, outcome.observations, evidence, seconds)
+        self.file(standing, history, outcome.observations, evidence, seconds, excuses=outcome.excuses)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first}
         for breach, folder in broken.items():
             self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder))

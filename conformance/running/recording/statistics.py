@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from conformance.catalogue import Facts, shipped
 from conformance.catalogue.former_ids import current_id
@@ -14,6 +15,8 @@ from conformance.core.machines import AnyMachine, MachineCheck
 from conformance.core.registry import AnyCheck
 from conformance.judging.verdicts import FLOORS
 from history.shards import CheckLine, Column, ExampleLine, FaultCount, ObservationLine, Shard
+
+K = TypeVar("K")
 
 WIDTH = 118
 INDENT = 12
@@ -49,6 +52,12 @@ class CheckTotals:
 
     def premises(self, kind: str) -> Counter[str]:
         return _sum({what: getattr(count, kind) for what, count in e.premises.items()} for e in self.examples)
+
+    @property
+    def excuses(self) -> Counter[tuple[str, str, str]]:
+        """How often a row's judge left which case undecided, by the excuse's name."""
+        counts = [count for example in self.examples for count in example.excuses]
+        return _sum({(one.requirement, one.case, one.excuse): one.times} for one in counts)
 
     @property
     def cases(self) -> Counter[tuple[str, str]]:
@@ -105,6 +114,7 @@ def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
         ("faults", _faults(one), [name for name in check.faults if not one.faults("witnessed")[name]]),
         ("premises", _premises(one), []),
         ("cases", _cases(one), _never_observed(check, one)),
+        ("excused", _excused(one), []),
         ("trouble", _troubles(one), []),
     ]
     return [head, *(line for name, said, never in parts for line in _part(name, said, never))]
@@ -154,6 +164,10 @@ def _cases(one: CheckTotals) -> list[str]:
     return [f"{row} {' '.join(cases)}" for row, cases in by_row.items()]
 
 
+def _excused(one: CheckTotals) -> list[str]:
+    return [f"{row} {case} {count} by {excuse!r}" for (row, case, excuse), count in sorted(one.excuses.items())]
+
+
 def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
     facts = Facts(version=one.column.version, ranges=one.column.ranges)
     applicable = [(row, case.id) for row in check.rows for case in shipped()[row].applicable_cases(facts)]
@@ -193,8 +207,8 @@ def verdict(check: Check, one: CheckTotals) -> str:
 # --- counting
 
 
-def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    total: Counter[str] = Counter()
+def _sum(counts: Iterable[Mapping[K, int]]) -> Counter[K]:
+    total: Counter[K] = Counter()
     for one in counts:
         total.update(one)
     return total

@@ -11,9 +11,10 @@ import pytest
 from conformance.campaign.rewritten_shards import rewritten
 from conformance.catalogue import shipped
 from conformance.judging.pooling import gather, judge_shards
+from conformance.judging.stored_examples import JudgedExample
 from conformance.judging.verdicts import CHANGED_SINCE, Cell
 from history.observations import Observation
-from history.shards import CheckLine, ExampleLine, Footer, Header, ObservationLine, read_shard
+from history.shards import CheckLine, ExampleLine, ExcuseCount, Footer, Header, ObservationLine, read_shard
 from tests.support.fake_lab import COLUMN
 
 ROW = "KIP320-OFLE-02"
@@ -65,7 +66,8 @@ def as_text(lines: list[Any]) -> bytes:
 def again(folder: Path, content: bytes, today: dict[str, list[Observation]], *, whole: bool = True) -> Cell:
     """The row's cell by the shard as written again; what was written stays in the folder."""
     [shard] = gather([read_shard(written(folder, content))])
-    path = written(folder, rewritten(shard, today, whole=whole))
+    judged = {example: JudgedExample(observations=found, excuses=EXCUSES) for example, found in today.items()}
+    path = written(folder, rewritten(shard, judged, whole=whole))
     return cell(path)
 
 
@@ -75,6 +77,7 @@ def cell(path: Path, row: str = ROW) -> Cell:
 
 FIVE = [(f"e-{n}", [observation(f"e-{n}")]) for n in range(5)]
 TODAY = dict(FIVE)
+EXCUSES = [ExcuseCount(requirement=ROW, case=CASE, excuse="open outcome", times=2)]
 CHANGED = HASHES | {ROW: "of another day"}
 
 
@@ -117,6 +120,12 @@ def shard_says(folder: Path, kind: type[ExampleLine]) -> list[list[str]]:
 def test_an_example_that_says_nothing_any_more_is_about_no_row(tmp_path: Path) -> None:
     assert again(tmp_path, as_text(lines_of(*FIVE, rows=HASHES)), {example: [] for example in TODAY}).observations == 0
     assert shard_says(tmp_path, ExampleLine) == [[]] * 5
+
+
+def test_excuses_are_those_of_today(tmp_path: Path) -> None:
+    again(tmp_path, as_text(lines_of(*FIVE, rows=HASHES)), {"e-1": []})
+    lines = [line for line in read_shard(tmp_path / "s1.jsonl").lines if isinstance(line, ExampleLine)]
+    assert {line.example: line.excuses for line in lines if line.excuses} == {"e-1": EXCUSES}
 
 
 def test_a_changed_row_with_an_example_that_cannot_be_judged_stays_changed(tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim, Rig, held_if, premise, recorded
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate
-from conformance.judging.judge import Finding, judge
+from conformance.judging.judge import Excuse, Finding, Judge, judge
 from conformance.judging.pooling import judge_shards
 from conformance.running.recording.shard_writer import ShardWriter
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire import Unanswered, WireError
 from history.events import End, Example, Fault, History, Premise
-from history.shards import SCHEMA, Column, read_shards
+from history.shards import SCHEMA, Column, ExcuseCount, read_shards
 from history.store import HistoryWriter, read_histories
 from tests.support.declared import facts_of
 from tests.support.fake_cluster import TOPOLOGY, FakeCluster
@@ -388,9 +388,9 @@ def test_an_observation_without_its_history_is_named(
 
 def test_an_example_that_was_cut_short_is_not_judged(play: Play, known: Check) -> None:
     _, history = play.live(known, FakeCluster(5, 7, 6))
-    assert [o.result for o in rejudge.rejudge(history, COLUMN)] == ["violated"]
+    assert [o.result for o in rejudge.rejudge(history, COLUMN).observations] == ["violated"]
     history.end = None
-    assert rejudge.rejudge(history, COLUMN) == []
+    assert rejudge.rejudge(history, COLUMN).observations == []
 
 
 def test_a_folder_that_is_no_output_of_a_run_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -410,15 +410,33 @@ def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatc
     _, history = play.live(check, FakeCluster(5, 7, 7))
     controllers = msgspec.structs.replace(COLUMN, ranges={"controller.Fetch": 17})
     without = msgspec.structs.replace(history, example=msgspec.structs.replace(history.example, ranges={}))
-    assert {o.requirement for o in rejudge.rejudge(history, controllers)} == {ROW, "KIP101-EPOCH-02"}
-    assert {o.requirement for o in rejudge.rejudge(without, controllers)} == {ROW}
+    assert {o.requirement for o in rejudge.rejudge(history, controllers).observations} == {ROW, "KIP101-EPOCH-02"}
+    assert {o.requirement for o in rejudge.rejudge(without, controllers).observations} == {ROW}
+
+
+def test_excuses_of_judges_are_those_of_the_example_unless_it_ended_in_trouble(play: Play) -> None:
+    @judge("KIP101-EPOCH-02")
+    def undecided(_: History) -> Iterator[Finding | Excuse]:
+        yield Excuse("open outcome", "moved")
+        yield Finding(True, "moved", ())
+        yield Excuse("open outcome", "moved")
+
+    check = Check((ROW,), FRESH, ("consumer",), 5, True, {}, grows, judges=(undecided,))
+    live, _ = play.live(check, FakeCluster(5, 7, 7))
+    assert live.excuses == [ExcuseCount(requirement="KIP101-EPOCH-02", case="moved", excuse="open outcome", times=2)]
+    assert [o.requirement for o in live.observations] == [ROW, "KIP101-EPOCH-02"]
+    assert play.again(check).excuses == live.excuses
+    troubled, _ = play.live(scenario_of(grows, undecided), FakeCluster(5, 7, 7))
+    assert (troubled.end, troubled.excuses) == ("error", [])
 
 
 # --- scenarios
 
 
-def scenario_of(body: Any) -> Check:
-    return Check((ROW,), FRESH, ("consumer",), 2, False, {}, body, schedule="KIP320-SC-98", rest="at rest")
+def scenario_of(body: Any, *judges: Judge) -> Check:
+    return Check(
+        (ROW,), FRESH, ("consumer",), 2, False, {}, body, schedule="KIP320-SC-98", rest="at rest", judges=judges
+    )
 
 
 def test_a_scenario_that_comes_to_rest_is_judged(play: Play) -> None:

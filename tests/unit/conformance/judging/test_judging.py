@@ -10,7 +10,7 @@ import pytest
 from benchmarks.histories import history as made_up
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import ProducerIdGiven
-from conformance.judging.judge import Finding, Judge, Judging, judge, judge_all, story_judge
+from conformance.judging.judge import Excuse, Finding, Judge, Judging, judge, judge_all, story_judge
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
@@ -42,6 +42,21 @@ def test_a_fault_renews_what_was_judged_before_it() -> None:
         judging.follow(told.events[:end])
         so_far = History(example=told.example, events=told.events[:end])
         assert judging.observations() == judge_all(LOG_JUDGES, so_far)
+
+
+def test_an_excuse_is_counted_and_is_no_observation() -> None:
+    @story_judge("KIP101-INV-05", PartitionStory)
+    def undecided(story: PartitionStory) -> Iterator[Finding | Excuse]:
+        for one in story.produced:
+            yield Finding(True, "kept", (one.event,)) if story.name == "a-0" else Excuse("late answer", "kept")
+
+    judging = Judging([undecided], EXAMPLE)
+    judging.feed([*produce(0, "a"), *produce(2, "b"), *produce(4, "b"), *produce(6, "c")])
+    assert [(one.case, one.excuse, one.times) for one in judging.excuses()] == [("kept", "late answer", 3)]
+    judging.feed(produce(8, "b"))
+    assert [(one.requirement, one.times) for one in judging.excuses()] == [("KIP101-INV-05", 4)]
+    assert [(one.result, one.events) for one in judging.observations()] == [("held", [1])]
+    assert judging.violations() == []
 
 
 # --- which stories are judged again

@@ -17,7 +17,7 @@ from conformance.cli.rejudge import rejudge
 from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
 from conformance.core.model import FaultModel
-from conformance.judging.judge import Finding, Judge, judge
+from conformance.judging.judge import Excuse, Finding, Judge, judge
 from conformance.running.machine.example import SUSPICION_NOTE
 from conformance.running.machine.explorer import BATCH
 from conformance.running.machine.run import MachineRun
@@ -26,7 +26,16 @@ from conformance.running.replay import ReplayRun, read_schedule
 from fixtures.errors import KitError
 from fixtures.runs import Run
 from history.events import Answer, Call, History, Note
-from history.shards import CheckLine, ExampleLine, ObservationLine, PremiseCount, ReplayLine, Shard, read_shard
+from history.shards import (
+    CheckLine,
+    ExampleLine,
+    ExcuseCount,
+    ObservationLine,
+    PremiseCount,
+    ReplayLine,
+    Shard,
+    read_shard,
+)
 from history.taken import REST_NOTE, about, showing, taken
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
@@ -193,8 +202,21 @@ def test_the_history_is_judged_again_as_it_was(play: Play) -> None:
     _, shard, histories = play(check, [[]])
     for history in histories:
         said = [line.result for line in of(shard, ObservationLine) if line.example == history.example.example]
-        assert [o.result for o in check.judge(history)] == said
-    assert rejudge(histories[0], COLUMN) == []  # it is no machine of the registry
+        assert [o.result for o in check.judge(history).observations] == said
+    assert rejudge(histories[0], COLUMN).observations == []  # it is no machine of the registry
+
+
+def test_what_a_judge_left_undecided_is_counted_in_the_line_of_the_example(play: Play) -> None:
+    @judge(ROW)
+    def undecided(history: History) -> Iterator[Finding | Excuse]:
+        for _, _, word in heard(history):
+            yield Excuse("unheard", "consumer") if word == "b" else Finding(True, "consumer", (0,))
+
+    _, shard, histories = play(machine_of(words("b", "a", "b"), undecided), [[]])
+    [line, *_] = of(shard, ExampleLine)
+    assert line.excuses == [ExcuseCount(requirement=ROW, case="consumer", excuse="unheard", times=2)]
+    assert {o.result for o in of(shard, ObservationLine)} == {"held"}
+    assert [word for _, _, word in heard(histories[0])] == ["b", "a", "b", "rest"]
 
 
 # --- shrunk and replayed

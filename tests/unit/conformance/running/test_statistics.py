@@ -14,7 +14,7 @@ from conformance.core.model import FaultModel
 from conformance.judging.judge import Finding, judge
 from conformance.running.recording.statistics import lines, reached
 from history.events import History
-from history.shards import CheckLine, ExampleLine, FaultCount, PremiseCount, Shard, read_shard
+from history.shards import CheckLine, ExampleLine, ExcuseCount, FaultCount, PremiseCount, Shard, read_shard
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Lonely, Recorded
@@ -89,6 +89,7 @@ def test_a_machine_tells_what_it_reached_over_all_workers_and_what_never(tmp_pat
         steps={"produce": 1},
         faults={"recorded": FaultCount(injected=2, witnessed=1, healed=1)},
         premises={"at rest": PremiseCount(met=1, unmet=2)},
+        excuses=[ExcuseCount(requirement=ROW, case="time", excuse="open outcome", times=4)],
         seconds=3.0,
         detail="KitError: a write to topic-261121-205029-99f7-master-5-3-0 was refused\nmore",
     )
@@ -102,6 +103,7 @@ def test_a_machine_tells_what_it_reached_over_all_workers_and_what_never(tmp_pat
         "  premises  at rest: 1 of 3",
         f"  cases     {ROW} replicas 7",
         f"            NEVER: {ROW} time",
+        f"  excused   {ROW} time 4 by 'open outcome'",
         "  trouble   1 times KitError: a write to topic was refused",
     ]
 

@@ -14,7 +14,7 @@ from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
 from reports import __main__ as entry
 from reports import insights as insights_module
-from reports.insights import Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
+from reports.insights import Excused, Firsts, Insights, PremiseReach, Spent, TrendPoint, Wavering
 from reports.matrix import Matrix, Pooled, encode
 from reports.matrix_file import INSIGHTS, compared, read_compared
 from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
@@ -218,6 +218,10 @@ def test_explain_takes_in_what_else_is_known(file: Path, capsys: pytest.CaptureF
             PremiseReach(kafka_version=OLD, check=check, premise="elsewhere", met=0, unmet=4),
             PremiseReach(kafka_version=NEW, check=check, premise="never missed", met=4, unmet=0),
         ],
+        excused=[
+            Excused(requirement=row, kafka_version=label, check=check, case="consumer", held=1, violated=0, excused={why: 3})
+            for row, label, why in ((ROW, NEW, "open outcome"), (ROW, OLD, "elsewhere"), (OTHER, NEW, "elsewhere"))
+        ],
         spent=[Spent(kafka_version=NEW, check=check, examples=7, seconds=12.4, outcomes={"done": 1})],
         trend=[
             TrendPoint(**of, run_date="2026-11-20", run="r0", verdict="satisfied", observations=9, violations=0)
@@ -228,6 +232,7 @@ def test_explain_takes_in_what_else_is_known(file: Path, capsys: pytest.CaptureF
     _, lines = _called(capsys, "explain", ROW, "--matrix", file)
     assert f"    {check}: 7 examples in 12 s" in lines
     assert "      premise 'epoch was bumped': met 3, not met 4" in lines
+    assert f"    left undecided 3 times by {check}: open outcome" in lines
     assert not [line for line in lines if "elsewhere" in line or "never missed" in line]
     assert '  Wavers in case hint for {"i":1}: of 6 identical tries 1 violated, NONE 5 times' in lines
     told = f"  First bad release: {NEW} (good until {OLD}); no later release is known to be good"

@@ -18,7 +18,7 @@ from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.rows import Level
 from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.differences import pairs
-from reports.insights import Insights
+from reports.insights import Excused, Insights
 from reports.matrix import Matrix, Pooled
 from reports.matrix_file import compared
 from reports.texts import terminal
@@ -136,6 +136,23 @@ def test_changes_since_a_baseline_are_told_by_row(twelve: Matrix) -> None:
         assert f"| worse | {OTHER} | 4.0.1 | not-run | flaky |" in text
     assert "### Since the baseline: 0 worse, 0 better, 0 other" in markdown(twelve, compared(twelve))
     assert "baseline" not in markdown(twelve)
+
+
+def test_what_was_left_undecided_stands_beside_what_was_decided_the_most_often_excused_first(twelve: Matrix) -> None:
+    def excused(case: str, **names: int) -> Excused:
+        return Excused(
+            requirement=ROW, kafka_version="3.8.1", check="m_x", case=case, held=7, violated=0, excused=names
+        )
+
+    text = markdown(twelve, excused=[excused("seldom", one=1), excused("often", one=2, other=3)])
+    lines = [line for line in text.splitlines() if "m\\_x" in line]
+    assert lines == [
+        f"| {ROW} often | 3.8.1 | m\\_x | 7 | 0 | one 2, other 3 |",
+        f"| {ROW} seldom | 3.8.1 | m\\_x | 7 | 0 | one 1 |",
+    ]
+    many = markdown(twelve, excused=[excused(f"case-{n}", one=1) for n in range(70)])
+    assert "and 10 more, in insights.json." in many
+    assert "undecided" not in markdown(twelve)
 
 
 def test_a_baseline_without_a_shared_column_is_said_to_be_one(twelve: Matrix) -> None:
