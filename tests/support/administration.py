@@ -6,9 +6,11 @@ from base64 import b64encode
 from typing import Any
 
 from conformance.judging.facts.topics import BROKER, GROUP, TOPIC, Resource
-from history.events import Answer, AnyEvent, Call, Example, History, Outcome, Premise
+from history.effects import Effects, Process
+from history.events import Answer, AnyEvent, Call, Example, Fault, History, Outcome, Phase, Premise
 
 BROKERS = ("broker-1", "broker-2", "broker-3")
+CONTROLLER = "controller-101"
 CLUSTER_DEFAULT = Resource(BROKER, "")
 BROKER_1 = Resource(BROKER, "1")
 THE_GROUP = Resource(GROUP, "group")
@@ -23,13 +25,21 @@ class AdministrationHistory:
 
     @property
     def history(self) -> History:
-        return History(example=Example(example="e", check="c", column="4.3.1"), events=self.events)
+        members = [{"name": name, "id": id, "role": "broker"} for id, name in enumerate(BROKERS, 1)]
+        members.append({"name": CONTROLLER, "id": 101, "role": "controller"})
+        return History(example=Example(example="e", check="c", column="4.3.1", members=members), events=self.events)
 
     def create(
-        self, partitions: int = 1, configs: dict[str, str] | None = None, *, error: int | None = 0, name: str = "topic"
+        self,
+        partitions: int = 1,
+        configs: dict[str, str] | None = None,
+        *,
+        error: int | None = 0,
+        name: str = "topic",
+        id: str | None = None,
     ) -> AdministrationHistory:
         topic = {"name": name, "assignment": [], "num_partitions": partitions, "configs": configs or {}}
-        result = {"name": name, "topic_id": None, "error_code": error}
+        result = {"name": name, "topic_id": id, "error_code": error}
         return self._asked("create_topics", {"topics": [topic], "validate_only": False}, {"topics": [result]}, error)
 
     def delete(self, *, error: int | None = 0, name: str = "topic") -> AdministrationHistory:
@@ -69,14 +79,22 @@ class AdministrationHistory:
             self.described(resource, values, on=broker)
         return self
 
-    def seen(self, partitions: int, *, on: str = "broker-1", name: str = "topic") -> AdministrationHistory:
+    def seen(
+        self, partitions: int, *, on: str = "broker-1", name: str = "topic", id: str | None = None
+    ) -> AdministrationHistory:
         """Metadata of the topic; with no partitions it is unknown."""
         topic: dict[str, Any] = {"name": name, "error_code": 0 if partitions else 3, "partitions": [{}] * partitions}
+        topic["topic_id"] = id
         return self._asked("metadata", {}, {"topics": [topic]}, 0, on)
 
     def produced(self, size: int, error: int | None, *, name: str = "topic") -> AdministrationHistory:
         batch = {"records": [{"value": b64encode(b"v" * size).decode()}]}
         return self._asked("produce", {"topic": name, "records": batch}, {"error_code": error}, error)
+
+    def fault(self, phase: Phase, node: str, process: Process = "down") -> AdministrationHistory:
+        n, effects = len(self.events), Effects(process=process) if phase == "inject" else None
+        self.events.append(Fault(n=n, t=0.0, fault="kill", phase=phase, role="node", node=node, effects=effects))
+        return self
 
     def at_rest(self, *, met: bool = True) -> AdministrationHistory:
         self.events.append(Premise(n=len(self.events), t=0.0, what="at rest", met=met))

@@ -20,9 +20,11 @@ from conformance.judging.facts.exchange import (
 )
 from history.events import Answer, Call
 
-REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND, NOT_CONTROLLER = 7, 13, 20, 41
-OPEN = frozenset({REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND, NOT_CONTROLLER})
+OPEN = {7: "REQUEST_TIMED_OUT", 13: "NETWORK_EXCEPTION", 20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 41: "NOT_CONTROLLER"}
 """Errors that leave it open whether the request took effect."""
+UNANSWERED, SENT_TWICE = "no answer", "sent to the controller twice"
+"""Other reasons for which it is open. A broker that lost the controller's answer sends the request again."""
+UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, UNKNOWN_TOPIC_ID = 3, 36, 37, 100
 TOPIC, BROKER, GROUP = 2, 4, 32
 """Resource types of DescribeConfigs and IncrementalAlterConfigs."""
 OWN_SOURCE = {TOPIC: 1, BROKER: 2, GROUP: 8}
@@ -53,6 +55,7 @@ class Change(Exchange, frozen=True, gc=False):
     """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
 
     `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer came.
+    `topic_id` is that of a topic that was created, if its creation told one; `left_open` is why an outcome is open.
     """
 
     resource: Resource
@@ -61,6 +64,8 @@ class Change(Exchange, frozen=True, gc=False):
     error: int
     partitions: int = -1
     configs: Mapping[str, str | None] = {}
+    topic_id: str = ""
+    left_open: str = ""
 
     @property
     def replaces(self) -> bool:
@@ -77,11 +82,15 @@ class Change(Exchange, frozen=True, gc=False):
 
 
 class TopicSeen(Exchange, frozen=True, gc=False):
-    """A topic in the Metadata answer of one broker; `partitions` is their number, 0 where there is no such topic."""
+    """A topic in the Metadata answer of one broker.
+
+    `partitions` is their number, 0 where there is no such topic; `topic_id` is empty where none was told.
+    """
 
     resource: Resource
     exists: bool
     partitions: int
+    topic_id: str = ""
 
 
 class Described(Exchange, frozen=True, gc=False):
@@ -120,10 +129,9 @@ def create_topics(call: Call, answer: Answer, decoding: Decoding) -> Iterator[At
     if not call.request.get("validate_only"):
         for topic in call.request["topics"]:
             partitions = len(topic["assignment"]) or topic["num_partitions"]
-            error = _error_of_topic(answer, topic["name"])
-            yield from _change(
-                call, answer, decoding, Resource(TOPIC, topic["name"]), "create", error, partitions, topic["configs"]
-            )
+            error, id = _error_of_topic(answer, topic["name"]), _id_of_topic(answer, topic["name"])
+            resource, configs = Resource(TOPIC, topic["name"]), topic["configs"]
+            yield from _change(call, answer, decoding, resource, "create", error, partitions, configs, id)
 
 
 @decodes("delete_topics", about=["resource"])
@@ -157,25 +165,28 @@ def _change(
     error: int,
     partitions: int = -1,
     configs: Mapping[str, str | None] | None = None,
+    topic_id: str = "",
 ) -> Iterator[Attributed]:
     if answer.outcome == "fail":  # it was never sent
         return
+    left_open = UNANSWERED if answer.outcome != "ok" else OPEN.get(error, "")
     change = Change(
         *decoding.exchange(call, answer),
         resource=resource,
         kind=kind,
-        outcome=_outcome(answer, error),
+        outcome="open" if left_open else "done" if error == NONE else "refused",
         error=error,
         partitions=partitions,
         configs=configs or {},
+        topic_id=topic_id,
+        left_open=left_open,
     )
     yield ("resource", str(resource), change)
 
 
-def _outcome(answer: Answer, error: int) -> Outcome:
-    if answer.outcome != "ok" or error in OPEN:
-        return "open"
-    return "done" if error == NONE else "refused"
+def _id_of_topic(answer: Answer, name: str) -> str:
+    topics = answer.value["topics"] if answer.outcome == "ok" else []
+    return next((one.get("topic_id") or "" for one in topics if one["name"] == name and one["error_code"] == NONE), "")
 
 
 def _error_of_topic(answer: Answer, name: str) -> int:
@@ -213,6 +224,7 @@ def metadata(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attribu
                 resource=resource,
                 exists=topic["error_code"] == NONE,
                 partitions=len(topic["partitions"]),
+                topic_id=topic.get("topic_id") or "",
             )
             yield ("resource", str(resource), seen)
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.topics import BROKER, GROUP, TOPIC, Appended, Change, Described, Resource, TopicSeen
-from conformance.judging.judge import Finding, Judge, story_judge
+from conformance.judging.facts.topics import (
+    BROKER,
+    GROUP,
+    TOPIC,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    Appended,
+    Change,
+    Described,
+    Resource,
+    TopicSeen,
+)
+from conformance.judging.judge import Claim, Excuse, Finding, Judge, story_judge
 from conformance.judging.reading import Reading
 from conformance.judging.topics.story import ResourceStory
 from history.events import History
@@ -25,43 +36,66 @@ OVERHEAD = 600
 
 
 @story_judge("GEN-01", ResourceStory)
-def refused_leaves_no_trace(story: ResourceStory) -> Iterator[Finding]:
+def refused_leaves_no_trace(story: ResourceStory) -> Iterator[Claim]:
     """No broker describes afterwards what only a refused request asked for (GEN-01)."""
-    for change in story.refused():
-        if change.kind == "create":
-            yield from _topic_untouched(story, change, "topic")
-        if change.kind == "grow":
-            yield from _topic_untouched(story, change, "partitions")
-        if change.configs:
-            yield from _values_untouched(story, change, "topic" if change.kind == "create" else "configuration")
+    for refused in story.refused():
+        if refused.kind in ("create", "grow"):
+            for seen in _later(story.seen, refused):
+                possible, accounted = story.may_show(seen), story.is_accounted_for(seen, refused)
+                yield from _claims(refused, possible, partial(_topic_untouched, refused, seen, accounted))
+        if refused.configs:
+            for described in _later(story.described, refused):
+                possible = story.may_show(described)
+                for key in refused.configs:
+                    yield from _claims(refused, possible, partial(_value_untouched, refused, described, key))
 
 
-def _topic_untouched(story: ResourceStory, refused: Change, case: str) -> Iterator[Finding]:
-    for seen in _later(story.seen, refused):
-        counts = _possible_counts(story, seen.asked)
-        if not seen.exists and not counts:
-            yield Finding(True, case, (refused.event, seen.event))
-        elif seen.exists and refused.partitions not in counts:
-            held = seen.partitions in counts
-            shown = (
-                f"{refused}; {seen.node} has the topic with {seen.partitions} partitions, not one of {sorted(counts)}"
-            )
-            yield Finding(held, case, (refused.event, seen.event), shown, "refused-left-trace")
+Look = Callable[[list[Change]], Finding | None]
+"""The finding in one answer, given the changes that may show in it; None where they explain too much to tell."""
 
 
-def _possible_counts(story: ResourceStory, asked: int) -> set[int]:
-    """The numbers of partitions that requests which were not refused may have given the topic."""
-    return {change.partitions for change in story.before(asked) if change.kind in ("create", "grow")}
+def _claims(refused: Change, possible: list[Change], look: Look) -> Iterator[Claim]:
+    """A trace that only requests of open outcome explain is excused."""
+    others = [change for change in possible if change is not refused]
+    finding = look(others)
+    if finding is not None and not refused.left_open:
+        yield finding
+        return
+    trace = look([change for change in others if change.outcome == "done"])
+    if trace is not None and not trace.held:
+        yield excuse(refused if refused.left_open else next(one for one in others if one.left_open), trace.case)
 
 
-def _values_untouched(story: ResourceStory, refused: Change, case: str) -> Iterator[Finding]:
-    for described in _later(story.described, refused):
-        for key, value in refused.configs.items():
-            others = {change.configs[key] for change in story.before(described.asked) if key in change.configs}
-            if value is not None and value not in others and described.error == NONE and described.shows(key):
-                held = described.own(key) != value
-                shown = f"{refused}; {described.node} describes {key}={value} for the {described.resource}"
-                yield Finding(held, case, (refused.event, described.event), shown, "refused-left-trace")
+def excuse(change: Change, case: str) -> Excuse:
+    """Named by the reason for which the outcome of a change is open."""
+    return Excuse(f"open outcome: {change.left_open}", case)
+
+
+def _topic_untouched(refused: Change, seen: TopicSeen, accounted: bool, possible: list[Change]) -> Finding | None:
+    case = "topic" if refused.kind == "create" else "partitions"
+    by = (refused.event, seen.event)
+    counts = {change.partitions for change in possible if change.kind in ("create", "grow")}
+    if not seen.exists:
+        return None if counts else Finding(True, case, by)
+    if case == "topic" and not accounted:
+        if any(change.kind == "create" and change.outcome == "open" for change in possible):
+            return None
+        shown = f"{refused}; {seen.node} has the topic with id {seen.topic_id}, which no creation answered"
+        return Finding(False, case, by, shown, "refused-left-trace")
+    if refused.partitions in counts:
+        return None
+    shown = f"{refused}; {seen.node} has the topic with {seen.partitions} partitions, not one of {sorted(counts)}"
+    return Finding(seen.partitions in counts, case, by, shown, "refused-left-trace")
+
+
+def _value_untouched(refused: Change, described: Described, key: str, possible: list[Change]) -> Finding | None:
+    value = refused.configs[key]
+    others = {change.configs[key] for change in possible if key in change.configs}
+    if value is None or value in others or described.error != NONE or not described.shows(key):
+        return None
+    case = "topic" if refused.kind == "create" else "configuration"
+    shown = f"{refused}; {described.node} describes {key}={value} for the {described.resource}"
+    return Finding(described.own(key) != value, case, (refused.event, described.event), shown, "refused-left-trace")
 
 
 def _later(answers: list[T], change: Change) -> Iterator[T]:
@@ -80,16 +114,29 @@ def _later(answers: list[T], change: Change) -> Iterator[T]:
 
 
 @story_judge("GEN-19", ResourceStory)
-def configuration_is_as_acknowledged(story: ResourceStory) -> Iterator[Finding]:
+def configuration_is_as_acknowledged(story: ResourceStory) -> Iterator[Claim]:
     """At rest every broker concerned describes what was acknowledged last, and it is in force (GEN-19)."""
     for described in story.described:
         if story.at_rest(described.asked) and _concerns(described):
-            for key, change in acknowledged(story, described.asked).items():
+            for key, change in story.acknowledged(described.asked).items():
                 if described.shows(key) and (change.configs[key] is not None or _was_set(story, key, change)):
-                    yield _as_acknowledged(described, key, change)
+                    rivals, explains = story.rivals(described.asked, key), partial(_may_be_described, described, key)
+                    yield from _beside(rivals, _as_acknowledged(described, key, change), explains)
     for appended in story.appended:
-        if story.at_rest(appended.asked):
-            yield from _in_force(story, appended)
+        limited = story.acknowledged(appended.asked).get(LIMIT) if story.at_rest(appended.asked) else None
+        finding = None if limited is None else _in_force(limited, appended)
+        if finding is not None:
+            yield from _beside(story.rivals(appended.asked, LIMIT), finding, partial(_may_be_in_force, appended))
+
+
+def _beside(rivals: list[Change], finding: Finding, explains: Callable[[Change], bool]) -> Iterator[Claim]:
+    """Beside requests of open outcome a finding decides nothing, unless none of them explains it."""
+    explanation = next(filter(explains, rivals), None)
+    if not rivals or (explanation is None and not finding.held):
+        yield finding
+    elif not finding.held:
+        assert explanation is not None
+        yield excuse(explanation, finding.case)
 
 
 def _was_set(story: ResourceStory, key: str, deletion: Change) -> bool:
@@ -104,23 +151,6 @@ def _concerns(described: Described) -> bool:
     return not one_broker or described.error == NONE
 
 
-def acknowledged(story: ResourceStory, asked: int) -> dict[str, Change]:
-    """By key the change that was acknowledged last, without keys that a request of open outcome may have changed.
-
-    Such a request may take effect late, so that it may replace what was acknowledged after it.
-    """
-    before = story.before(asked)
-    if any(change.outcome == "open" and change.replaces for change in before):
-        return {}
-    found: dict[str, Change] = {}
-    for change in before:
-        if change.replaces:
-            found.clear()
-        found |= dict.fromkeys(change.configs, change)
-    uncertain = {key for change in before if change.outcome == "open" for key in change.configs}
-    return {key: change for key, change in found.items() if key not in uncertain}
-
-
 def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None]]:
     """The values that every broker concerned has to describe at the end of a history, None for a deleted one."""
     reading = Reading(history.example, [ResourceStory])
@@ -128,7 +158,9 @@ def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None
     stories = [story for story in reading.stories(ResourceStory) if isinstance(story, ResourceStory) and story.changes]
     return {
         story.changes[0].resource: {
-            key: change.configs[key] for key, change in acknowledged(story, sys.maxsize).items()
+            key: change.configs[key]
+            for key, change in story.acknowledged(sys.maxsize).items()
+            if not story.rivals(sys.maxsize, key)
         }
         for story in stories
     }
@@ -148,17 +180,34 @@ def _case(resource: Resource) -> str:
     return {TOPIC: "topic", GROUP: "group"}[resource.type]
 
 
-def _in_force(story: ResourceStory, appended: Appended) -> Iterator[Finding]:
-    """Other errors than MESSAGE_TOO_LARGE say nothing about the limit."""
-    change = acknowledged(story, appended.asked).get(LIMIT)
-    limit = int((change.configs[LIMIT] if change is not None else None) or 0)
-    if change is None or not limit or appended.error not in (NONE, MESSAGE_TOO_LARGE):
-        return
-    too_large = appended.payload > limit
+def _may_be_described(described: Described, key: str, rival: Change) -> bool:
+    """Is the answer what there would be if the rival took effect last?"""
+    if rival.kind == "delete":
+        return described.error == UNKNOWN_TOPIC_OR_PARTITION
+    return described.error == NONE and described.own(key) == rival.configs.get(key)
+
+
+def _in_force(change: Change, appended: Appended) -> Finding | None:
+    held = _is_limited(change.configs[LIMIT], appended)
+    if held is None:
+        return None
     shown = f"{change}; {appended.node} answered {appended.payload} bytes of values with error {appended.error}"
-    if too_large or appended.payload + OVERHEAD < limit:
-        held = too_large == (appended.error == MESSAGE_TOO_LARGE)
-        yield Finding(held, "in-force", (change.event, appended.event), shown, "configuration-not-in-force")
+    return Finding(held, "in-force", (change.event, appended.event), shown, "configuration-not-in-force")
+
+
+def _may_be_in_force(appended: Appended, rival: Change) -> bool:
+    return rival.kind != "delete" and _is_limited(rival.configs.get(LIMIT), appended) is not False
+
+
+def _is_limited(limit: str | None, appended: Appended) -> bool | None:
+    """Whether a Produce was answered as the limit asks for; None where that cannot be told from its size or its error."""
+    most = int(limit or 0)
+    too_large = appended.payload > most
+    if not most or appended.error not in (NONE, MESSAGE_TOO_LARGE):
+        return None
+    return (
+        too_large == (appended.error == MESSAGE_TOO_LARGE) if too_large or appended.payload + OVERHEAD < most else None
+    )
 
 
 TOPIC_JUDGES: tuple[Judge, ...] = (refused_leaves_no_trace, configuration_is_as_acknowledged)

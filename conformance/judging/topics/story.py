@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from conformance.judging.facts.topics import Appended, Change, Described, TopicSeen
+import msgspec
+
+from conformance.judging.facts.topics import (
+    INVALID_PARTITIONS,
+    SENT_TWICE,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    Appended,
+    Change,
+    Described,
+    TopicSeen,
+)
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
 from history.subjects import Kind
@@ -28,7 +40,7 @@ class ResourceStory(Story):
     def take(self, fact: Change | TopicSeen | Described | Appended) -> None:
         match fact:
             case Change():
-                self.changes.append(fact)
+                self.changes.append(self._with_outcome(fact))
             case TopicSeen():
                 self.seen.append(fact)
             case Described():
@@ -36,13 +48,103 @@ class ResourceStory(Story):
             case Appended():
                 self.appended.append(fact)
 
+    # --- outcomes
+
+    def _with_outcome(self, change: Change) -> Change:
+        """A refusal is open where a fault may have cost a broker the answer to a first copy, which then was not refused.
+
+        Without such a fault, or where the topic was known to be as the refusal says, it is definite.
+        """
+        before = self._partitions_before(change.asked)
+        explained = {
+            TOPIC_ALREADY_EXISTS: change.kind != "create" or (before is not None and before > 0),
+            INVALID_PARTITIONS: change.kind != "grow" or (before is not None and before >= change.partitions),
+            UNKNOWN_TOPIC_OR_PARTITION: change.kind != "delete" or before == 0,
+            UNKNOWN_TOPIC_ID: change.kind != "delete" or before == 0,
+        }
+        if explained.get(change.error, True) or not self._controller_may_be_unheard(change):
+            return change
+        return msgspec.structs.replace(change, outcome="open", left_open=SENT_TWICE)
+
+    def _partitions_before(self, event: int) -> int | None:
+        """The partitions of a topic, 0 where it is not there; None where a request of open outcome may have changed it."""
+        count = 0
+        for change in self.before(event):
+            if change.outcome == "open" and change.kind != "configure":
+                return None
+            if change.kind != "configure":
+                count = 0 if change.kind == "delete" else change.partitions
+        return count
+
+    def _controller_may_be_unheard(self, change: Change) -> bool:
+        """Did a fault hit a controller, or the broker that was asked, while the request was under way?"""
+        hit = {node for span in self.timeline.standing(change.asked, change.event) for node in span.nodes}
+        return change.node in hit or not hit <= self.timeline.broker_names
+
     def before(self, event: int) -> list[Change]:
         """Changes that may have taken effect before an answer: those that were asked for before it and were not refused."""
         return [change for change in self.changes if change.asked < event and change.outcome != "refused"]
 
     def refused(self) -> list[Change]:
-        return [change for change in self.changes if change.outcome == "refused"]
+        """With those of which an earlier copy may have taken effect."""
+        return [change for change in self.changes if change.outcome == "refused" or change.left_open == SENT_TWICE]
+
+    # --- configuration
+
+    def acknowledged(self, asked: int) -> dict[str, Change]:
+        """By key the change that was acknowledged last."""
+        found: dict[str, Change] = {}
+        for change in self.before(asked):
+            if change.outcome == "done":
+                if change.replaces:
+                    found.clear()
+                found |= dict.fromkeys(change.configs, change)
+        return found
+
+    def rivals(self, asked: int, key: str) -> list[Change]:
+        """Changes of open outcome that may have changed a key, or may yet: also after what was acknowledged later."""
+        before = [change for change in self.before(asked) if change.outcome == "open"]
+        return [change for change in before if change.replaces or key in change.configs]
+
+    # --- topics of one name
+
+    def may_show(self, answer: TopicSeen | Described) -> list[Change]:
+        """Changes that a broker's answer may show: not those that were over before the topic that it knew of was created.
+
+        A broker knows of a topic once it has told its id. A request of open outcome may take effect at any time.
+        """
+        known = self._known_creation(answer)
+        return [
+            change
+            for change in self.before(answer.asked)
+            if change.outcome == "open"
+            or ((known is None or change.event >= known.asked) and not _of_another_topic(change, answer))
+        ]
+
+    def _known_creation(self, answer: TopicSeen | Described) -> Change | None:
+        """The creation of the latest topic of that name of which the broker had told the id by then."""
+        before = (one for one in self.seen if one is answer or one.event < answer.asked)
+        ids = {one.topic_id for one in before if _same_process(one, answer)}
+        return next((change for change in reversed(self.changes) if change.topic_id in ids - {""}), None)
+
+    def is_accounted_for(self, seen: TopicSeen, refused: Change) -> bool:
+        """Whether it is the topic of an acknowledged creation, or was there before what was refused was asked for.
+
+        A creation by a version that tells no id accounts for any.
+        """
+        earlier = {one.topic_id for one in self.seen if one.event < refused.asked}
+        created = {one.topic_id for one in self.changes if one.kind == "create" and one.outcome == "done"}
+        return not seen.topic_id or "" in created or seen.topic_id in earlier | created
 
     def at_rest(self, asked: int) -> bool:
         """Every fault was healed before, and all brokers described what was acknowledged, or the bound for that had passed."""
         return 0 <= max(self.timeline.rest, self.timeline.disagreed) < asked
+
+
+def _same_process(one: TopicSeen, other: TopicSeen | Described) -> bool:
+    return (one.node, one.incarnation) == (other.node, other.incarnation)
+
+
+def _of_another_topic(change: Change, answer: TopicSeen | Described) -> bool:
+    told = answer.topic_id if isinstance(answer, TopicSeen) else ""
+    return bool(change.topic_id and told and change.topic_id != told)
