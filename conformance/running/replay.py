@@ -11,6 +11,7 @@ from conformance.core.registry import AnyCheck
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
+from conformance.running.machine.example import Ending
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.run import MachineRun
 from conformance.running.probe.run import ProbeRun
@@ -55,6 +56,6 @@ class ReplayRun(CheckRun):
 
     def _once(self, runner: ProbeRun | MachineRun) -> None:
         if isinstance(runner, MachineRun):
-            runner.play(runner.check.steps(self._schedule.steps), self._is_it)
+            runner.play(runner.check.steps(self._schedule.steps), Ending(stops=self._is_it))
         else:
             runner.example(self._schedule.case, runner.check.drawn(self._schedule.inputs))

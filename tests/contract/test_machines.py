@@ -18,8 +18,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.catalogue import shipped
 from conformance.core.machines import AnyMachine, all_machines
+from conformance.running.machine.example import Played
 from history.taken import note_of
-from tests.miniature.machine import MiniExample, hunt, play
+from tests.miniature.machine import hunt, play
 from tests.miniature.planted import Planted, planted_for
 
 CHECKS = list(all_machines().values())
@@ -33,7 +34,7 @@ def named(check: AnyMachine) -> str:
     return check.machine.__name__
 
 
-def judged_as(example: MiniExample) -> list[tuple[str, str, str]]:
+def judged_as(example: Played) -> list[tuple[str, str, str]]:
     return [(one.requirement, one.case, one.detail) for one in example.violations]
 
 

@@ -96,10 +96,10 @@ class MiniTape(LiveTape):
         return made.n
 
 
-def live_tape(cluster: MiniCluster, example: str = "miniature-1") -> LiveTape:
+def live_tape(cluster: MiniCluster, example: str = "miniature-1", check: str = "miniature") -> LiveTape:
     opened = Example(
         example=example,
-        check="miniature",
+        check=check,
         column=COLUMN.label,
         members=[{"name": member.name, "id": member.id, "role": member.role} for member in MEMBERS],
     )

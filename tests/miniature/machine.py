@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,15 +12,14 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.core.machines import AnyMachine, Executor
-from conformance.judging.judge import Judge, judge_all
+from conformance.core.bench import Bench
+from conformance.core.machines import AnyMachine
+from conformance.running.lab import HEALED_WITHIN, Standing
+from conformance.running.machine.example import Ending, ExampleRun, Played, Stops
 from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.violations import RequirementViolated, violation_of
-from fixtures.errors import KitError
 from fixtures.tape import LiveTape
-from history.events import End, History
-from history.observations import Observation
-from tests.miniature.bench import live_tape, mini_bench
+from tests.miniature.bench import COLUMN, live_tape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
 
 STEPS = 30
@@ -28,73 +27,60 @@ SHRINKER_RUNS = 200
 """After this many tries the shortest schedule so far is taken; further tries have no effect."""
 
 
-class MiniExample:
-    """One example, from the first step to the judges. After trouble of the kit the rest of it is left out."""
+class ExampleOnMiniature:
+    """All of a lab for one example: a miniature of its own, which nothing has to be healed on after it."""
 
-    def __init__(self, check: AnyMachine, bugs: Iterable[str] = (), number: int = 1) -> None:
-        self.check = check
-        self.steps: list[Any] = []
-        self.observations: list[Observation] = []
-        self.trouble = ""
-        self.cluster = MiniCluster(bugs)
-        self.tape: LiveTape = live_tape(self.cluster, f"miniature-{number}")
-        self.bench = mini_bench(self.cluster, self.tape)
-        self._executor: Executor[Any] | None = None
+    def __init__(self, bugs: Iterable[str] = (), name: str = "miniature-1") -> None:
+        self.standing = Standing(cluster=MiniCluster(bugs), watch=None, column=COLUMN)
+        self._name = name
 
-    def step(self, step: Any) -> None:
-        self.steps.append(step)
-        self._guarded(lambda: self._ready().step(step))
+    def tape(self, check: str, standing: Standing) -> LiveTape:
+        return live_tape(standing.cluster, self._name, check)
 
-    def rest(self, judges: Sequence[Judge] | None = None) -> None:
-        """Judged by all judges of the check, unless some are given."""
-        self._guarded(lambda: self._ready().rest())
-        self.bench.close()
-        self.observations = judge_all(self.check.judges if judges is None else judges, self.history)
+    def bench(self, tape: LiveTape, standing: Standing) -> Bench:
+        return mini_bench(standing.cluster, tape)
 
-    @property
-    def history(self) -> History:
-        end = End(example=self.tape.example.example, outcome="error" if self.trouble else "judged", detail=self.trouble)
-        return History(example=self.tape.example, events=self.tape.events, end=end)
+    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+        return ""
 
-    @property
-    def violations(self) -> list[Observation]:
-        return [one for one in self.observations if one.result == "violated"]
 
-    def _ready(self) -> Executor[Any]:
-        if self._executor is None:
-            self._executor = self.check.executor(self.bench)
-        return self._executor
+def begun(check: AnyMachine, bugs: Iterable[str] = (), stops: Stops = lambda observation: False) -> ExampleRun:
+    lab = ExampleOnMiniature(bugs)
+    return ExampleRun(check, lab, lab.standing, Ending(stops=stops))
 
-    def _guarded(self, do: Callable[[], None]) -> None:
-        if not self.trouble:
-            try:
-                do()
-            except KitError as error:
-                self.trouble = f"{type(error).__name__}: {error}"
+
+def finished(example: ExampleRun) -> Played:
+    """The example at its end, unless a bug of the executor kept it from there."""
+    played = example.finish()
+    if played.trouble.startswith("Traceback"):
+        raise AssertionError(played.trouble)
+    return played
 
 
 def play(
-    check: AnyMachine, steps: Sequence[Any], bugs: Iterable[str] = (), judges: Sequence[Judge] | None = None
-) -> MiniExample:
-    example = MiniExample(check, bugs)
+    check: AnyMachine,
+    steps: Sequence[Any],
+    bugs: Iterable[str] = (),
+    stops: Stops = lambda observation: False,
+) -> Played:
+    """One example on a miniature: all steps are taken, unless it `stops` at a violation."""
+    example = begun(check, bugs, stops)
     for step in steps:
         example.step(step)
-    example.rest(judges)
-    return example
+    return finished(example)
 
 
-def shortened(check: AnyMachine, example: MiniExample, row: str, bugs: Iterable[str] = ()) -> MiniExample:
-    """By the shrinker of live clusters, which needs few runs; each is judged for this row alone."""
-    judges = [one for one in check.judges if one.row == row]
+def shortened(check: AnyMachine, example: Played, row: str, bugs: Iterable[str] = ()) -> Played:
+    """By the shrinker of live clusters, which needs few runs; each ends at a violation of this row."""
     shortest = example
 
     def shows(steps: list[Any]) -> Reproduction | None:
         nonlocal shortest
-        tried = play(check, steps, bugs, judges)
-        if not tried.violations:
+        tried = play(check, steps, bugs, lambda one: one.requirement == row)
+        if row not in {one.requirement for one in tried.violations}:
             return None
         shortest = min(shortest, tried, key=lambda one: len(one.steps))
-        return Reproduction(len(steps), at_rest=True)
+        return Reproduction(len(tried.steps), at_rest=True)
 
     Shrinker(example.steps, Reproduction(len(example.steps), at_rest=True), shows, lambda: 1.0).shrink(
         simpler=check.simpler
@@ -112,12 +98,12 @@ class Hunt:
     seconds: float = 0.0
     row: str = ""
     """The row by which it was found: what else a schedule breaks does not keep the shrinker from going on."""
-    first: MiniExample | None = None
-    shortest: MiniExample | None = None
+    first: Played | None = None
+    shortest: Played | None = None
     troubles: list[str] = dataclasses.field(default_factory=list)
     observations: dict[tuple[str, str], int] = dataclasses.field(default_factory=dict)
 
-    def note(self, example: MiniExample) -> None:
+    def note(self, example: Played) -> None:
         self.examples += 1
         if example.trouble:
             self.troubles.append(example.trouble)
@@ -138,8 +124,8 @@ def hunt(
     """Let Hypothesis look for a violation, by preference of one of these rows, and shrink what it finds."""
     found, began = Hunt(), time.monotonic()
 
-    def finish(example: MiniExample) -> None:
-        example.rest()
+    def finish(run: ExampleRun) -> None:
+        example = finished(run)
         found.note(example)
         violations = [one for one in example.violations if found.row in ("", one.requirement)]
         if found.first is None:
@@ -154,7 +140,7 @@ def hunt(
     def factory() -> Any:
         if found.examples - found.drawn >= SHRINKER_RUNS:
             return check.machine(lambda step: None, lambda: None)
-        example = MiniExample(check, bugs)
+        example = begun(check, bugs)
         return check.machine(example.step, lambda: finish(example))
 
     with suppress(RequirementViolated, ExceptionGroup, Flaky):
@@ -181,4 +167,4 @@ def _settings(examples: int, shrink: bool, steps: int) -> settings:
     )
 
 
-__all__ = ["Hunt", "MiniExample", "hunt", "play", "shortened"]
+__all__ = ["ExampleOnMiniature", "Hunt", "hunt", "play", "shortened"]

@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from conformance.core.bench import Bench
 from conformance.running.lab import Standing
 from conformance.running.planning.budget import Profile
 from fixtures.cluster import Topology
 from fixtures.runs import Run
 from fixtures.tape import LiveTape
-from history.events import Example
-from tests.miniature.bench import COLUMN, MEMBERS, MiniTape, mini_bench
-from tests.miniature.core.cluster import MiniCluster
+from tests.miniature.bench import COLUMN
+from tests.miniature.machine import ExampleOnMiniature
 from tests.support.fake_cluster import FakeCluster
 from tests.support.fake_lab import FakeLab, FakeWatch
 
@@ -26,18 +23,17 @@ class MiniLab(FakeLab):
     def __init__(self, out: Path, run: Run, bugs: tuple[str, ...], profile: Profile = "quick") -> None:
         super().__init__(out, run, [], profile)
         self._bugs = bugs
-        self._miniatures: dict[str, MiniCluster] = {}
+        self._miniatures: dict[str, ExampleOnMiniature] = {}
 
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
         return Standing(cluster=FakeCluster(), watch=FakeWatch([]), column=COLUMN)
 
-    def tape(self, check: str, standing: Standing, **fields: Any) -> LiveTape:
+    def tape(self, check: str, standing: Standing, **_: Any) -> LiveTape:
         self._examples += 1
         name = f"miniature-{self._examples}"
-        self._miniatures[name] = MiniCluster(self._bugs)
-        members = msgspec.to_builtins(MEMBERS)
-        opened = Example(example=name, check=check, column=COLUMN.label, members=members, **fields)
-        return MiniTape(self._miniatures[name], opened)
+        lab = self._miniatures[name] = ExampleOnMiniature(self._bugs, name)
+        return lab.tape(check, lab.standing)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
-        return mini_bench(self._miniatures[tape.example.example], tape)
+        lab = self._miniatures[tape.example.example]
+        return lab.bench(tape, lab.standing)

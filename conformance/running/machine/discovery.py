@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from conformance.running.machine.example import Played, Schedule, Stops
+from conformance.running.machine.example import Ending, Played, Schedule, Stops
 from conformance.running.violations import Breach
 from history.observations import Observation
 
@@ -36,6 +36,4 @@ Record = Callable[[Played], Discovery]
 class Play(Protocol):
     """Runs a schedule outside of Hypothesis and records it, also with evidence of what it `shows`."""
 
-    def __call__(
-        self, steps: Schedule, stops: Stops, *, rests: bool = True, hurries: bool = False, shows: Stops | None = None
-    ) -> Discovery: ...
+    def __call__(self, steps: Schedule, ending: Ending, shows: Stops | None = None) -> Discovery: ...

@@ -1,4 +1,4 @@
-"""One example of a machine on the cluster, from the first step to the judges, who look at it while it runs."""
+"""One example of a machine, from its first step to its judges, which look at it while it runs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from conformance.catalogue import Facts
+from conformance.core.bench import Bench
 from conformance.core.evaluate import all_applicable, applicable
 from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.judge import Judged, Judging
-from conformance.running.lab import HEALED_WITHIN, HURRIED, Lab, Standing, with_reason
+from conformance.running.lab import HEALED_WITHIN, HURRIED, Standing, with_reason
 from fixtures.errors import KitError
 from fixtures.spending import spending
+from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime, deadline
 from history.events import End, History
 from history.observations import Observation
@@ -72,33 +74,38 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class LiveExample:
-    """Takes steps until a violation is suspected at which it `stops`; the rest of them is skipped.
+class ExampleLab(Protocol):
+    """All of a lab that an example needs: its clock, cluster and faults are those of the tape and the bench that it gives."""
 
-    After `ends` (`time.monotonic`) no further step is taken, and rest and healing are hurried.
+    def tape(self, check: str, standing: Standing) -> LiveTape: ...
 
-    `rests` is whether the end is read out by the executor when nothing was suspected, `hurries` whether it is left out when
-    something was: a shrinker's runs need no more than that everything is healed.
+    def bench(self, tape: LiveTape, standing: Standing) -> Bench: ...
+
+    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str: ...
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How an example ends.
+
+    No further step is taken once a violation is suspected at which it `stops`, or after `at` (`time.monotonic`), when rest and
+    healing are hurried too. `rests` is whether the end is read out by the executor when nothing was suspected, `hurries`
+    whether it is left out when something was: a shrinker's runs need no more than that everything is healed.
     """
 
-    def __init__(
-        self,
-        check: AnyMachine,
-        lab: Lab,
-        standing: Standing,
-        stops: Stops,
-        *,
-        rests: bool = True,
-        hurries: bool = False,
-        ends: float = math.inf,
-    ) -> None:
+    stops: Stops
+    rests: bool = True
+    hurries: bool = False
+    at: float = math.inf
+
+
+class ExampleRun:
+    """Takes steps until the example ends; the rest of them is skipped. The cluster is one that runs in a lab, or in memory."""
+
+    def __init__(self, check: AnyMachine, lab: ExampleLab, standing: Standing, ending: Ending) -> None:
         self._check = check
         self._lab = lab
         self._standing = standing
-        self._stops = stops
-        self._rests = rests
-        self._hurries = hurries
-        self._ends = ends
+        self._ending = ending
         self._cut_short = False
         self._began = time.monotonic()
         self._steps: list[Step] = []
@@ -124,7 +131,7 @@ class LiveExample:
 
     def finish(self) -> Played:
         """Rest, heal and judge."""
-        if self._rests and not (self._hurries and self._suspicion is not None):
+        if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
             self._guarded(self._rest)
         within = HURRIED if self._is_over else HEALED_WITHIN
         replaced = self._lab.healed(self._bench, self._tape, troubled=bool(self._trouble), within=within)
@@ -155,7 +162,7 @@ class LiveExample:
 
     @property
     def _is_over(self) -> bool:
-        return self._cut_short or time.monotonic() >= self._ends
+        return self._cut_short or time.monotonic() >= self._ending.at
 
     def _ready(self) -> Executor[Any]:
         if self._executor is None:
@@ -183,7 +190,8 @@ class LiveExample:
         """Judge what is new since the step before."""
         with spending("judge"):
             self._judging.follow(self._tape.events)
-            seen = next((one for one in applicable(self._judging.violations(), self._facts) if self._stops(one)), None)
+            suspected = applicable(self._judging.violations(), self._facts)
+            seen = next((one for one in suspected if self._ending.stops(one)), None)
         if seen is not None:
             self._suspicion = Suspicion(seen, len(self._steps))
             self._tape.note(SUSPICION_NOTE, {"requirement": seen.requirement, "detail": seen.detail})

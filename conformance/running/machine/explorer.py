@@ -16,7 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.machines import AnyMachine
 from conformance.running.machine.discovery import Discovery, Record
-from conformance.running.machine.example import LiveExample
+from conformance.running.machine.example import ExampleRun
 from conformance.running.violations import RequirementViolated, violation_of
 
 BATCH = 20
@@ -40,7 +40,7 @@ class Explorer:
     """
 
     def __init__(
-        self, check: AnyMachine, begin: Callable[[], LiveExample], record: Record, wanted: Callable[[], int]
+        self, check: AnyMachine, begin: Callable[[], ExampleRun], record: Record, wanted: Callable[[], int]
     ) -> None:
         self.drawn = 0
         self._check = check

@@ -17,7 +17,7 @@ import msgspec
 from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import ReplayResult, conclude
 from conformance.running.machine.discovery import Discovery, Play, Reproduced
-from conformance.running.machine.example import Played, Schedule
+from conformance.running.machine.example import Ending, Played, Schedule
 from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
@@ -100,7 +100,7 @@ class Investigator:
         def is_it(observation: Observation) -> bool:
             return breach_of(observation) == breach
 
-        played = self._play(schedule, is_it, rests=at_rest, hurries=True).played
+        played = self._play(schedule, Ending(stops=is_it, rests=at_rest, hurries=True)).played
         if not any(map(is_it, played.violations)):
             return None
         if played.suspicion is not None:
@@ -123,7 +123,7 @@ class Investigator:
         tries = 0
         while tries < REPLAYS and (not tries or time.monotonic() < ends):
             tries += 1
-            again = self._play(shrunk.schedule, is_it, shows=is_new)
+            again = self._play(shrunk.schedule, Ending(stops=is_it), shows=is_new)
             seen.update({breach_of(observation) for observation in again.played.violations})
             evidence.update(again.evidence)
         first = evidence | finding.evidence

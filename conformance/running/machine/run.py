@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Mapping
 
+import msgspec
+
 from conformance.catalogue import shipped
 from conformance.core.machines import AnyMachine
 from conformance.judging.verdicts import FLOORS
@@ -13,7 +15,7 @@ from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, slug
 from conformance.running.machine.discovery import Discovery, Reproduced
-from conformance.running.machine.example import LiveExample, Played, Schedule, Stops
+from conformance.running.machine.example import Ending, ExampleRun, Played, Schedule, Stops
 from conformance.running.machine.explorer import BATCH, Drawing, Explorer
 from conformance.running.machine.investigator import Investigator
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
@@ -51,7 +53,7 @@ class MachineRun(CheckRun):
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._explores_until = math.inf
         self._investigating = False
-        self._explorer = Explorer(check, lambda: self._example(self._is_enough), self.record, self._wanted)
+        self._explorer = Explorer(check, lambda: self._example(self._ending), self.record, self._wanted)
         self._investigator = Investigator(
             check,
             self.play,
@@ -112,26 +114,23 @@ class MachineRun(CheckRun):
         """A violation of a row that was not selected is investigated too, but does not end an example early."""
         return breach_of(observation) not in self.found and observation.requirement in self._asked
 
-    def _example(self, stops: Stops, *, rests: bool = True, hurries: bool = False) -> LiveExample:
-        """A new one; what keeps it from beginning is noted first, since Hypothesis may make something else of it."""
+    @property
+    def _ending(self) -> Ending:
+        return Ending(stops=self._is_enough)
+
+    def _example(self, ending: Ending) -> ExampleRun:
+        """A new one, which ends with this check at the latest; what keeps it from beginning is noted first, since Hypothesis may
+        make something else of it."""
         try:
-            standing = self.standing()
-            return LiveExample(self.check, self.lab, standing, stops, rests=rests, hurries=hurries, ends=self.ends)
+            ending = msgspec.structs.replace(ending, at=min(ending.at, self.ends))
+            return ExampleRun(self.check, self.lab, self.standing(), ending)
         except KitError as error:
             self.trouble += [] if str(error) in self.trouble else [str(error)]
             raise
 
-    def play(
-        self,
-        steps: Schedule,
-        stops: Stops | None = None,
-        *,
-        rests: bool = True,
-        hurries: bool = False,
-        shows: Stops | None = None,
-    ) -> Discovery:
+    def play(self, steps: Schedule, ending: Ending | None = None, shows: Stops | None = None) -> Discovery:
         """Run a schedule outside of Hypothesis and record it, also with evidence of what it `shows`."""
-        example = self._example(stops or self._is_enough, rests=rests, hurries=hurries)
+        example = self._example(ending or self._ending)
         for step in steps:
             example.step(step)
         return self.record(example.finish(), shows)

@@ -7,18 +7,19 @@ import pytest
 from conformance.machines.log.executor import LogExecutor
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.check_run import steps_of
+from conformance.running.machine.example import Played
 from history.taken import STEP_NOTE, note_of, taken
 from strategies.log import Produce, RevisitPosition
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.log.bugs import BUGS
-from tests.miniature.machine import MiniExample, hunt, play, shortened
+from tests.miniature.machine import hunt, play, shortened
 
 DRAWN = ["rewritten-while-copied", "metadata-epoch-falls", "two-leaders-in-one-epoch", "never-unparked"]
 """Some that turn up soon. `python -m tests.miniature` looks for all of them."""
 
 
-def judged_as(example: MiniExample) -> list[tuple[str, str, str]]:
+def judged_as(example: Played) -> list[tuple[str, str, str]]:
     return [(one.requirement, one.case, one.detail) for one in example.violations]
 
 

@@ -15,7 +15,7 @@ from conformance.core.machines import smaller
 from conformance.running.evidence.folder import Schedule as StoredSchedule
 from conformance.running.evidence.report import SEEN_AGAIN
 from conformance.running.machine.discovery import Discovery, Reproduced
-from conformance.running.machine.example import Played, Schedule, Stops
+from conformance.running.machine.example import Ending, Played, Schedule, Stops
 from conformance.running.machine.investigator import REPLAYS, Investigator
 from conformance.running.violations import Breach, breach_of, first_of_each
 from history.events import End, Example, History
@@ -49,9 +49,7 @@ class Cluster:
         self._bugs = bugs
         self._wavers = wavers
 
-    def __call__(
-        self, steps: Schedule, stops: Stops, *, rests: bool = True, hurries: bool = False, shows: Stops | None = None
-    ) -> Discovery:
+    def __call__(self, steps: Schedule, ending: Ending, shows: Stops | None = None) -> Discovery:
         self.played.append(list(steps))
         broken = [row for row, step in self._bugs.items() if step in steps and self._wavers(len(self.played))]
         played = self._outcome(steps, [violation(row) for row in broken])
