@@ -31,7 +31,7 @@ from strategies.faults import faults_of
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.core.effects import players
-from tests.miniature.core.faults import EFFECTS
+from tests.miniature.core.faults import PLAYED_BY
 
 NOT_PLAYED = {
     "bridge": "the miniature's brokers reach each other or not, and no other shape has been needed",
@@ -69,7 +69,7 @@ NOT_PLAYED = {
 }
 """Faults that the miniature does not have, by name, and why. A fault is played or stands here."""
 
-PLAYED = sorted(EFFECTS, key=lambda kind: str(kind.__struct_config__.tag))
+PLAYED = sorted(PLAYED_BY, key=lambda kind: str(kind.__struct_config__.tag))
 
 
 def name_of(kind: type[Fault]) -> str:
@@ -141,8 +141,8 @@ def test_it_never_stands_beside_one_that_needs_the_cluster_to_itself(kind: type[
 
 
 def test_the_miniature_plays_a_fault_or_says_why_not() -> None:
-    assert {name_of(kind) for kind in FAULTS} == {*map(name_of, EFFECTS), *NOT_PLAYED}
-    assert not NOT_PLAYED.keys() & set(map(name_of, EFFECTS))
+    assert {name_of(kind) for kind in FAULTS} == {*map(name_of, PLAYED_BY), *NOT_PLAYED}
+    assert not NOT_PLAYED.keys() & set(map(name_of, PLAYED_BY))
 
 
 def playable(kind: type[Fault]) -> Iterator[Fault]:
@@ -162,8 +162,8 @@ in_each_role = pytest.mark.parametrize(
 )
 
 
-def laid_out(fault: Fault) -> tuple[Bench, Partition]:
-    bench = mini_bench(MiniCluster())
+def laid_out(fault: Fault, cluster: MiniCluster | None = None) -> tuple[Bench, Partition]:
+    bench = mini_bench(cluster or MiniCluster())
     unclean = isinstance(fault, UncleanElection | UncleanElectionByConfig)
     partition = new_partition(bench, (), min_insync_replicas="1" if unclean else "2")
     partition.write(b"a", b"b")
@@ -174,7 +174,7 @@ def laid_out(fault: Fault) -> tuple[Bench, Partition]:
 def sabotaged(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is done to the cluster, and everybody believes it was."""
     with monkeypatch.context() as patched:
-        patched.setattr(EFFECTS[type(fault)], "inject", lambda effect: None)
+        patched.setattr(PLAYED_BY[type(fault)], "inject", lambda effect: None)
         yield
 
 
@@ -191,6 +191,56 @@ def test_it_is_witnessed_followed_and_healed(fault: Fault) -> None:
     assert events[0].effects == fault.effects
     assert events[0].detail["partition"] == f"{partition.name}-0"
     assert events[0].detail["fault"] == fault.name
+
+
+class Seen:
+    """The miniature as it is now: all that effects speak of, around one partition."""
+
+    def __init__(self, cluster: MiniCluster, partition: Partition) -> None:
+        key = (partition.name, 0)
+        state = cluster.state(key)
+        logs = {broker.name: broker.replicas[key].log for broker in cluster.brokers.values() if key in broker.replicas}
+        self.status = {broker.name: broker.status for broker in cluster.brokers.values()}
+        self.starts = {broker.name: broker.starts for broker in cluster.brokers.values()}
+        self.epoch, self.replicas = state.epoch, set(state.replicas)
+        self.log_starts = {name: log.start for name, log in logs.items()}
+        self.log_ends = {name: log.end for name, log in logs.items()}
+        self.committed = max(log.watermark for log in logs.values())
+        self.epochs = {name: list(log.epochs.entries) for name, log in logs.items()}
+
+    def restarted_since(self, before: Seen) -> set[str]:
+        return {name for name, starts in self.starts.items() if starts > before.starts[name]}
+
+    def losses(self, name: str) -> set[str]:
+        """The losses of that broker, beside what was committed."""
+        if name not in self.log_ends:
+            return {"log-dir"}
+        lost = {"log-tail"} if self.log_ends[name] < self.committed else set()
+        return lost | ({"epoch-checkpoint"} if not self.epochs[name] else set())
+
+
+@in_each_role
+def test_what_the_miniature_does_is_what_the_fault_declares(fault: Fault) -> None:
+    cluster, declared = MiniCluster(), fault.effects
+    bench, partition = laid_out(fault, cluster)
+    before = Seen(cluster, partition)
+    with bench.faults(partition.topic).under(fault.fresh()) as injected:
+        during = Seen(cluster, partition)
+    hit, healed = set(injected.nodes), Seen(cluster, partition)
+    if declared.process != "may-restart":
+        wanted = {"down": "exited", "frozen": "paused"}.get(declared.process, "running")
+        assert {during.status[name] for name in hit} == {wanted}
+        assert healed.restarted_since(before) == (hit if declared.restarts else set())
+        assert hit == set(during.status) or not declared.every_broker
+    assert (during.epoch > before.epoch) or declared.election == "none"
+    assert (during.replicas != before.replicas) == declared.moves_replicas
+    assert (
+        any(during.log_starts[name] > before.log_starts[name] for name in during.log_starts) == declared.moves_log_start
+    )
+    for name in hit if declared.disk else ():
+        assert during.losses(name) & {*declared.disk}
+    if not declared.damages_log and not declared.elects_uncleanly and not declared.moves_replicas:
+        assert all(during.log_ends[name] >= end for name, end in before.log_ends.items())
 
 
 @in_each_role

@@ -18,9 +18,10 @@ ALL = ("all brokers", "all nodes")
 
 
 class Effect:
-    """A fault on its way: around one partition, on the brokers that play its role now."""
+    """A fault on its way: around one partition, on the brokers that play its role now.
 
-    alone = False
+    How processes end is what the fault declares (`Fault.effects`), and so is beside which others it can stand.
+    """
 
     def __init__(self, cluster: MiniCluster, key: Key, fault: Any) -> None:
         self.cluster, self.key, self.fault = cluster, key, fault
@@ -126,7 +127,10 @@ def players(cluster: MiniCluster, state: PartitionState, role: str, pick: int) -
 class Down(Effect):
     def inject(self) -> None:
         for id in self.ids:
-            self.cluster.kill(id)
+            self.take_down(id)
+
+    def take_down(self, id: int) -> None:
+        (self.cluster.kill if self.fault.effects.abrupt else self.cluster.stop)(id)
 
     def witness(self) -> Measured | None:
         return self.in_state("exited")
@@ -137,12 +141,6 @@ class Down(Effect):
     def heal(self) -> None:
         for id in self.ids:
             self.cluster.start(id)
-
-
-class Stopped(Down):
-    def inject(self) -> None:
-        for id in self.ids:
-            self.cluster.stop(id)
 
 
 class Frozen(Effect):
@@ -191,8 +189,6 @@ class Woken(FrozenPastFencing):
 
 class Rolling(Effect):
     """One broker after the other is stopped and started, the next when the cluster is whole again."""
-
-    alone = True
 
     def prepare(self) -> None:
         self._starts = self._counted()

@@ -10,6 +10,7 @@ from conformance.core.faulting import Faults
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
+from fixtures.faults.base.together import clash
 from fixtures.faults.kinds import disk, elections, logs, process, shapes, unclean, zombies
 from fixtures.tape import Tape
 from fixtures.wire.calls import Topic
@@ -25,12 +26,10 @@ from tests.miniature.core.effects import (
     FrozenPastFencing,
     Isolated,
     Rolling,
-    Stopped,
     Woken,
 )
 from tests.miniature.log.effects import (
     AgedOut,
-    FlushedTailLost,
     MapLost,
     Moved,
     Preferred,
@@ -42,9 +41,9 @@ from tests.miniature.log.effects import (
     Wiped,
 )
 
-EFFECTS: dict[type[Fault], type[Effect]] = {
+PLAYED_BY: dict[type[Fault], type[Effect]] = {
     process.Kill: Down,
-    process.Stop: Stopped,
+    process.Stop: Down,
     process.Pause: Frozen,
     process.PausePastFencing: FrozenPastFencing,
     process.RollingRestart: Rolling,
@@ -57,7 +56,7 @@ EFFECTS: dict[type[Fault], type[Effect]] = {
     unclean.UncleanElection: Unclean,
     unclean.UncleanElectionByConfig: Unclean,
     disk.CutTailAbove: TailLost,
-    disk.CutTailBelow: FlushedTailLost,
+    disk.CutTailBelow: TailLost,
     disk.RemoveEpochCheckpoint: MapLost,
     disk.WipeDisk: Wiped,
     logs.DeleteOldRecords: Trimmed,
@@ -65,6 +64,7 @@ EFFECTS: dict[type[Fault], type[Effect]] = {
     logs.RetentionBySize: AgedOut,
     logs.RetentionByTime: AgedOut,
 }
+"""The faults that the miniature acts out; tests/contract holds it to the effects that each declares."""
 
 
 class MiniInjector:
@@ -97,15 +97,16 @@ class MiniInjector:
         return injected
 
     def _aimed(self, fault: Fault, key: Key) -> Effect:
-        kind = EFFECTS.get(type(fault))
+        kind = PLAYED_BY.get(type(fault))
         if kind is None:
             raise Unavailable(f"{fault.name} is not available here: the miniature does not know it")
         if fault.role not in fault.roles:
             raise Unavailable(f"{fault.name} cannot be aimed at {fault.role!r}")
         effect = kind(self.cluster, key, fault)
-        standing = [other for _, other, _ in self.open]
-        if any(other.alone or fault.alone or set(other.ids) & set(effect.ids) for other in standing):
-            raise Unavailable(f"{fault.name} of the {fault.role} cannot stand beside the others")
+        for other, standing, _ in self.open:
+            reason = clash(type(other), type(fault)) or ("a node has both" if {*standing.ids} & {*effect.ids} else "")
+            if reason:
+                raise Unavailable(f"{fault.name} of the {fault.role} cannot stand beside {other.name}: {reason}")
         effect.prepare()
         return effect
 
@@ -186,4 +187,4 @@ class MiniFaults(Faults):
         return [f"{one} cut off from {other}" for one, other in self._mini.cluster.cuts]
 
 
-__all__ = ["EFFECTS", "MiniFaults", "MiniInjector"]
+__all__ = ["PLAYED_BY", "MiniFaults", "MiniInjector"]

@@ -48,8 +48,6 @@ class Preferred(Moved):
 class Unclean(Effect):
     """Only the leader is in sync and takes records; it goes, and a replica without them is elected."""
 
-    alone = True
-
     def prepare(self) -> None:
         if self.fault.own_topic:
             raise Unavailable(f"{self.fault.name} on a topic of its own: the miniature has no witness for it")
@@ -109,12 +107,9 @@ class Reassigned(Effect):
 class Damaged(Down):
     """Taken down, damaged, and started on what is left when it is healed."""
 
-    def clean(self) -> bool:
-        return bool(getattr(self.fault, "clean", False))
-
     def inject(self) -> None:
         for id in self.ids:
-            (self.cluster.stop if self.clean() else self.cluster.kill)(id)
+            self.take_down(id)
             self._damage(id)
 
     def witness(self) -> Measured | None:
@@ -130,6 +125,8 @@ class Damaged(Down):
 
 
 class TailLost(Damaged):
+    """After a clean shutdown, which has flushed it, the tail is lost all the same."""
+
     _gone = 0
 
     def prepare(self) -> None:
@@ -141,22 +138,10 @@ class TailLost(Damaged):
     def _damage(self, id: int) -> None:
         held = self.replica(id)
         if held is not None:
-            self._gone = held.log.lose_tail(self.fault.lost)
+            self._gone = held.log.lose_tail(self.fault.lost, flushed_too=not self.fault.effects.abrupt)
 
     def _damaged(self, id: int) -> bool:
         return self._gone > 0
-
-
-class FlushedTailLost(TailLost):
-    """After a clean shutdown, which had flushed it."""
-
-    def clean(self) -> bool:
-        return True
-
-    def _damage(self, id: int) -> None:
-        held = self.replica(id)
-        if held is not None:
-            self._gone = held.log.lose_tail(self.fault.lost, flushed_too=True)
 
 
 class MapLost(Damaged):
@@ -182,8 +167,6 @@ class Wiped(Damaged):
 
 
 class Trimmed(Effect):
-    alone = True
-
     def keeps(self) -> int:
         return int(self.fault.keep)
 
@@ -219,8 +202,6 @@ class AgedOut(Trimmed):
 
 class Rolled(Effect):
     """The miniature has no segments; what shows is the records that would fill them."""
-
-    alone = True
 
     def prepare(self) -> None:
         self._end = self._log_end()
