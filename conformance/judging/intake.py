@@ -10,6 +10,7 @@ import msgspec
 from conformance.catalogue import Catalogue, Facts
 from conformance.catalogue.applicability import numbers
 from conformance.catalogue.former_hashes import unchanged
+from conformance.catalogue.former_ids import current_id
 from history.shards import SCHEMA, Header
 
 NAME_LENGTH = 200
@@ -88,8 +89,9 @@ class Quarantine(msgspec.Struct, kw_only=True):
 class ColumnFacts(msgspec.Struct, kw_only=True):
     """A column as all of its shards declare it.
 
-    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `changed` are
-    the rows that no shard ran as they are today; `incomplete` describes what is known to be missing.
+    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are by row,
+    with the ids of today; `changed` are the rows that no shard ran as they are today; `incomplete` describes what is known to be
+    missing.
     """
 
     kafka_version: str
@@ -197,7 +199,7 @@ def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dic
         for name, level in header.column.ranges.items():
             levels[name].add(level)
         for row, names in header.checks.items():
-            checks[row].update(names)
+            checks[row].update(map(current_id, names))
     return ColumnFacts(
         kafka_version=called,
         version=first.version,

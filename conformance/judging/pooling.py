@@ -1,4 +1,7 @@
-"""The observations of all shards pooled into cells, in this process. Spark pools the same for many; `judged` decides in both."""
+"""The observations of all shards pooled into cells, in this process. Spark pools the same for many; `judged` decides in both.
+
+A check that was renamed is one check: what was recorded under a former id is pooled with what was recorded since.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import PurePath
 import msgspec
 
 from conformance.catalogue import Requirement, shipped
+from conformance.catalogue.former_ids import current_id
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
 from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, judge_cell
 from history.shards import SCHEMA, AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
@@ -110,14 +114,14 @@ class _Pool:
                 self._ended(line, set(line.rows) - outdated)
             elif isinstance(line, ObservationLine) and line.requirement not in outdated:
                 self._observed[line.requirement][line.case].append(line)
-                self._ran[line.requirement].add(line.check)
+                self._ran[line.requirement].add(current_id(line.check))
 
     def _ended(self, line: CheckLine, rows: set[str]) -> None:
         for row in rows:
             if line.outcome != "cut-off" or line.examples:
-                self._ran[row].add(line.check)
+                self._ran[row].add(current_id(line.check))
             if line.outcome == "error":
-                self._errors[row].add(line.check)
+                self._errors[row].add(current_id(line.check))
 
     def cell(self, row: Requirement, column: ColumnFacts) -> Cell:
         cases = {case: _tally(lines) for case, lines in self._observed[row.id].items()}
@@ -129,7 +133,7 @@ def _tally(lines: Sequence[ObservationLine]) -> CaseTally:
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in lines:
         if line.variant:
-            variants[line.check, line.inputs].add(line.variant)
+            variants[current_id(line.check), line.inputs].add(line.variant)
     return CaseTally(
         held=results["held"],
         violated=results["violated"],

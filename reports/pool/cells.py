@@ -6,11 +6,13 @@ of observations, except `observations` itself, which stays in Spark.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from conformance.catalogue.former_ids import MODULES, NAMES
 from reports.insights import Wavering
 from reports.pool.shape import as_map, shaped
 
@@ -29,8 +31,24 @@ Outdated: TypeAlias = DataFrame | None
 
 
 def usable(lines: DataFrame, shards: DataFrame) -> DataFrame:
-    """Whole lines of shards that count (`shards`: shard, kafka_version)."""
-    return lines.where("whole").join(F.broadcast(shards), "shard")
+    """Whole lines of shards that count (`shards`: shard, kafka_version), with the ids that their checks have today."""
+    return lines.where("whole").join(F.broadcast(shards), "shard").withColumn("check", current_check(F.col("check")))
+
+
+def current_check(check: Column) -> Column:
+    """As `conformance.catalogue.former_ids.current_id`. Maps are searched from end to end, so only for what may be in them."""
+    name = F.substring_index(check, ".", -1)
+    former = check.substr(F.lit(1), F.length(check) - F.length(name) - 1)
+    module = F.coalesce(_looked_up(MODULES, former), former)
+    names = {f"{module}.{before}": today for module, renamed in NAMES.items() for before, today in renamed.items()}
+    today = F.coalesce(_looked_up(names, F.concat_ws(".", module, name)), name)
+    may_differ = former.isin([*MODULES]) | former.isin([*NAMES])
+    return F.when(may_differ, F.concat_ws(".", module, today)).otherwise(check)
+
+
+def _looked_up(table: Mapping[str, str], key: Column) -> Column:
+    pairs = [F.lit(text) for pair in table.items() for text in pair]
+    return F.try_element_at(F.create_map(*pairs), key)
 
 
 def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from conformance.catalogue import shipped
+from conformance.catalogue.former_ids import current_id
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from history.observations import Result
@@ -26,6 +27,9 @@ PROBE, PROPERTY, SCENARIO, RECENT = (
 ROWS = (PROBE, PROPERTY, SCENARIO, RECENT)
 COLUMNS = 20
 UNKNOWN_CASE = "no-case-of-the-row"
+FORMER = "kip101.stamps.plain_batch_is_stamped"
+CHECKS = ("machines.log.LogMachine", FORMER, "kip101.batch_leader_epochs.plain_batch_is_stamped", current_id(FORMER))
+"""One that has its first id, and one under its former ids, of which both or only the function's name changed, and today's."""
 
 
 @st.composite
@@ -40,7 +44,7 @@ def shard(draw: st.DrawFn, id: str, column: int) -> list[bytes]:
         label=f"{version}@c{column}",
         ranges={"Fetch": draw(st.sampled_from([11, 16])), "OffsetForLeaderEpoch": 4},
         rows=hashes | dict.fromkeys(changed, "an older hash"),
-        checks={row.id: draw(st.lists(st.sampled_from(["a", "b"]), unique=True)) for row in ROWS},
+        checks={row.id: draw(st.lists(st.sampled_from(CHECKS), unique=True)) for row in ROWS},
     )
     for row in draw(st.lists(st.sampled_from(ROWS), max_size=4)):
         for case in [*(case.id for case in row.cases), UNKNOWN_CASE]:
@@ -60,7 +64,7 @@ EXAMPLES = st.sampled_from([0, 2])
 RESULTS: tuple[Result, ...] = ("held", "held", "held", "held", "held", "violated", "recorded")
 RESULT = st.sampled_from(RESULTS)
 OBSERVED = st.fixed_dictionaries(
-    {"check": st.sampled_from(["a", "b"])},
+    {"check": st.sampled_from(CHECKS)},
     optional={"inputs": st.sampled_from(['{"i":1}', '{"i":2}']), "variant": st.sampled_from(["A", "B"])},
 )
 
