@@ -35,7 +35,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance.core.bench import Bench
 from conformance.judging.judge import Judge
 from fixtures.cluster import Topology
-from history.observations import Result
+from history.observations import Observation, Result
 
 S = TypeVar("S", bound=msgspec.Struct)
 H = TypeVar("H")
@@ -80,18 +80,11 @@ class PremiseClaim(Claim):
 
 
 class ObservationClaim(Claim):
-    """That a row held, was violated, or how it stands (recorded), with the answers that show it (`by`)."""
+    """An observation as a body knows it, and the answers that show it (`by`); its example, inputs and events are the tape's."""
 
-    def __init__(
-        self, result: Result, by: Sequence[object], row: str, case: str, detail: str, label: str, variant: str
-    ) -> None:
-        self.result = result
+    def __init__(self, observation: Observation, by: Sequence[object]) -> None:
+        self.observation = observation
         self.by = by
-        self.row = row
-        self.case = case
-        self.detail = detail
-        self.label = label
-        self.variant = variant
 
 
 def premise(met: bool, what: str = "the premise") -> PremiseClaim:
@@ -107,12 +100,17 @@ def held_if(
     `row` defaults to the probe's first row, `case` to the case that the probe runs for. `variant` names which of several
     legal answers was seen.
     """
-    return ObservationClaim("held" if held else "violated", by, row, case, detail or _shown(by), label, variant)
+    result: Result = "held" if held else "violated"
+    said = detail or _shown(by)
+    seen = Observation(requirement=row, case=case, result=result, example="", detail=said, label=label, variant=variant)
+    return ObservationClaim(seen, by)
 
 
 def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
     """An observation that is never judged (level informational)."""
-    return ObservationClaim("recorded", by, row, case, detail or _shown(by), "", variant)
+    said = detail or _shown(by)
+    seen = Observation(requirement=row, case=case, result="recorded", example="", detail=said, variant=variant)
+    return ObservationClaim(seen, by)
 
 
 def _shown(by: Sequence[object]) -> str:

@@ -115,20 +115,18 @@ def _offered(check: Check, bench: Bench) -> dict[str, Any]:
 
 def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observation:
     example = bench.tape.example
-    row = claim.row or check.rows[0]
-    case = claim.case or example.case
+    seen = claim.observation
+    row = seen.requirement or check.rows[0]
+    case = seen.case or example.case
     if row not in check.own_rows or case not in {c.id for c in shipped()[row].cases}:
         raise KitError(
             f"{check.id} observes {row} case {case!r}, which it does not declare or the catalogue does not have"
         )
-    return Observation(
+    return msgspec.structs.replace(
+        seen,
         requirement=row,
         case=case,
-        result=claim.result,
         example=example.example,
         inputs=canonical(example.inputs),
         events=sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0),
-        detail=claim.detail,
-        label=claim.label,
-        variant=claim.variant,
     )

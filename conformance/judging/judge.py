@@ -44,7 +44,11 @@ S = TypeVar("S", bound=Story)
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """One instance in which the premise held: did the row hold too, for which case, shown by which events?"""
+    """One instance in which the premise held: did the row hold too, for which case, shown by which events?
+
+    Unlike an `Observation` it knows neither row nor example, which are its judge's and its history's, so that a judge can be of
+    any row, and what is found again after each step stays cheap.
+    """
 
     held: bool
     case: str
