@@ -20,12 +20,9 @@ CLUSTER = "cluster"
 """To whom the tape says a fault was done: which node it hit is known only by then."""
 
 
-def record(
-    tape: Tape, fault: Fault, phase: Phase, *, node: str, role: str = "", detail: dict[str, Any] | None = None
-) -> None:
+def record(tape: Tape, fault: Fault, phase: Phase, *, node: str, detail: dict[str, Any] | None = None) -> None:
     """A phase of a fault on a named node that a rig brings about by recorded calls; the injection carries its effects."""
-    effects = fault.effects if phase == "inject" else None
-    tape.fault(fault.name, phase, role=role or fault.role, node=node, detail=detail, effects=effects)
+    tape.fault(fault.recorded(phase, node, detail))
 
 
 class Faults:

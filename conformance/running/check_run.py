@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from conformance.core.registry import AnyCheck
 from conformance.running.lab import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Lab, Standing
-from fixtures.cluster import Topology
 from fixtures.errors import KitError
 from fixtures.waiting import deadline
 from history.events import Fault, History, Premise
@@ -29,12 +29,10 @@ class CheckRun:
     A `further` run comes after the one that was for the floors: no end that time puts to it cuts anything off.
     """
 
-    def __init__(
-        self, id: str, rows: Sequence[str], topology: Topology, lab: Lab, label: str, *, further: bool = False
-    ) -> None:
-        self.id = id
-        self.rows = list(rows)
-        self.topology = topology
+    def __init__(self, check: AnyCheck, lab: Lab, label: str, *, further: bool = False) -> None:
+        self.id = check.id
+        self.rows = list(check.rows)
+        self.topology = check.topology
         self.lab = lab
         self.label = label
         self._further = further

@@ -30,7 +30,7 @@ class ReplayRun(CheckRun):
     """Runs the schedule some times and says how often the violation was seen again."""
 
     def __init__(self, check: AnyCheck, schedule: Schedule, lab: Lab, label: str) -> None:
-        super().__init__(check.id, check.rows, check.topology, lab, label)
+        super().__init__(check, lab, label)
         self._check = check
         self._schedule = schedule
 

@@ -10,6 +10,7 @@ from fixtures.faults.base.fault import AVAILABLE, Availability, Fault, Measured
 from fixtures.faults.base.injector import Injector
 from fixtures.faults.base.target import Snapshot
 from fixtures.faults.kinds.cuts import Link, LinkFault, SeveredLinks
+from fixtures.tape import FaultPhase
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from history.effects import Effects
@@ -179,19 +180,10 @@ class FakeLog:
         self.details: list[dict[str, Any]] = []
         self.effects: list[Effects | None] = []
 
-    def fault(
-        self,
-        fault: str,
-        phase: Phase,
-        *,
-        role: str,
-        node: str,
-        detail: dict[str, Any] | None = None,
-        effects: Effects | None = None,
-    ) -> None:
-        self.phases.append((node, phase))
-        self.details.append(detail or {})
-        self.effects.append(effects)
+    def fault(self, seen: FaultPhase) -> None:
+        self.phases.append((seen.node, seen.phase))
+        self.details.append(seen.detail)
+        self.effects.append(seen.effects)
 
 
 def injector_of(target: FakeTarget, log: FakeLog | None = None) -> Injector:

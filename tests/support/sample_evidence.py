@@ -11,6 +11,7 @@ import pytest
 
 from conformance.running.evidence import on_disk as stored
 from conformance.running.evidence.folder import ReplayResult, conclude, write_evidence
+from conformance.running.lab import Standing
 from fixtures.cluster import Topology
 from fixtures.errors import EngineTrouble
 from fixtures.wire import Error
@@ -98,6 +99,10 @@ def shown_by(history: LogHistory) -> list[int]:
     return [fetches[-1] + 1]
 
 
+def standing_of(cluster: FakeCluster) -> Standing:
+    return Standing(cluster=cluster, watch=None, column=COLUMN)
+
+
 def write_zombie(
     run: Path, detail: str = "broker-2 answered a fetch at epoch 3, which it had passed"
 ) -> tuple[str, list[int]]:
@@ -114,7 +119,7 @@ def write_zombie(
             stored, "copies", lambda nodes, *partitions: {n.name: DISKS[n.name] for n in nodes if n.name in DISKS}
         )
         cluster = FakeCluster(entries=_frames(history, began), logs=_logs(began))
-        path = write_evidence(run, cluster, COLUMN, history, seen, 10.0)  # type: ignore[arg-type]
+        path = write_evidence(run, standing_of(cluster), history, seen, 10.0)
     conclude(run / path, ReplayResult(seen=4, tries=5, note="9 steps shrunk to 4."))
     return path, events
 

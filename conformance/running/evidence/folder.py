@@ -13,6 +13,7 @@ import msgspec
 from conformance.running.evidence.collectors import Collector, wanted, without_files
 from conformance.running.evidence.report import report, said_again
 from conformance.running.evidence.violation import ViolationHistory, violation
+from conformance.running.lab import Standing
 from history.events import History
 from history.observations import Observation
 from history.shards import Column
@@ -45,9 +46,7 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     schedule: list[dict[str, Any]] = []
 
 
-def write_evidence(
-    out: Path, cluster: KRaftCluster, column: Column, history: History, observation: Observation, seconds: float
-) -> str:
+def write_evidence(out: Path, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
     """Write `evidence/<row>/<example>/` of an example that began that many `seconds` ago; its path relative to `out`.
 
     Another breach of the row by the same example has a folder of its own, with its case beside the name.
@@ -59,12 +58,12 @@ def write_evidence(
         )
     folder = out / relative
     folder.mkdir(parents=True, exist_ok=True)
-    replay = _command(column, folder)
+    replay = _command(standing.column, folder)
     (folder / "replay.txt").write_text(replay + "\n")
-    read = violation(column, history, observation)
+    read = violation(standing.column, history, observation)
     _write_json(folder / "schedule.json", schedule_of(read))
     (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
-    collected = _Collected(folder, cluster, time.time() - seconds - BEFORE)
+    collected = _Collected(folder, standing.cluster, time.time() - seconds - BEFORE)
     collected.all(read.subjects)
     text = report(read, replay, collected.lacking, collected.on_disk)
     (folder / "report.md").write_text(text)

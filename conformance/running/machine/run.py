@@ -45,7 +45,7 @@ class MachineRun(CheckRun):
         further: bool = False,
         known: Mapping[Breach, str] | None = None,
     ) -> None:
-        super().__init__(check.id, check.rows, check.topology, lab, label, further=further)
+        super().__init__(check, lab, label, further=further)
         self.check = check
         self.part = part
         self.found: dict[Breach, str] = dict(known or {})
@@ -163,9 +163,7 @@ class MachineRun(CheckRun):
 
     def _evidence(self, played: Played, observation: Observation) -> str:
         standing = played.standing
-        return write_evidence(
-            self.lab.settings.out_dir, standing.cluster, standing.column, played.history, observation, played.seconds
-        )
+        return write_evidence(self.lab.settings.out_dir, standing, played.history, observation, played.seconds)
 
     # --- investigating
 

@@ -34,7 +34,7 @@ class ProbeRun(CheckRun):
     """One probe on one column: rounds until its cases are at their floors, or one `further` round for the `rarest` case."""
 
     def __init__(self, check: Check, lab: Lab, label: str, *, further: int = 0, rarest: str = "") -> None:
-        super().__init__(check.id, check.rows, check.topology, lab, label, further=bool(further))
+        super().__init__(check, lab, label, further=bool(further))
         self.check = check
         self._rounds = range(further, further + 1) if further else range(ROUNDS)
         self._rarest = rarest
@@ -122,9 +122,7 @@ class ProbeRun(CheckRun):
         return broken
 
     def _evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
-        return write_evidence(
-            self.lab.settings.out_dir, standing.cluster, standing.column, history, observation, seconds
-        )
+        return write_evidence(self.lab.settings.out_dir, standing, history, observation, seconds)
 
     def _investigate(self) -> None:
         """Of each breach, once the floors are reached: a try that ran into trouble shows nothing, and is no reason to give up."""

@@ -160,9 +160,7 @@ class MiniInjector:
 
 
 def record(log: Tape, effect: Effect, phase: Phase, detail: Measured) -> None:
-    fault, node = effect.fault, ",".join(effect.names)
-    effects = fault.effects if phase == "inject" else None
-    log.fault(fault.name, phase, role=fault.role, node=node, detail=detail, effects=effects)
+    log.fault(effect.fault.recorded(phase, ",".join(effect.names), detail))
 
 
 class MiniFaults(Faults):

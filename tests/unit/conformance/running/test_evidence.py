@@ -22,7 +22,7 @@ from history.observations import Observation
 from history.subjects import Subject
 from history.taken import STEP_NOTE, taken
 from tests.support.histories import LogHistory, stamped
-from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript
+from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript, standing_of
 
 SUBJECT = Subject("partition", PARTITION)
 
@@ -63,7 +63,7 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
 
 
 def written(tmp_path: Path, history: History, **cluster: Any) -> Path:
-    path = write_evidence(tmp_path, FakeCluster(**cluster), COLUMN, history, seen_in(history), 10.0)  # type: ignore[arg-type]
+    path = write_evidence(tmp_path, standing_of(FakeCluster(**cluster)), history, seen_in(history), 10.0)
     return tmp_path / path
 
 
