@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.log import delete_records as trims
+from conformance.judging.log import delete_records
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
-JUDGE = trims.trims_reach_all_live_replicas
+JUDGE = delete_records.trims_reach_all_live_replicas
 
 
 def trimmed() -> LogHistory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.log import in_sync_replicas as membership
+from conformance.judging.log import in_sync_replicas
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, held, judged_by
@@ -13,7 +13,7 @@ A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 
 
 class TestIsr:
-    judge = membership.isr_is_sane
+    judge = in_sync_replicas.isr_is_sane
 
     def gone(self) -> LogHistory:
         """3 is fenced and out of the ISR, as 1 sees it."""
@@ -89,7 +89,7 @@ def still_alone(told: LogHistory) -> LogHistory:
 
 
 class TestEnoughReplicas:
-    judge = membership.success_needs_enough_in_sync
+    judge = in_sync_replicas.success_needs_enough_in_sync
 
     def test_a_success_of_a_leader_that_is_alone(self) -> None:
         assert broken(self.judge, still_alone(alone().produce(1, "a", at=0))) == ["acknowledged"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.judge import Judge
-from conformance.judging.log import fetch_positions as positions
+from conformance.judging.log import fetch_positions
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, held, judged_by
@@ -26,7 +26,7 @@ def asked(told: LogHistory, offset: int, last: int, broker: int = 2, epoch: int 
 
 
 class TestGenuinePairs:
-    judge = positions.genuine_pairs_are_not_flagged
+    judge = fetch_positions.genuine_pairs_are_not_flagged
 
     def test_pairs_that_are_served(self) -> None:
         assert held(self.judge, asked(asked(led(), 1, 0), 3, 1)) == ["fetch", "fetch"]
@@ -78,7 +78,7 @@ class TestGenuinePairs:
 
 
 class TestGenuinePositions:
-    judge = positions.genuine_positions_are_not_diverged
+    judge = fetch_positions.genuine_positions_are_not_diverged
 
     def test_roles(self) -> None:
         told = asked(led(), 3, 1).whole(3, *LOG, epoch=2, hw=3)
@@ -107,7 +107,7 @@ class TestGenuinePositions:
 
 
 class TestTruncationIsReported:
-    judge = positions.truncation_is_reported
+    judge = fetch_positions.truncation_is_reported
 
     def test_a_truncated_reader_gets_a_diverging_epoch(self) -> None:
         assert held(self.judge, asked(led(), 3, 0, diverging=(0, 1))) == ["consumer"]
@@ -159,7 +159,7 @@ class TestTruncationIsReported:
 
 
 class TestRangeErrors:
-    judge: Judge = positions.range_errors_are_below_the_log_start
+    judge: Judge = fetch_positions.range_errors_are_below_the_log_start
 
     def refused(self, told: LogHistory, offset: int, last: int) -> LogHistory:
         return told.refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=offset, last=last)

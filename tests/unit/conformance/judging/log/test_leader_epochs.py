@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.log import leader_epochs as epochs
+from conformance.judging.log import leader_epochs
 from fixtures.wire import Error
 from fixtures.wire.records import Batch
 from tests.support.histories import LogHistory, held_on_disk, stamped
@@ -18,7 +18,7 @@ LATER_B = stamped(1, 1, "b2")
 
 
 class TestEpochsInAnswers:
-    judge = epochs.epochs_never_fall
+    judge = leader_epochs.epochs_never_fall
 
     def test_metadata_that_goes_back(self) -> None:
         told = LogHistory().metadata(1, 2, 3).metadata(1, 1, 2)
@@ -65,7 +65,7 @@ class TestEpochsInAnswers:
 
 
 class TestOneLeaderPerEpoch:
-    judge = epochs.one_leader_per_epoch
+    judge = leader_epochs.one_leader_per_epoch
 
     def test_two_brokers_that_name_two_leaders(self) -> None:
         assert broken(self.judge, LogHistory().metadata(1, 1, 3).metadata(2, 2, 3)) == ["metadata"]
@@ -92,7 +92,7 @@ class TestOneLeaderPerEpoch:
 
 
 class TestNoFutureStamps:
-    judge = epochs.no_future_stamps
+    judge = leader_epochs.no_future_stamps
 
     def test_a_record_of_a_later_epoch_than_was_named(self) -> None:
         """The broker had served the later epoch before."""
@@ -125,7 +125,7 @@ class TestNoFutureStamps:
 
 
 class TestChangesOfLeader:
-    judge = epochs.every_leadership_change_raises_the_epoch
+    judge = leader_epochs.every_leadership_change_raises_the_epoch
 
     @pytest.mark.parametrize("epoch", [3, 2])
     def test_another_leader_without_another_epoch(self, epoch: int) -> None:
@@ -170,7 +170,7 @@ def stored(*batches: Batch, epochs: tuple[tuple[int, int], ...] | None, start: i
 
 
 class TestEpochMaps:
-    judge = epochs.maps_cover_the_log
+    judge = leader_epochs.maps_cover_the_log
 
     @pytest.mark.parametrize(
         ("entries", "case"),
@@ -230,7 +230,7 @@ class TestEpochMaps:
 
 
 class TestRestartedLeader:
-    judge = epochs.a_restarted_leader_opens_a_new_epoch
+    judge = leader_epochs.a_restarted_leader_opens_a_new_epoch
 
     def test_a_leader_that_leads_on_at_its_epoch(self) -> None:
         told = LogHistory().settled(1, 0).restart(1).fetch(1, epoch=0, hw=0)
@@ -259,7 +259,7 @@ class TestRestartedLeader:
 
 
 class TestStaleLeaders:
-    judge = epochs.stale_leaders_cannot_commit
+    judge = leader_epochs.stale_leaders_cannot_commit
 
     def zombie(self) -> LogHistory:
         """2 leads at epoch 1 and acts on it; 1 has not heard of it."""
@@ -323,9 +323,9 @@ class TestFences:
     def test_an_older_epoch_is_served(self) -> None:
         told = self.passed().fetch(1, A, epoch=0, hw=1).epoch_end(1, 0, (0, 1), 0).latest(1, 1, epoch=0)
         for judge, case in (
-            (epochs.fetches_at_an_older_epoch_are_fenced, "consumer"),
-            (epochs.epoch_lookups_are_fenced_by_epoch, "older"),
-            (epochs.offset_lookups_are_fenced_by_epoch, "older"),
+            (leader_epochs.fetches_at_an_older_epoch_are_fenced, "consumer"),
+            (leader_epochs.epoch_lookups_are_fenced_by_epoch, "older"),
+            (leader_epochs.offset_lookups_are_fenced_by_epoch, "older"),
         ):
             assert broken(judge, told) == [case]
             assert labels(judge, told) == {"fence-leak"}
@@ -333,56 +333,56 @@ class TestFences:
     def test_an_older_epoch_is_refused(self) -> None:
         told = self.passed().refused(1, 0, Error.FENCED_LEADER_EPOCH)
         told.epoch_end(1, 0, (-1, -1), 0, error=Error.FENCED_LEADER_EPOCH)
-        assert held(epochs.fetches_at_an_older_epoch_are_fenced, told) == ["consumer"]
-        assert held(epochs.epoch_lookups_are_fenced_by_epoch, told) == ["older"]
+        assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, told) == ["consumer"]
+        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, told) == ["older"]
 
     def test_a_zombie_has_not_passed_its_epoch(self) -> None:
         told = LogHistory().settled(1, 0).metadata(2, 2, 1).fetch(2, A, epoch=1, hw=1).fetch(1, A, epoch=0, hw=1)
-        assert held(epochs.fetches_at_an_older_epoch_are_fenced, told) == []
+        assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, told) == []
 
     def test_a_restarted_broker_begins_anew(self) -> None:
         told = self.passed().restart(1).fetch(1, A, epoch=0, hw=1)
-        assert broken(epochs.fetches_at_an_older_epoch_are_fenced, told) == []
+        assert broken(leader_epochs.fetches_at_an_older_epoch_are_fenced, told) == []
 
     def test_an_epoch_of_its_own_is_unknown_to_it(self) -> None:
         told = self.passed().refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert broken(epochs.fetches_at_the_epoch_are_served, told) == ["follower"]
-        assert labels(epochs.fetches_at_the_epoch_are_served, told) == {"false-fence"}
+        assert broken(leader_epochs.fetches_at_the_epoch_are_served, told) == ["follower"]
+        assert labels(leader_epochs.fetches_at_the_epoch_are_served, told) == {"false-fence"}
 
     def test_an_epoch_of_its_own_is_fenced(self) -> None:
         """Once only: afterwards it serves it, or names no later one."""
         told = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH)
-        assert broken(epochs.fetches_at_the_epoch_are_served, told) == []
-        assert broken(epochs.fetches_at_the_epoch_are_served, told.fetch(1, A, epoch=1, hw=1)) == ["consumer"]
+        assert broken(leader_epochs.fetches_at_the_epoch_are_served, told) == []
+        assert broken(leader_epochs.fetches_at_the_epoch_are_served, told.fetch(1, A, epoch=1, hw=1)) == ["consumer"]
         told = (
             LogHistory().settled(1, 1).epoch_end(1, 0, (-1, -1), 1, error=Error.FENCED_LEADER_EPOCH).metadata(1, 1, 1)
         )
-        assert broken(epochs.epoch_lookups_are_fenced_by_epoch, told) == ["equal"]
+        assert broken(leader_epochs.epoch_lookups_are_fenced_by_epoch, told) == ["equal"]
         told = LogHistory().settled(1, 1).latest(1, -1, Error.FENCED_LEADER_EPOCH, epoch=1).metadata(1, 1, 1)
-        assert broken(epochs.offset_lookups_are_fenced_by_epoch, told) == ["served"]
+        assert broken(leader_epochs.offset_lookups_are_fenced_by_epoch, told) == ["served"]
 
     def test_a_fence_that_closes_before_anybody_names_the_next_epoch(self) -> None:
         told = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH).metadata(2, 1, 1).settled(1, 3)
-        assert held(epochs.fetches_at_the_epoch_are_served, told) == []
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, told) == []
 
     def test_a_broker_that_has_not_heard_yet(self) -> None:
         told = LogHistory().settled(1, 0).metadata(1, 2, 1).refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(epochs.fetches_at_the_epoch_are_served, told.fetch(1, epoch=1, hw=0)) == []
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, told.fetch(1, epoch=1, hw=0)) == []
 
     def test_a_replica_that_was_taken_away_and_given_back_learns_its_epoch_anew(self) -> None:
         told = self.passed().hit("reassignment", 1, partition="topic-0").refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(epochs.fetches_at_the_epoch_are_served, told) == []
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, told) == []
 
     def test_at_rest_the_epoch_is_served(self) -> None:
         told = LogHistory().settled(1, 1).at_rest().fetch(1, A, epoch=1, hw=1).fetch(2, A, epoch=1, hw=1)
         told.epoch_end(1, 1, (1, 1), 1).latest(1, 1, epoch=1)
-        assert held(epochs.fetches_at_the_epoch_are_served, told) == ["consumer", "follower"]
-        assert held(epochs.epoch_lookups_are_fenced_by_epoch, told) == ["equal"]
-        assert held(epochs.offset_lookups_are_fenced_by_epoch, told) == ["served"]
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, told) == ["consumer", "follower"]
+        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, told) == ["equal"]
+        assert held(leader_epochs.offset_lookups_are_fenced_by_epoch, told) == ["served"]
 
 
 class TestNewerEpochs:
-    judge = epochs.fetches_at_an_unknown_epoch_are_refused
+    judge = leader_epochs.fetches_at_an_unknown_epoch_are_refused
 
     def test_an_epoch_that_never_was_is_served(self) -> None:
         told = LogHistory().settled(1, 0).fetch(1, A, epoch=1, hw=1).settled(1, 0).at_rest()

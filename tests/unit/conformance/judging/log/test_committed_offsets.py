@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.log import committed_offsets as commits
+from conformance.judging.log import committed_offsets
 from fixtures.wire import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, held
 
 
 class TestCommitted:
-    judge = commits.commits_are_shown_with_their_epoch
+    judge = committed_offsets.commits_are_shown_with_their_epoch
 
     def test_the_last_commit_is_shown(self) -> None:
         told = LogHistory().commit(1, 3, 0).committed(1, 3, 0).commit(1, 5, 1).committed(1, 5, 1)
@@ -70,7 +70,7 @@ class TestCommitted:
 
 
 class TestCoordinators:
-    judge = commits.commits_survive_their_coordinator
+    judge = committed_offsets.commits_survive_their_coordinator
 
     def test_one_that_was_killed_and_one_that_took_over(self) -> None:
         told = LogHistory().commit(1, 3, 1).restart(1).committed(1, 3, 1).committed(2, 3, 1)

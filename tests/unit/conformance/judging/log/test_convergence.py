@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.log import convergence as agreement
+from conformance.judging.log import convergence
 from fixtures.wire.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, held, judged_by
@@ -41,7 +41,7 @@ def quiet(told: LogHistory) -> LogHistory:
 
 
 class TestAgreement:
-    judge = agreement.replicas_agree_in_the_end
+    judge = convergence.replicas_agree_in_the_end
 
     def test_equal_logs_and_a_full_isr(self) -> None:
         assert held(self.judge, ended(LogHistory(), LOG, LOG, LOG)) == ["isr"] * 3 + ["logs"] * 2
@@ -127,7 +127,7 @@ class TestAgreement:
 
 
 class TestHealedReplicas:
-    judge = agreement.healed_replicas_converge
+    judge = convergence.healed_replicas_converge
 
     def fenced(self) -> LogHistory:
         return LogHistory().settled(2, 1).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
