@@ -1,0 +1,212 @@
+"""One example of a machine: which steps are taken, what ends it, and what it says of itself then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.core.bench import Bench
+from conformance.core.machines import KafkaMachine, MachineCheck
+from conformance.core.model import FaultModel
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.judging.judge import Finding, judge
+from conformance.running.lab import HEALED_WITHIN, HURRIED
+from conformance.running.machine.example import SUSPICION_NOTE, Ending, ExampleRun, Played
+from fixtures.errors import KitError
+from fixtures.tape import LiveTape
+from fixtures.waiting import OutOfTime
+from history.events import History, Note
+from history.observations import Observation
+from history.taken import REST_NOTE, STEP_NOTE, taken
+from strategies.steps import Step
+from tests.miniature.machine import ExampleOnMiniature
+
+ROW = "KIP320-FETCH-02"
+READ_OUT = "read out"
+
+Act = Literal["fine", "broken", "explained", "trouble", "bug", "late"]
+
+
+class Do(Step, frozen=True, kw_only=True, tag="do"):
+    act: Act = "fine"
+
+
+class Acting:
+    """Does what its steps say."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._tape = bench.tape
+
+    def step(self, step: Do) -> None:
+        match step.act:
+            case "trouble":
+                raise KitError("no broker answers")
+            case "bug":
+                raise ZeroDivisionError
+            case "late":
+                raise OutOfTime("the step has no time left")
+        self._tape.note(step.act)
+
+    def rest(self) -> None:
+        self._tape.note(READ_OUT)
+
+
+@judge(ROW)
+def broken_until_it_is_explained(history: History) -> Iterator[Finding]:
+    """Held, unless the latest of both notes says that it is broken."""
+    said = [event for event in history.events if isinstance(event, Note) and event.text in ("broken", "explained")]
+    if said:
+        yield Finding(said[-1].text == "explained", "consumer", (said[-1].n,), "it is broken")
+
+
+class NoMachine(KafkaMachine[FaultModel]):
+    model_type = FaultModel
+
+
+CHECK: MachineCheck[Do] = MachineCheck(
+    "machines.acting", QUICK_CLUSTER, NoMachine, Acting, Do, [broken_until_it_is_explained], [Do()]
+)
+
+
+class Healing(ExampleOnMiniature):
+    """Notes for how long healing may take, and says that the cluster `has_to_be_replaced` where it has to be."""
+
+    has_to_be_replaced = ""
+    within = 0.0
+    troubled = False
+
+    def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+        self.within, self.troubled = within, troubled
+        return self.has_to_be_replaced
+
+
+def ending(*, stops: bool = True, rests: bool = True, hurries: bool = False, at: float = float("inf")) -> Ending:
+    return Ending(stops=lambda observation: stops, rests=rests, hurries=hurries, at=at)
+
+
+def played(acts: list[Act], how: Ending, lab: Healing | None = None) -> Played:
+    lab = lab or Healing()
+    example = ExampleRun(CHECK, lab, lab.standing, how)
+    for act in acts:
+        example.step(Do(act=act))
+    return example.finish()
+
+
+def notes(one: Played, text: str) -> list[Note]:
+    return [event for event in one.history.events if isinstance(event, Note) and event.text == text]
+
+
+def results(observations: list[Observation]) -> list[str]:
+    return [one.result for one in observations]
+
+
+def expected_steps(acts: list[Act], *, stops: bool) -> list[Act]:
+    """Up to and with the first that ends the example."""
+    for place, act in enumerate(acts, 1):
+        if act in ("trouble", "bug", "late") or (act == "broken" and stops):
+            return acts[:place]
+    return acts
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    acts=st.lists(st.sampled_from(["fine", "fine", "broken", "explained", "trouble", "bug"]), max_size=8),
+    stops=st.booleans(),
+    rests=st.booleans(),
+    hurries=st.booleans(),
+)
+def test_an_example_ends_with_the_first_thing_that_ends_it(
+    acts: list[Act], stops: bool, rests: bool, hurries: bool
+) -> None:
+    one = played(acts, ending(stops=stops, rests=rests, hurries=hurries))
+    steps = expected_steps(acts, stops=stops)
+    assert [step.act for step in one.steps if isinstance(step, Do)] == steps
+    assert [step.kind for step in taken(one.history)] == ["do"] * len(steps) == ["do"] * len(notes(one, STEP_NOTE))
+    troubled = bool({"trouble", "bug"} & {*steps})
+    assert bool(one.trouble) == troubled
+    assert one.history.end is not None
+    assert one.history.end.outcome == ("error" if troubled else "judged")
+    suspected = stops and steps[-1:] == ["broken"]
+    assert (one.suspicion is not None) == suspected == bool(notes(one, SUSPICION_NOTE))
+    assert one.suspicion is None or one.suspicion.after == len(steps)
+    reads = rests and not (hurries and suspected) and not troubled
+    assert len(notes(one, READ_OUT)) == reads
+    decisive = [act for act in steps if act in ("broken", "explained")][-1:]
+    assert results(one.observations) == [{"broken": "violated", "explained": "held"}[act] for act in decisive]
+
+
+def test_a_violation_before_trouble_stays_a_proof() -> None:
+    one = played(["broken", "trouble"], ending(stops=False))
+    assert (results(one.violations), one.trouble) == (["violated"], "KitError: no broker answers")
+
+
+def test_a_bug_of_the_executor_is_told_with_its_place() -> None:
+    one = played(["bug"], ending())
+    assert one.trouble.startswith("Traceback")
+    assert "ZeroDivisionError" in one.trouble
+
+
+def test_the_whole_history_decides_on_a_suspicion() -> None:
+    """The end, as it is read out, may explain what looked like a violation before."""
+
+    class ExplainedAtRest(Acting):
+        def rest(self) -> None:
+            self._tape.note("explained")
+
+    lab = Healing()
+    check: MachineCheck[Do] = MachineCheck(
+        CHECK.id, CHECK.topology, NoMachine, ExplainedAtRest, Do, CHECK.judges, CHECK.opening
+    )
+    example = ExampleRun(check, lab, lab.standing, ending())
+    example.step(Do(act="broken"))
+    one = example.finish()
+    assert one.violations == []
+    assert one.explained == f"suspected after step 1, and explained by what came then: {ROW} it is broken"
+    assert played(["broken"], ending()).explained == ""
+
+
+@pytest.mark.parametrize(("at", "taken", "within"), [(0.0, 0, HURRIED), (float("inf"), 2, HEALED_WITHIN)])
+def test_after_its_time_no_step_is_taken_and_healing_is_hurried(at: float, taken: int, within: float) -> None:
+    lab = Healing()
+    one = played(["fine", "fine"], ending(at=at and time.monotonic() + at), lab)
+    assert (len(one.steps), lab.within, one.trouble) == (taken, within, "")
+    assert notes(one, REST_NOTE), "what was done by then is read out"
+
+
+def test_a_step_that_had_no_time_left_ends_the_example_and_is_no_trouble() -> None:
+    lab = Healing()
+    one = played(["fine", "late", "fine"], ending(), lab)
+    assert [step.act for step in one.steps if isinstance(step, Do)] == ["fine", "late"]
+    assert (one.trouble, lab.within) == ("", HURRIED)
+
+
+def test_an_end_that_could_not_be_read_out_in_time_is_trouble() -> None:
+    class Endless(Acting):
+        def rest(self) -> None:
+            raise OutOfTime("the end has no time left")
+
+    lab = Healing()
+    check: MachineCheck[Do] = MachineCheck(
+        CHECK.id, CHECK.topology, NoMachine, Endless, Do, CHECK.judges, CHECK.opening
+    )
+    example = ExampleRun(check, lab, lab.standing, ending())
+    example.step(Do(act="late"))
+    one = example.finish()
+    assert one.trouble == "OutOfTime: the end has no time left"
+    assert lab.troubled
+
+
+def test_a_cluster_that_has_to_be_replaced_makes_the_example_one_in_trouble_and_keeps_what_it_proved() -> None:
+    lab = Healing()
+    lab.has_to_be_replaced = "broker-2 is lost"
+    one = played(["broken"], ending(), lab)
+    assert (one.replaced, results(one.violations)) == ("broker-2 is lost", ["violated"])
+    assert "broker-2 is lost" in one.trouble
+    assert one.history.end is not None
+    assert one.history.end.outcome == "error"
+    assert not lab.troubled, "nothing was wrong before that"
