@@ -20,8 +20,9 @@ NONE: Literal[""] = ""
 
 
 def compare(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[VerdictChange]:
-    """Each row of either side: first those of `after` in its order, then those that only `before` has."""
-    return [_change(row, before.get(row, NONE), after.get(row, NONE)) for row in [*after, *(before.keys() - after)]]
+    """Each row of either side: first those of `after` in its order, then those that only `before` has, in its own."""
+    rows = [*after, *(row for row in before if row not in after)]
+    return [_change(row, before.get(row, NONE), after.get(row, NONE)) for row in rows]
 
 
 def better(change: VerdictChange) -> bool:
