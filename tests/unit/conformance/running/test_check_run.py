@@ -1,0 +1,159 @@
+"""The common part of running a check: how it ends, when it gives up, and what its lines count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.running.check_run import MOST_ERRORS, MOST_SECONDS_IN_TROUBLE, CheckRun, faults_of, premises_of
+from fixtures.errors import KitError
+from fixtures.runs import Run
+from history.events import AnyEvent, Example, Fault, History, Phase, Premise
+from history.shards import CheckLine, FaultCount, PremiseCount
+from tests.support.fake_checks import ROW, check_of
+from tests.support.fake_lab import FakeLab, Play, of
+
+PHASES: tuple[Phase, ...] = ("inject", "witness", "consequence", "heal")
+
+
+def history_of(*events: Callable[[int], AnyEvent]) -> History:
+    opened = Example(example="e-1", check="c", column="4.3.1")
+    return History(example=opened, events=[event(n) for n, event in enumerate(events)])
+
+
+# --- what a line counts
+
+
+@given(st.lists(st.tuples(st.sampled_from(["kill", "pause"]), st.sampled_from(PHASES))))
+def test_each_phase_of_a_fault_is_counted_but_for_its_consequence(seen: list[tuple[str, Phase]]) -> None:
+    def event(fault: str, phase: Phase) -> Callable[[int], AnyEvent]:
+        return lambda n: Fault(n=n, t=0.0, fault=fault, phase=phase, role="leader", node="broker-1")
+
+    counted = Counter(one for one in seen if one[1] != "consequence")
+    assert faults_of(history_of(*(event(*one) for one in seen))) == {
+        fault: FaultCount(
+            injected=counted[fault, "inject"], witnessed=counted[fault, "witness"], healed=counted[fault, "heal"]
+        )
+        for fault in sorted({fault for fault, _ in counted})
+    }
+
+
+@given(st.lists(st.tuples(st.sampled_from(["the epoch is {}", "broker-{} leads"]), st.integers(0, 99), st.booleans())))
+def test_a_premise_is_one_whatever_values_were_read_back_for_it(seen: list[tuple[str, int, bool]]) -> None:
+    def event(what: str, met: bool) -> Callable[[int], AnyEvent]:
+        return lambda n: Premise(n=n, t=0.0, what=what, met=met)
+
+    found = premises_of(history_of(*(event(what.format(value), met) for what, value, met in seen)))
+    counted = Counter((what, met) for what, _, met in seen)
+    named = {"the epoch is {}": "the epoch is …", "broker-{} leads": "… leads"}
+    assert found == {
+        named[what]: PremiseCount(met=counted[what, True], unmet=counted[what, False]) for what, _, _ in seen
+    }
+
+
+# --- how a check ends
+
+
+class Scripted(CheckRun):
+    """Does what the test says in place of examples."""
+
+    def __init__(self, lab: FakeLab, script: Callable[[CheckRun], None]) -> None:
+        super().__init__(check_of(script), lab, "4.3.1")
+        self._script = script
+
+    def run_examples(self) -> None:
+        self._script(self)
+
+
+@contextmanager
+def scripted(out: Path, script: Callable[[CheckRun], None]) -> Iterator[CheckRun]:
+    with Run.begin() as run, closing(FakeLab(out, run, [[]], "smoke")) as lab:
+        yield Scripted(lab, script)
+
+
+def ran(out: Path, script: Callable[[CheckRun], None]) -> tuple[CheckRun, CheckLine]:
+    with scripted(out, script) as one:
+        one.run()
+    return one, line_of(out)
+
+
+def line_of(out: Path) -> CheckLine:
+    [line] = of(Play(out).shard(), CheckLine)
+    assert isinstance(line, CheckLine)
+    return line
+
+
+def failing(*seconds: float) -> Callable[[CheckRun], None]:
+    """Examples in trouble that lasted so long, until the check gives up."""
+
+    def script(one: CheckRun) -> None:
+        for number, lasted in enumerate(seconds):
+            if not one.gave_up:
+                one.failed(f"trouble {number}", lasted)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        ([1.0] * (MOST_ERRORS - 1), []),
+        ([1.0] * (MOST_ERRORS + 2), [f"trouble {number}" for number in range(MOST_ERRORS)]),
+        ([MOST_SECONDS_IN_TROUBLE], []),
+        ([MOST_SECONDS_IN_TROUBLE, 0.1, 1.0], ["trouble 0", "trouble 1"]),
+    ],
+)
+def test_a_check_gives_up_after_some_examples_in_trouble_or_too_long_in_it(
+    tmp_path: Path, state: Path, seconds: list[float], told: list[str]
+) -> None:
+    one, line = ran(tmp_path, failing(*seconds))
+    assert (one.trouble, line.outcome) == (told, "error" if told else "done")
+    assert line.detail == "\n".join(told)
+    assert (line.check, line.rows) == (one.id, [ROW])
+
+
+def test_a_bug_of_a_check_is_told_with_its_place_and_ends_no_run(tmp_path: Path, state: Path) -> None:
+    def script(one: CheckRun) -> None:
+        raise ZeroDivisionError
+
+    one, line = ran(tmp_path, script)
+    assert line.outcome == "error"
+    assert "ZeroDivisionError" in line.detail
+    assert one.violations == []
+
+
+def test_trouble_is_told_once(tmp_path: Path, state: Path) -> None:
+    def script(one: CheckRun) -> None:
+        one.trouble.append("no broker answers")
+        raise KitError("no broker answers")
+
+    one, line = ran(tmp_path, script)
+    assert (one.trouble, line.detail) == (["no broker answers"], "no broker answers")
+
+
+@pytest.mark.parametrize("ends", ["in trouble", "with an error"])
+def test_what_its_own_time_cuts_short_is_cut_off_and_no_trouble(tmp_path: Path, state: Path, ends: str) -> None:
+    def script(one: CheckRun) -> None:
+        one.ends = 0.0
+        if ends == "with an error":
+            raise KitError("time was up")
+        one.failed("time was up", 1.0)
+
+    one, line = ran(tmp_path, script)
+    assert (one.trouble, one.cut_off, line.outcome) == ([], True, "cut-off")
+
+
+def test_an_interruption_passes_through_and_is_filed(tmp_path: Path, state: Path) -> None:
+    def script(one: CheckRun) -> None:
+        raise KeyboardInterrupt
+
+    with scripted(tmp_path, script) as one, pytest.raises(KeyboardInterrupt):
+        one.run()
+    line = line_of(tmp_path)
+    assert (line.outcome, line.detail) == ("error", "the run was ended: KeyboardInterrupt")
