@@ -66,12 +66,12 @@ def stored(out: Path, events: int) -> Iterator[History]:
 
 def measure(histories: Iterable[History], progress: Progress, judges: Sequence[Judge] = LOG_JUDGES) -> Measured:
     """Every history by every judge."""
-    measured, told = Measured(), time.monotonic()
+    measured, reported_at = Measured(), time.monotonic()
     seconds: dict[str, float] = defaultdict(float)
     for one in histories:
         _judge(one, judges, measured, seconds)
-        if time.monotonic() - told > EVERY:
-            told = time.monotonic()
+        if time.monotonic() - reported_at > EVERY:
+            reported_at = time.monotonic()
             progress(f"{measured.events} events judged in {sum(seconds.values()):.1f} s")
     measured.seconds = seconds
     return measured
@@ -151,7 +151,7 @@ def beside(other: Path, out: Path, rounds: int, progress: Progress) -> Beside:
 
 
 def _counted(checkout: Path, out: Path) -> list[float]:
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", COUNTED, str(checkout), str(out.resolve())],
         cwd=checkout,
         env={**os.environ, "PYTHONPATH": ""},
@@ -159,9 +159,9 @@ def _counted(checkout: Path, out: Path) -> list[float]:
         text=True,
         check=False,
     )
-    if told.returncode:
-        raise ValueError(f"the judges of {checkout} cannot be run: {told.stderr.strip().splitlines()[-1:]}")
-    return [float(value) for value in told.stdout.split()]
+    if done.returncode:
+        raise ValueError(f"the judges of {checkout} cannot be run: {done.stderr.strip().splitlines()[-1:]}")
+    return [float(value) for value in done.stdout.split()]
 
 
 def beside_table(measured: Beside) -> str:

@@ -26,7 +26,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     cpu: float
     peak: int
     code: int
-    said: str
+    output: str
 
 
 def watched(*command: str | Path) -> Watched:
@@ -36,10 +36,12 @@ def watched(*command: str | Path) -> Watched:
         [str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     watch = _Watch(process.pid)
-    said, _ = process.communicate()
+    output, _ = process.communicate()
     seconds = time.monotonic() - began
     watch.end()
-    return Watched(seconds=seconds, cpu=sum(watch.cpu.values()), peak=watch.peak, code=process.returncode, said=said)
+    return Watched(
+        seconds=seconds, cpu=sum(watch.cpu.values()), peak=watch.peak, code=process.returncode, output=output
+    )
 
 
 class _Watch(threading.Thread):

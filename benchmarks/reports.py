@@ -90,7 +90,7 @@ def _merge(folder: Path, count: int, before: Sequence[MergeCost], progress: Prog
     if needed > ROOM * _free():
         return MergeCost(observations=count, size=size, spark=spark, pandas=None, needed=needed)
     pandas = _ended(watched(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
-    progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.said.strip()}")
+    progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.output.strip()}")
     return MergeCost(observations=count, size=size, spark=spark, pandas=pandas)
 
 
@@ -165,7 +165,7 @@ def _judged_row(name: str, one: JudgingCost) -> str:
 
 def _ended(run: Watched, code: int) -> Watched:
     if run.code != code:
-        raise KitError(f"it ended with {run.code}, not {code}:\n{run.said[-4000:]}")
+        raise KitError(f"it ended with {run.code}, not {code}:\n{run.output[-4000:]}")
     return run
 
 

@@ -28,15 +28,15 @@ EXAMPLE = 3000
 FEW = 20
 WORKERS = 12
 
-_Said = dict[str, list[dict[str, Any]]]
+_Observations = dict[str, list[dict[str, Any]]]
 
 
 def write_run(out: Path, events: int) -> int:
     """Writes at least that many events. Returns how many."""
     few = [_named(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
-    said = _judged_once(out.with_name(f"{out.name}-few"), few)
+    observations = _judged_once(out.with_name(f"{out.name}-few"), few)
     counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
-    return sum(_worker(out, f"gw{number}", count, few, said) for number, count in enumerate(counts))
+    return sum(_worker(out, f"gw{number}", count, few, observations) for number, count in enumerate(counts))
 
 
 def _named(example: History, name: str) -> History:
@@ -44,11 +44,11 @@ def _named(example: History, name: str) -> History:
     return History(example=opened, events=example.events, end=End(example=name, outcome="judged"))
 
 
-def _judged_once(out: Path, few: Sequence[History]) -> _Said:
+def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
     """The observations of the judges for each of the few, by its name."""
     _write(out, "gw0", few, {})
     watched(sys.executable, "-m", "conformance.cli.rejudge", out)
-    found: _Said = defaultdict(list)
+    found: _Observations = defaultdict(list)
     for line in (out / "rejudged" / "gw0.jsonl").read_bytes().splitlines():
         observation = msgspec.json.decode(line)
         found[observation["example"]].append(observation)
@@ -59,9 +59,9 @@ def _judged_once(out: Path, few: Sequence[History]) -> _Said:
     return found
 
 
-def _worker(out: Path, worker: str, events: int, few: Sequence[History], said: _Said) -> int:
+def _worker(out: Path, worker: str, events: int, few: Sequence[History], observations: _Observations) -> int:
     average = sum(len(one.events) for one in few) / len(few)
-    return _write(out, worker, _again(worker, few, max(1, round(events / average))), said)
+    return _write(out, worker, _again(worker, few, max(1, round(events / average))), observations)
 
 
 def _again(worker: str, few: Sequence[History], count: int) -> Iterator[History]:
@@ -70,7 +70,7 @@ def _again(worker: str, few: Sequence[History], count: int) -> Iterator[History]
         yield _named(example, f"{worker}-{number}")
 
 
-def _write(out: Path, worker: str, examples: Sequence[History] | Iterator[History], said: _Said) -> int:
+def _write(out: Path, worker: str, examples: Sequence[History] | Iterator[History], observations: _Observations) -> int:
     (out / "shards").mkdir(parents=True, exist_ok=True)
     events, n = 0, 1
     with (
@@ -82,9 +82,9 @@ def _write(out: Path, worker: str, examples: Sequence[History] | Iterator[Histor
             for line in (one.example, *one.events, *([one.end] if one.end else [])):
                 histories.write(line)
             events += len(one.events)
-            for observation in said.get(str(number % FEW), []):
-                told = observation | {"example": one.example.example}
-                shard.write(encode_line(ObservationLine(shard=worker, n=n, check=MACHINE, **told)))
+            for observation in observations.get(str(number % FEW), []):
+                fields = observation | {"example": one.example.example}
+                shard.write(encode_line(ObservationLine(shard=worker, n=n, check=MACHINE, **fields)))
                 n += 1
         shard.write(encode_line(Footer(shard=worker, n=n, counts={"header": 1, "observation": n - 1})))
     return events

@@ -89,6 +89,8 @@ def _packaged(sources: Path, project: Path) -> Path:
         ) from None
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")]
-        said = "\n".join(errors[:8]) or (done.stdout + done.stderr)[-2000:]
-        raise AgentNotBuilt(f"The mutants' agent can't be built. Try `mvn -f {sources} package`. Maven said:\n{said}")
+        output = "\n".join(errors[:8]) or (done.stdout + done.stderr)[-2000:]
+        raise AgentNotBuilt(
+            f"The mutants' agent can't be built. Try `mvn -f {sources} package`. Maven's output:\n{output}"
+        )
     return project / "target" / "agent.jar"

@@ -37,9 +37,9 @@ def metadata_epoch_is_where_the_fence_turns(
     settled = partition.whole()
     for broker in settled.replicas:
         ask = request_of(partition.bench.node(broker), partition, case)
-        told = partition.state(broker).leader_epoch
-        below = [ask(told - n) for n in range(around, 0, -1)]
-        at, above = ask(told), [ask(told + n) for n in range(1, around + 1)]
+        known = partition.state(broker).leader_epoch
+        below = [ask(known - n) for n in range(around, 0, -1)]
+        at, above = ask(known), [ask(known + n) for n in range(1, around + 1)]
         yield premise(partition.settled().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}")
         turns = (
             all(answer.error is Error.FENCED_LEADER_EPOCH for answer in below)
@@ -55,11 +55,11 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
     settled = partition.whole()
     for broker in settled.replicas:
         node = partition.bench.node(broker)
-        told = node.metadata([partition.name])
+        metadata = node.metadata([partition.name])
         described = node.describe_topic_partitions([partition.name])
         yield premise(partition.settled().leader_epoch == settled.leader_epoch, f"still epoch {settled.leader_epoch}")
-        epochs = [answer.topics[0].partition(0).leader_epoch for answer in (told, described)]
-        yield held_if(epochs[0] == epochs[1], told, described)
+        epochs = [answer.topics[0].partition(0).leader_epoch for answer in (metadata, described)]
+        yield held_if(epochs[0] == epochs[1], metadata, described)
 
 
 @probe("KIP101-EPOCH-03", rig=PAIRS, examples=1)

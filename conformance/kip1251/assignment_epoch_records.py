@@ -31,7 +31,7 @@ def record_form(group: Group, bumps: int, later: int) -> Generator[Claim, None, 
     nothing_else = not record.partitions_pending_revocation and record.member_epoch == heir.epoch
     yield held_if(assigned and nothing_else, record, case="assigned")
     group.member().join()
-    lost = group.told_to_revoke(heir)
+    lost = group.revoking(heir)
     record = log.current_assignment(heir)
     kept = {p: since[p] for p in since if p not in lost}
     pending = {p: since[p] for p in lost}

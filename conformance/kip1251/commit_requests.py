@@ -46,8 +46,8 @@ def oversized_metadata(group: Group, bumps: int, excess: int) -> Generator[Claim
     answer = group.commit_all(hand.old, [oversized, NewOffset(group.topic, hand.kept, 12)], hand.before)
     kept, lost = group.stored(hand.kept), group.stored(hand.lost)
     errors = {result.partition: result.error for result in answer.partitions}
-    told = errors == {hand.lost: Error.OFFSET_METADATA_TOO_LARGE, hand.kept: Error.NONE}
-    yield held_if(told and kept.shows(12) and lost.shows(10), answer, kept, lost, case="mixed")
+    as_expected = errors == {hand.lost: Error.OFFSET_METADATA_TOO_LARGE, hand.kept: Error.NONE}
+    yield held_if(as_expected and kept.shows(12) and lost.shows(10), answer, kept, lost, case="mixed")
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
@@ -59,8 +59,8 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Claim
     answer = group.commit_all(member, [unknown, NewOffset(group.topic, 0, offset)], member.epoch, version=10)
     after = group.stored(0)
     errors = {result.topic_id: result.error for result in answer.partitions}
-    told = errors == {topic_id: Error.UNKNOWN_TOPIC_ID, group.topic.id: Error.NONE}
-    yield held_if(told and after.shows(offset), answer, after, case="unknown-id")
+    as_expected = errors == {topic_id: Error.UNKNOWN_TOPIC_ID, group.topic.id: Error.NONE}
+    yield held_if(as_expected and after.shows(offset), answer, after, case="unknown-id")
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=EPOCH_BUMPS, offset=OFFSETS)

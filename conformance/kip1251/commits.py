@@ -124,7 +124,7 @@ def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset:
     member = group.alone(bumps, aged=3)
     since = dict(member.since)
     group.member().join()
-    partition = min(group.told_to_revoke(member))
+    partition = min(group.revoking(member))
     epoch = since[partition]
     yield group.holding(member, member.epoch, partition)
     below = group.commit(member, {partition: offset}, epoch - back)

@@ -88,7 +88,7 @@ def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Generator[Clai
     """A rejoin with no owned partitions ends a pending revocation: the next owner gets the partition."""
     old, new = group.alone(bumps), group.member()
     new.join()
-    lost = group.told_to_revoke(old)
+    lost = group.revoking(old)
     waiting = new.keep_up()
     yield premise(not group.assigned_in(waiting) & lost, f"{sorted(lost)} is still held back: {waiting}")
     back = old.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
@@ -102,7 +102,7 @@ def describe_while_revoking(group: Group, bumps: int) -> Generator[Claim, None, 
     """A partition that a member must revoke is described as its own until it acknowledges."""
     old, new = group.alone(bumps), group.member()
     new.join()
-    lost = group.told_to_revoke(old)
+    lost = group.revoking(old)
     described = group.describe()
     held = {found.member_id: group.of(found) for found in described.members}
     shown = described.error is Error.NONE and lost <= held[old.id] and not lost & held[new.id]

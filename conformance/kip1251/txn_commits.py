@@ -104,7 +104,7 @@ def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick
     member = group.alone(bumps)
     since = dict(member.since)
     group.member().join()
-    partition = min(group.told_to_revoke(member))
+    partition = min(group.revoking(member))
     yield group.holding(member, member.epoch, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 7}, since[partition])

@@ -172,14 +172,14 @@ def offsets_survive_a_move(
         commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
         with bench.down(bench.name_of(before), role="group coordinator"):
             bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
-            said = list(commits.all_returned("move"))
+            claims = list(commits.all_returned("move"))
             after = log.state(commits.via).leader
         whole_again(bench)
     else:
         after = log.move_leader().leader
-        said = list(commits.all_returned("move"))
+        claims = list(commits.all_returned("move"))
     yield premise(after != before, f"{after} took over from {before}")
-    yield from said
+    yield from claims
 
 
 # --- what is stored

@@ -39,5 +39,5 @@ def offline_partition_has_a_storage_error(
     yield premise(lost is not None, f"the broker without one of its log directories: {lost}")
     found = {end.topic: end for end in answer.partitions}
     sound, offline = (found.get(chosen[kind]) for kind in ("sound", "offline"))
-    told = offline is not None and refused(offline, Error.KAFKA_STORAGE_ERROR)
-    yield held_if(told and sound is not None and sound.error is Error.NONE, answer)
+    offline_refused = offline is not None and refused(offline, Error.KAFKA_STORAGE_ERROR)
+    yield held_if(offline_refused and sound is not None and sound.error is Error.NONE, answer)

@@ -140,7 +140,7 @@ def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Generator[C
         see_out()
         bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
         fenced = pairs.tempted(records)
-        said = [
+        claims = [
             *does_not_count_or_delay(pairs, records),
             *ineligible_is_refused(pairs, Controller(bench, pairs.data.leader)),
         ]
@@ -150,7 +150,7 @@ def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Generator[C
     )
     yield from stayed_out(pairs, shutting_down, "shutting-down")
     yield from stayed_out(pairs, fenced, "fenced")
-    yield from said
+    yield from claims
 
 
 # --- KIP320-REPL-04

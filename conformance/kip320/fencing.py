@@ -54,11 +54,11 @@ def older_epoch_is_fenced(
         replica_id=replica_id,
         version=spoken(partition.bench, "Fetch", back, low=HINTS_FROM if hinted else FENCED_FROM),
     )
-    told = case != "hint" or names_leader(partition, node, answer, state)
+    named = case != "hint" or names_leader(partition, node, answer, state)
     silent = case != "no-endpoints" or bool(answer.node_endpoints) == (expected == "ENDPOINTS")
     yield unmoved(partition, state)
     refused = answer.error is Error.FENCED_LEADER_EPOCH and reads_nothing(answer)
-    yield held_if(refused and told and silent, answer)
+    yield held_if(refused and named and silent, answer)
 
 
 def names_leader(partition: Partition, node: NodeClient, answer: FetchedPartition, state: PartitionMetadata) -> bool:

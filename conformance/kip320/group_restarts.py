@@ -105,8 +105,8 @@ def truncation_is_detected(
         couple.name, couple.index, max(found.leader_epoch, 0), current_leader_epoch=state.leader_epoch
     )
     kept = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, position.epoch)
-    told = (end.error, end.leader_epoch, end.end_offset)
-    ended = told == (Error.NONE, epoch_of_last_shared(reader, cut), cut) and cut < position.offset
+    answered = (end.error, end.leader_epoch, end.end_offset)
+    ended = answered == (Error.NONE, epoch_of_last_shared(reader, cut), cut) and cut < position.offset
     yield held_if(kept and ended, found, end, row="KIP320-CONS-03", case="restart")
 
 
@@ -146,10 +146,10 @@ def group_restarts(
     reader.read_to(kept + lost)
     position = reader.position
     group, control = ClassicGroup(couple, bench.fresh("group")), ClassicGroup(couple, bench.fresh("control"))
-    for one, told in ((group, position), (control, Position(position.offset))):
+    for one, committed in ((group, position), (control, Position(position.offset))):
         one.join()
         coordinator = one.coordinator().node
-        one.commit(told, commits)
+        one.commit(committed, commits)
         one.stop(leaves)
     yield premise(coordinator == first, f"{first} coordinates the groups: {coordinator}")
 

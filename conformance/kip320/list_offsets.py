@@ -208,5 +208,5 @@ def follower_answers_the_debugging_replica_only(
         version=spoken(partition.bench, API, back, low=EPOCH_FROM),
     )
     yield unmoved(partition, state)
-    told = answer.error is Error.NONE and answer.offset == log.end
-    yield held_if(told if case == "debug-replica" else refused(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)
+    served = answer.error is Error.NONE and answer.offset == log.end
+    yield held_if(served if case == "debug-replica" else refused(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)

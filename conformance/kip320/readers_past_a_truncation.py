@@ -34,12 +34,12 @@ def unchecked_fetches(
     """
     offset, epoch = reader.position.offset, reader.position.epoch
     node, current = couple.bench.node(state.leader), state.leader_epoch
-    told = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
+    checked = node.fetch(couple.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=epoch)
     silent = node.fetch(couple.topic, 0, offset, current_leader_epoch=current)
     before = node.fetch(couple.topic, 0, offset, version=old)
     for case, answer in (("sentinel", silent), ("old-version", before)):
-        held = diverges(told, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
-        yield held_if(held, told, answer, row="KIP320-FETCH-08", case=case)
+        held = diverges(checked, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
+        yield held_if(held, checked, answer, row="KIP320-FETCH-08", case=case)
 
 
 # --- CONS-01

@@ -83,7 +83,7 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
         yield held_if(not entered, row="KIP320-REPL-02", case="fenced", detail=detail)
 
 
-def is_refused(stale: StaleFollower, current: int, tells_last: bool) -> Iterator[Claim]:
+def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator[Claim]:
     """A fetch as the follower sends it to its leader, when that leads at a newer epoch."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
@@ -91,7 +91,7 @@ def is_refused(stale: StaleFollower, current: int, tells_last: bool) -> Iterator
         partition.index,
         end,
         current_leader_epoch=stale.epoch,
-        last_fetched_epoch=stale.epoch if tells_last else -1,
+        last_fetched_epoch=stale.epoch if sends_last else -1,
         replica_id=stale.id,
     )
     old = stale.follower.fetch(partition.topic, partition.index, 0, current_leader_epoch=stale.epoch)
@@ -141,9 +141,9 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
     rig=TRIO,
     pick=integers(0, 1),
     records=FEW_RECORDS,
-    tells_last=booleans(),
+    sends_last=booleans(),
 )
-def stale_follower(partition: Partition, pick: int, records: int, tells_last: bool) -> Generator[Claim, None, None]:
+def stale_follower(partition: Partition, pick: int, records: int, sends_last: bool) -> Generator[Claim, None, None]:
     """A follower that misses a new epoch gets nothing at the old one, and resumes on its own once it is reconnected."""
     partition.write(*[b"on all"] * records)
     before, faults = partition.whole(), partition.bench.faults(partition.topic)
@@ -157,7 +157,7 @@ def stale_follower(partition: Partition, pick: int, records: int, tells_last: bo
     away = prefer(partition, stale.other)
     back = prefer(partition, before.leader)
     yield premise(before.leader_epoch < away.leader_epoch < back.leader_epoch, f"{before}, {away}, {back}")
-    yield from is_refused(stale, back.leader_epoch, tells_last)
+    yield from is_refused(stale, back.leader_epoch, sends_last)
     yield from gets_nothing(stale, records)
     yield from resumes(stale, faults, cut)
     at_rest(partition)

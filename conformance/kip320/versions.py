@@ -90,10 +90,10 @@ def offset_for_leader_epoch_checks_its_epochs(
     named = node.offset_for_leader_epoch(name, 0, epoch, replica_id=replica_id, version=3)
     fenced = [node.offset_for_leader_epoch(name, 0, epoch, current_leader_epoch=newer, version=v) for v in (2, 3)]
     yield unmoved(partition, state)
-    told = [(end.error, end.leader_epoch, end.end_offset) for end in (*plain, named)]
+    answered = [(end.error, end.leader_epoch, end.end_offset) for end in (*plain, named)]
     expected = [(Error.NONE, epoch if end.version >= 1 else -1, log.end_of(epoch)) for end in (*plain, named)]
     noticed = all(end.error is Error.UNKNOWN_LEADER_EPOCH for end in fenced)
-    yield held_if(told == expected and noticed, *plain, named, *fenced)
+    yield held_if(answered == expected and noticed, *plain, named, *fenced)
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["list-offsets"], ahead=EPOCHS_AHEAD)
@@ -105,8 +105,8 @@ def list_offsets_checks_its_epochs(partition: Partition, ahead: int) -> Generato
     fenced = node.list_offsets(partition.name, 0, LATEST, current_leader_epoch=state.leader_epoch + ahead, version=4)
     yield unmoved(partition, state)
     epochs = (before.error, before.leader_epoch, since.error, since.leader_epoch)
-    told = epochs == (Error.NONE, -1, Error.NONE, state.leader_epoch) and before.offset == since.offset
-    yield held_if(told and fenced.error is Error.UNKNOWN_LEADER_EPOCH, before, since, fenced)
+    unfenced = epochs == (Error.NONE, -1, Error.NONE, state.leader_epoch) and before.offset == since.offset
+    yield held_if(unfenced and fenced.error is Error.UNKNOWN_LEADER_EPOCH, before, since, fenced)
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["metadata"])
@@ -135,11 +135,11 @@ def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> 
     offsets.commit(offset, -1, 5)
     plain = offsets.fetch(5)
     offsets.commit(offset, epoch, 6)
-    hidden, told = offsets.fetch(4), offsets.fetch(5)
+    hidden, shown = offsets.fetch(4), offsets.fetch(5)
     in_transactions = [committed_in_transaction(partition, offset, version, epoch) for version in (1, 2)]
-    held = holds(plain, offset, -1) and holds(hidden, offset, -1) and holds(told, offset, epoch)
+    held = holds(plain, offset, -1) and holds(hidden, offset, -1) and holds(shown, offset, epoch)
     by_transaction = holds(in_transactions[0], offset, -1) and holds(in_transactions[1], offset, epoch)
-    yield held_if(held and by_transaction, plain, hidden, told, *in_transactions)
+    yield held_if(held and by_transaction, plain, hidden, shown, *in_transactions)
 
 
 def committed_in_transaction(partition: Partition, offset: int, version: int, epoch: int) -> CommittedOffset:

@@ -28,13 +28,13 @@ WAITS_MS = 1_500
 def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Claim, None, None]:
     """Each part up to its restart, then one restart for all, then the rest of each."""
     for part in parts:
-        for said in part:
-            if said is None:
+        for claim in part:
+            if claim is None:
                 break
-            yield said
+            yield claim
     stage.restart(clean=clean)
     for part in parts:
-        yield from (said for said in part if said is not None)
+        yield from (claim for claim in part if claim is not None)
 
 
 def lost_bump(stage: Stage, bumps: int) -> Part:
@@ -94,8 +94,8 @@ def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     once = appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
     yield held_if(once, newest.answer, again, row="KIP360-SEQ-12", case="newest")
     end, older = log.end(), producer.send(log, second.batch)
-    told = older.error is REFUSED or appended(older, second.answer.base_offset)
-    once = told and log.end() == end
+    answered = older.error is REFUSED or appended(older, second.answer.base_offset)
+    once = answered and log.end() == end
     row, case = "KIP360-SEQ-12", "second-newest"
     yield held_if(once, second.answer, older, row=row, case=case, variant=older.error.name)
 
@@ -181,13 +181,13 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
 def state_matches_the_log(log: Log, last: dict[StageProducer, Sent], case: str) -> ObservationClaim:
     """True if the partition knows the last batch of each producer in the log, and recognises it when sent again."""
     batches, end = log.batches(), log.end()
-    told = [last_of(batches, producer) for producer in last]
+    logged = [last_of(batches, producer) for producer in last]
     known = [log.producer(producer.producer_id) for producer in last]
-    same = [(state.producer_epoch, state.last_sequence) if state else None for state in known] == told
+    same = [(state.producer_epoch, state.last_sequence) if state else None for state in known] == logged
     again = [producer.send(log, sent.batch) for producer, sent in last.items()]
     retries = zip(again, last.values(), strict=True)
     recognised = all(appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
-    detail = f"the log says {told}, the partition {known}; {again}"
+    detail = f"the log says {logged}, the partition {known}; {again}"
     return held_if(same and recognised, *again, row="KIP360-SEQ-13", case=case, detail=detail)
 
 

@@ -94,8 +94,8 @@ def foreign_ids_are_refused_by_the_coordinator(
     yield premise(before.producer_id not in (-1, foreigner.producer_id), "the ids differ")
     answer = sent(foreigner, request, log, committed, min(version, LEGACY.end_txn) if request == "EndTxn" else version)
     after = owner.described()
-    told = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
-    yield held_if(told and unchanged(before, after), before, answer, after, case="foreign-id")
+    unmapped = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
+    yield held_if(unmapped and unchanged(before, after), before, answer, after, case="foreign-id")
 
 
 @probe(
@@ -126,8 +126,8 @@ def zombie_cannot_write_to_a_partition_without_the_epoch(
     answer = zombie.send(log, zombie.batch(log, records), version=stage.at_most("Produce", version))
     after = log.state(zombie.producer_id)
     nothing_left = after == before and after.stable_end == after.end
-    told = answer.error is Error.INVALID_PRODUCER_EPOCH
-    yield held_if(told and nothing_left, answer, detail=f"{answer}; {before} became {after}", label="zombie write")
+    fenced = answer.error is Error.INVALID_PRODUCER_EPOCH
+    yield held_if(fenced and nothing_left, answer, detail=f"{answer}; {before} became {after}", label="zombie write")
 
 
 def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
@@ -155,5 +155,5 @@ def fenced_offset_commit_leaves_nothing(
     version_of = {"not-added": 3, "tv2": 5}.get(case, stage.at_most("TxnOffsetCommit", version))
     answer = zombie.commit_offset(group, log, offset, version=version_of)
     after = committed_offset(stage, group, log)
-    told = Error.INVALID_TXN_STATE if case == "not-added" else Error.INVALID_PRODUCER_EPOCH
-    yield held_if(answer.all_answered(told) and after.shows(kept), before, answer, after)
+    error = Error.INVALID_TXN_STATE if case == "not-added" else Error.INVALID_PRODUCER_EPOCH
+    yield held_if(answer.all_answered(error) and after.shows(kept), before, answer, after)

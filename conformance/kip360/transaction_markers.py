@@ -58,8 +58,8 @@ def old_coordinator_is_fenced(
     old = coordinator_epoch - back
     answer = mark(log, producer.producer_id, epoch + 1 + raised, old, committed, version)
     after = log.producer(producer.producer_id)
-    told = error_of(answer) is Error.TRANSACTION_COORDINATOR_FENCED
-    yield held_if(told and after == before, answer, detail=f"{answer}; {before} became {after}")
+    fenced = error_of(answer) is Error.TRANSACTION_COORDINATOR_FENCED
+    yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")
 
 
 @probe(
@@ -112,5 +112,5 @@ def marker_of_the_same_epoch(
     if case == "repeated":
         yield held_if(error_of(answer) is Error.NONE, answer)
     else:
-        told = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
-        yield held_if(told and after == before, answer, detail=f"{answer}; {before} became {after}")
+        fenced = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
+        yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")

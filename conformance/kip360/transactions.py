@@ -109,8 +109,8 @@ def write_outside_the_transaction(
         added = after.state == "Ongoing" and log.here in after.partitions
         yield held_if(answer.error is Error.NONE and end == records and added, answer, after, detail=detail)
     else:
-        told = Error.INVALID_TXN_STATE if case == "produce-v10" else Error.TRANSACTION_ABORTABLE
-        yield held_if(answer.error is told and end == stable_end == 0, answer, after, detail=detail)
+        error = Error.INVALID_TXN_STATE if case == "produce-v10" else Error.TRANSACTION_ABORTABLE
+        yield held_if(answer.error is error and end == stable_end == 0, answer, after, detail=detail)
 
 
 @probe("KIP360-TXN-11", rig=STAGE, records=RECORDS, bystanders=integers(1, 3), more=integers(0, 2))

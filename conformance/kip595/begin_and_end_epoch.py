@@ -22,8 +22,8 @@ BACK = integers(1, 4)
 def answered(tried: Tried[RaftAnswer], error: Error) -> bool:
     """True if the answer has this partition error and the receiver's leader and epoch, and changed nothing."""
     answer = tried.answer
-    as_said = answer.error is error and answer.top_level_error is Error.NONE
-    return as_said and of(answer) == tried.leader and tried.unchanged
+    as_expected = answer.error is error and answer.top_level_error is Error.NONE
+    return as_expected and of(answer) == tried.leader and tried.unchanged
 
 
 @probe("KIP595-BEGIN-03", rig=QUORUM, cases=["begin"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER)

@@ -27,8 +27,8 @@ def refused(tried: Tried[FetchedPartition], error: Error) -> bool:
     """True if refused with this partition error, the receiver's leader and epoch, no records, and no change of state."""
     answer = tried.answer
     nothing = not answer.batches and answer.high_watermark == -1 and answer.diverging_epoch is None
-    as_said = answer.error is error and answer.top_level_error is Error.NONE
-    return as_said and nothing and answer.current_leader == tried.leader and tried.unchanged
+    as_expected = answer.error is error and answer.top_level_error is Error.NONE
+    return as_expected and nothing and answer.current_leader == tried.leader and tried.unchanged
 
 
 @probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=CONTROLLERS, by=integers(1, 4),
@@ -101,8 +101,8 @@ def _diverging_position(log: list[EpochStart], case: str, by: int, between: int)
 
 
 def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
-    told = answer.diverging_epoch == where
-    return answer.error is Error.NONE and told and not answer.batches
+    matches = answer.diverging_epoch == where
+    return answer.error is Error.NONE and matches and not answer.batches
 
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["past-log-end"], by=integers(1000, FAR), older=OLDER)
@@ -111,12 +111,12 @@ def fetch_past_the_log_end_diverges(quorum: Quorum, by: int, older: int) -> Gene
     earlier = quorum.described()
     tried = fetched(quorum, quorum.one("leader"), log_end(quorum) + by, older=older)
     later = quorum.described()
-    epoch = tried.before.says.leader_epoch
+    epoch = tried.before.reported.leader_epoch
     yield premise(earlier.leader_epoch == later.leader_epoch == epoch, f"still epoch {epoch}")
-    told = tried.answer.diverging_epoch or EpochAndOffset()
+    diverging = tried.answer.diverging_epoch or EpochAndOffset()
     # The leader appends on its own, so its log end is known only as a range, from reads before and after.
-    lies = own_end(earlier.leader_id, earlier) <= told.end_offset <= own_end(later.leader_id, later)
-    yield held_if(lies and diverges(tried.answer, EpochAndOffset(epoch, told.end_offset)), tried.answer)
+    lies = own_end(earlier.leader_id, earlier) <= diverging.end_offset <= own_end(later.leader_id, later)
+    yield held_if(lies and diverges(tried.answer, EpochAndOffset(epoch, diverging.end_offset)), tried.answer)
 
 
 @probe("KIP595-FETCH-03", "KIP595-FETCH-04", rig=QUORUM, offset=integers(0, 1000), older=OLDER)
@@ -129,7 +129,7 @@ def matching_position_returns_the_log(
     for step in range(READS):
         start, epoch = _matching_position(log, end, case, offset + step)
         tried = fetched(quorum, leader, start, last_fetched_epoch=epoch, older=older)
-        yield premise(tried.before.says.leader_epoch == log[-1].epoch, f"still epoch {log[-1].epoch}")
+        yield premise(tried.before.reported.leader_epoch == log[-1].epoch, f"still epoch {log[-1].epoch}")
         answer = tried.answer
         yield held_if(follows(answer, start, log[-1].epoch), answer)
         agrees = answer.error is Error.NONE and answer.diverging_epoch is None and answer.snapshot_id is None

@@ -115,8 +115,10 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
     known = waited(quorum, 1, 0).answer.high_watermark - back
     seen = waited(quorum, log_end(quorum), wait, high_watermark=known)
     yield premise(not seen.answer.batches, "nothing appended meanwhile")
-    told = seen.answer.high_watermark > known
-    yield held_if(told and seen.milliseconds < wait, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
+    advanced = seen.answer.high_watermark > known
+    yield held_if(
+        advanced and seen.milliseconds < wait, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}"
+    )
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))
@@ -128,5 +130,7 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim,
     yield premise(appended.high_watermark < end, f"a record before {end} that was not committed yet")
     seen = waited(quorum, end, wait, high_watermark=appended.high_watermark)
     yield premise(not seen.answer.batches, "nothing appended meanwhile")
-    told = seen.answer.high_watermark > appended.high_watermark
-    yield held_if(told and seen.milliseconds < wait, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}")
+    advanced = seen.answer.high_watermark > appended.high_watermark
+    yield held_if(
+        advanced and seen.milliseconds < wait, seen.answer, detail=f"after {seen.milliseconds:.0f} ms of {wait}"
+    )

@@ -55,7 +55,7 @@ def leader_of_the_present_epoch_is_followed(
 ) -> Generator[Claim, None, None]:
     """A voter without a leader in its epoch follows the one that BeginQuorumEpoch names, whichever candidate it voted for."""
     epoch = _without_leader(frozen, leader if case == "voted-for-leader" else other(leader), ahead, case != "no-vote")
-    yield premise(frozen.says() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}")
+    yield premise(frozen.reported() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}")
     answer = frozen.begin(leader, epoch, version=frozen.version("BeginQuorumEpoch", older))
     stored = frozen.stored()
     fetch = frozen.fetch_in(epoch, leader)
@@ -182,4 +182,4 @@ def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) ->
     served = (frozen.bench.now().seconds - began) * 1000
     yield premise(delivered and served < wait, "a fetch that was served before the wait was over")
     asked = frozen.vote_after(epoch_of(fetch), within=(wait + OVER) / 1000)
-    yield held_if(asked is None and frozen.says() == LeaderAndEpoch(leader, epoch_of(fetch)), detail=f"{asked}")
+    yield held_if(asked is None and frozen.reported() == LeaderAndEpoch(leader, epoch_of(fetch)), detail=f"{asked}")

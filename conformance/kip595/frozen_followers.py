@@ -52,8 +52,8 @@ def follower_identifies_itself_in_fetches(
         case="one-in-flight",
     )
     if frozen.version("Vote") >= 1:
-        told = fetch.partition["replica_directory_id"]
-        yield held_if(told == str(_directory_id(frozen)), detail=f"{told}", case="directory-id")
+        sent = fetch.partition["replica_directory_id"]
+        yield held_if(sent == str(_directory_id(frozen)), detail=f"{sent}", case="directory-id")
     if frozen.version("Fetch") >= 18:
         yield held_if(fetch.partition["high_watermark"] == start, detail=f"{fetch}", case="high-watermark")
 
@@ -104,10 +104,14 @@ def refused_follower_moves_on(
     fetch = frozen.follow(leader)
     newer = LeaderAndEpoch(other(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
     frozen.serve(fetch, error=Error[error], leader=newer)
-    frozen.bench.eventually(lambda: frozen.says().leader_epoch != epoch_of(fetch), "an epoch after the refusal", SOON)
-    says, stored = frozen.says(), frozen.stored()
+    frozen.bench.eventually(
+        lambda: frozen.reported().leader_epoch != epoch_of(fetch), "an epoch after the refusal", SOON
+    )
+    reported, stored = frozen.reported(), frozen.stored()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, newer.leader_id) is not None
-    yield held_if(says == stored.leader == newer and reached, detail=f"{newer}: {says}, {stored}, fetched: {reached}")
+    yield held_if(
+        reported == stored.leader == newer and reached, detail=f"{newer}: {reported}, {stored}, fetched: {reached}"
+    )
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["unknown-epoch", "not-available"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
@@ -124,7 +128,7 @@ def refused_follower_tries_again(
         frozen.serve(fetches[-1], error=error)
         fetches += [fetch for fetch in (frozen.fetch_in(epoch, leader),) if fetch is not None]
     again = len(fetches) == times + 1 and all(log_end_of(fetch) == log_end_of(first) for fetch in fetches)
-    yield held_if(again and frozen.says() == LeaderAndEpoch(leader, epoch), detail=f"{fetches[1:]}")
+    yield held_if(again and frozen.reported() == LeaderAndEpoch(leader, epoch), detail=f"{fetches[1:]}")
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)
@@ -132,7 +136,7 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)
     asked = frozen.peers.receive("Fetch", peer=other(leader), within=SOON)
-    yield held_if(asked is not None and frozen.says().leader_epoch == epoch_of(fetch), detail=f"{asked}")
+    yield held_if(asked is not None and frozen.reported().leader_epoch == epoch_of(fetch), detail=f"{asked}")
 
 
 @probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
@@ -166,8 +170,8 @@ def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Gene
     epoch = candidate_epoch(asked)
     newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)
     frozen.outdate(asked, newer)
-    frozen.bench.eventually(lambda: frozen.says().leader_epoch != epoch, "an epoch after the candidacy", SOON)
-    says, stored = frozen.says(), frozen.stored()
+    frozen.bench.eventually(lambda: frozen.reported().leader_epoch != epoch, "an epoch after the candidacy", SOON)
+    reported, stored = frozen.reported(), frozen.stored()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, leader) is not None
-    right = says == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)
-    yield held_if(right and reached, detail=f"{newer}: {says}, {stored}, fetched: {reached}")
+    right = reported == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)
+    yield held_if(right and reached, detail=f"{newer}: {reported}, {stored}, fetched: {reached}")

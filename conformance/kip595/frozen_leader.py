@@ -103,5 +103,5 @@ def leader_ignores_its_own_end_quorum_epoch(
     after = described(frozen)
     leads = after.error is Error.NONE and (after.leader_id, after.leader_epoch) == (frozen.id, epoch)
     yield held_if(
-        answer.error is Error.NONE and leads and frozen.says() == LeaderAndEpoch(frozen.id, epoch), answer, after
+        answer.error is Error.NONE and leads and frozen.reported() == LeaderAndEpoch(frozen.id, epoch), answer, after
     )

@@ -27,7 +27,7 @@ def killed(frozen: Frozen) -> None:
 
 def _answers(frozen: Frozen) -> bool:
     try:
-        frozen.says()
+        frozen.reported()
     except WireError:
         return False
     return True
@@ -60,7 +60,7 @@ def restarted_leader_neither_votes_nor_leads(
     epoch = frozen.lead()
     before = frozen.log_on_disk()
     killed(frozen)
-    yield premise(frozen.says() == LeaderAndEpoch(frozen.id, epoch), f"itself as leader of {epoch}")
+    yield premise(frozen.reported() == LeaderAndEpoch(frozen.id, epoch), f"itself as leader of {epoch}")
     stored = frozen.stored()
     vote = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
     refused = vote.error is Error.NONE and not vote.vote_granted and of(vote) == LeaderAndEpoch(frozen.id, epoch)

@@ -23,8 +23,8 @@ LONGER = integers(0, 3)
 
 def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
     """True if answered without error in `epoch`, with no known leader."""
-    as_said = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
-    return as_said and of(answer) == LeaderAndEpoch(-1, epoch)
+    as_expected = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
+    return as_expected and of(answer) == LeaderAndEpoch(-1, epoch)
 
 
 @probe("KIP595-VOTE-03", "KIP595-VOTE-02", "KIP595-QS-02", "KIP595-QS-03", rig=FROZEN, candidate=CANDIDATES,
@@ -74,8 +74,8 @@ def leader_leaves_for_a_newer_epoch(
     """A leader that gets a Vote request of a newer epoch stops leading."""
     led = frozen.lead()
     answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, longer * 1000))
-    stored, says, described = frozen.stored(), frozen.says(), frozen.client.describe_quorum()
-    left = stored.leader == says == of(answer) == LeaderAndEpoch(-1, led + ahead)
+    stored, reported, described = frozen.stored(), frozen.reported(), frozen.client.describe_quorum()
+    left = stored.leader == reported == of(answer) == LeaderAndEpoch(-1, led + ahead)
     refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
     yield held_if(left and refuses and answer.error is Error.NONE, answer, described, detail=f"{answer}; {stored}")
 
@@ -179,11 +179,11 @@ def committed_roles_keep_their_vote(
 ) -> Generator[Claim, None, None]:
     """In its own epoch neither a leader, a follower nor a candidate votes for another, and nothing changes."""
     epoch = bring_into(frozen, case)
-    before, said = frozen.stored(), frozen.says()
-    yield premise(said.leader_epoch == epoch, f"{case} in epoch {epoch}")
+    before, known = frozen.stored(), frozen.reported()
+    yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
-    refused = answer.error is Error.NONE and not answer.vote_granted and of(answer) == said
-    yield held_if(refused and frozen.stored() == before and frozen.says() == said, answer)
+    refused = answer.error is Error.NONE and not answer.vote_granted and of(answer) == known
+    yield held_if(refused and frozen.stored() == before and frozen.reported() == known, answer)
 
 
 def bring_into(frozen: Frozen, role: str) -> int:
@@ -221,9 +221,9 @@ def waiting_roles_grant_a_pre_vote(
         yield premise(vote.vote_granted is voted_before, "its vote given or free")
     elif case != "follower-fresh":
         frozen.candidate() if case == "candidate" else frozen.stand()
-    said = frozen.says()
-    behind = frozen.vote(candidate, said.leader_epoch, BEHIND, pre_vote=True)
-    answer = frozen.vote(candidate, said.leader_epoch, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
-    yield premise(frozen.says() == said, f"still {said}")
+    known = frozen.reported()
+    behind = frozen.vote(candidate, known.leader_epoch, BEHIND, pre_vote=True)
+    answer = frozen.vote(candidate, known.leader_epoch, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
+    yield premise(frozen.reported() == known, f"still {known}")
     right = answer.vote_granted and not behind.vote_granted
     yield held_if(right and answer.error is behind.error is Error.NONE, behind, answer)

@@ -53,8 +53,8 @@ def voted(
 def refused(tried: Tried[VoteAnswer], error: Error) -> bool:
     """True if refused with this partition error and the receiver's leader and epoch, with no change of state."""
     answer = tried.answer
-    as_said = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
-    return as_said and of(answer) == tried.leader and tried.unchanged
+    as_expected = answer.error is error and answer.top_level_error is Error.NONE and not answer.vote_granted
+    return as_expected and of(answer) == tried.leader and tried.unchanged
 
 
 @probe("KIP595-VOTE-01", rig=QUORUM, member=CONTROLLERS, back=integers(1, 4), older=OLDER)
@@ -98,7 +98,7 @@ def impossible_log_position_is_refused(
 def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, offset: int) -> Generator[Claim, None, None]:
     """A pre-vote may name the candidate's own epoch as its log's; leader and fetching follower refuse, and nothing changes."""
     tried = voted(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
-    yield premise(tried.before.says.leader_id >= 0, "a known leader")
+    yield premise(tried.before.reported.leader_id >= 0, "a known leader")
     yield held_if(tried.answer.error is Error.NONE, tried.answer)
     yield held_if(tried.unchanged, tried.answer, row="KIP595-VOTE-17", case="equal-epoch")
 

@@ -159,7 +159,7 @@ class CheckRun:
     def _line(self, standing: Standing, history: History, seconds: float, detail: str, **found: Any) -> None:
         self._examples += 1
         end = history.end
-        said = "\n".join(filter(None, [end.detail if end else "", detail]))
+        details = "\n".join(filter(None, [end.detail if end else "", detail]))
         self.lab.shard(standing.column).example(
             example=history.example.example,
             check=self.id,
@@ -169,7 +169,7 @@ class CheckRun:
             faults=faults_of(history),
             premises=premises_of(history),
             seconds=round(seconds, 3),
-            detail=said[:4000],
+            detail=details[:4000],
             **found,
         )
 

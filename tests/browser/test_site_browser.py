@@ -38,8 +38,8 @@ def kinds(site: Site) -> list[str]:
 def test_who_breaks_a_row_since_when_and_how_to_see_it_takes_two_clicks(site: Site, javascript: bool) -> None:
     with site.visit(javascript=javascript) as page:
         page.locator(".findings").get_by_role("link", name=ROW).click()
-        told = page.inner_text("main")
-        assert re.search(rf"since {BAD} \(3\.9\.2 was good\), mended in 4\.4\.0", told)
+        shown = page.inner_text("main")
+        assert re.search(rf"since {BAD} \(3\.9\.2 was good\), mended in 4\.4\.0", shown)
         page.get_by_role("link", name="See it step by step").click()
         assert page.url == site.url(EVIDENCE)
         assert page.get_by_text(f"./kit pytest --kafka-version {BAD} --replay").is_visible()
@@ -178,7 +178,7 @@ def test_light_and_dark_differ_and_both_can_be_read(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ('<img src="http://127.0.0.1:9/pixel.png">', "asked for http://127.0.0.1:9/pixel.png"),
         ('<img src="../secret.png">', "secret.png"),
@@ -186,9 +186,11 @@ def test_light_and_dark_differ_and_both_can_be_read(site: Site) -> None:
         ("<script>throw new Error('no')</script>", "no"),
     ],
 )
-def test_a_page_that_leaves_its_folder_or_fails_is_reported(site: Site, tmp_path: Path, body: str, said: str) -> None:
+def test_a_page_that_leaves_its_folder_or_fails_is_reported(
+    site: Site, tmp_path: Path, body: str, message: str
+) -> None:
     folder = tmp_path / "site"
     folder.mkdir()
     (folder / "index.html").write_text(f"<!doctype html>{body}")
-    with pytest.raises(AssertionError, match=said), Site(site.browser, folder).visit() as page:
+    with pytest.raises(AssertionError, match=message), Site(site.browser, folder).visit() as page:
         page.wait_for_load_state("networkidle")

@@ -76,16 +76,16 @@ def test_columns_can_be_left_out(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told", "mark"),
+    ("old", "new", "text", "mark"),
     [(OLD, BAD, "1 broke, 0 mended", "broke"), (BAD, NEW, "0 broke, 1 mended", "mended")],
 )
 def test_a_comparison_shows_two_columns_and_what_became_of_rows(
-    site: Site, old: str, new: str, told: str, mark: str
+    site: Site, old: str, new: str, text: str, mark: str
 ) -> None:
     with site.visit(f"index.html#?diff={old}..{new}") as page:
         assert heads(page) == [old, new]
         counted = page.locator("#compared").inner_text()
-        assert told in counted
+        assert text in counted
         assert page.locator(ROWS).count() == sum(int(count) for count in re.findall(r"(\d+) [bmc]", counted))
         name = page.locator(f"#m-{ROW} th a")
         assert mark in name.evaluate("node => getComputedStyle(node, '::after').content")

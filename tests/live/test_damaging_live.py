@@ -78,11 +78,13 @@ def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 
 def test_damage_is_told_as_a_fault_with_its_witness(recorded: tuple[History, Lab]) -> None:
-    told = [(e.fault, e.phase, e.node) for e in recorded[0].events if isinstance(e, Fault) and "partition" in e.detail]
+    faults = [
+        (e.fault, e.phase, e.node) for e in recorded[0].events if isinstance(e, Fault) and "partition" in e.detail
+    ]
     kinds = ["cut-tail-above", "old-epoch-checkpoint", "remove-epoch-checkpoint", "remove-replica"]
-    seen = [(fault, phase) for fault, phase, _ in told]
+    seen = [(fault, phase) for fault, phase, _ in faults]
     assert [kind for kind, phase in seen if phase == "witness"] == kinds
-    assert len({node for *_, node in told}) == 1
+    assert len({node for *_, node in faults}) == 1
 
 
 def test_the_tape_needs_no_cluster(recorded: tuple[History, Lab]) -> None:

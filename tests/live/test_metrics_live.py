@@ -17,8 +17,8 @@ def test_a_node_tells_what_the_quorum_and_its_broker_are_at(version: str, run: R
     topology = Topology(name="metrics", controllers=1, brokers=1, metrics=True)
     with KRaftCluster(topology, obtain(version), run).boot() as cluster:
         controller, broker = cluster.node("controller-101"), cluster.node("broker-1")
-        told = metrics.read(controller, RAFT)
-        assert (told["current-state"], int(told["current-leader"])) == ("leader", 101)
+        metric = metrics.read(controller, RAFT)
+        assert (metric["current-state"], int(metric["current-leader"])) == ("leader", 101)
         assert metrics.read(broker, RAFT)["current-state"] in ("follower", "observer")
         first = metrics.last_applied(broker)
         eventually(lambda: metrics.last_applied(broker) > first, within=10, what="the broker applies more")

@@ -55,8 +55,8 @@ def fetch_in(peers: Peers, epoch: int) -> Received:
 
 
 def nothing(asked: Received) -> dict[str, object]:
-    said = {"leader_id": asked.peer, "leader_epoch": asked.partition["current_leader_epoch"]}
-    answer = {"partition_index": 0, "high_watermark": -1, "current_leader": said, "records": b""}
+    leader = {"leader_id": asked.peer, "leader_epoch": asked.partition["current_leader_epoch"]}
+    answer = {"partition_index": 0, "high_watermark": -1, "current_leader": leader, "records": b""}
     return {"responses": [{"topic_id": UUID(int=1), "partitions": [answer]}]}
 
 

@@ -119,11 +119,11 @@ class TestRealRegistry:
         monkeypatch.setattr(sources, "build", build)
         monkeypatch.setattr(sources, "own_tag", lambda version: f"kafka-conformance/test:{version}")
         monkeypatch.setattr(maven, "jars", lambda *_: tmp_path)
-        said: list[str] = []
-        image = obtain("3.4.0", client=client, progress=said.append)
+        progress: list[str] = []
+        image = obtain("3.4.0", client=client, progress=progress.append)
         client.images.remove(image.reference, force=True)
         assert image.reference == "kafka-conformance/test:3.4.0"
-        assert said == [f"{registry}/apache/kafka:3.4.0: the registry doesn't have it"]
+        assert progress == [f"{registry}/apache/kafka:3.4.0: the registry doesn't have it"]
 
     def test_a_users_image_is_pulled_and_labelled_by_its_reference(
         self, client: docker.DockerClient, registry: str

@@ -49,8 +49,8 @@ def _lines(spark: SparkSession, run: Path) -> dict[str, list[bytes]]:
     """The output of Spark in the form of the plain command: by shard, examples in no order."""
     found: dict[str, list[bytes]] = {}
     for row in spark.read.parquet(f"{_uri(run)}/rejudged/parquet").collect():
-        said = msgspec.convert(row.asDict(recursive=True)["observations"], list[Observation])
-        found.setdefault(row.shard, []).append(rejudge.canonical_lines(said))
+        observations = msgspec.convert(row.asDict(recursive=True)["observations"], list[Observation])
+        found.setdefault(row.shard, []).append(rejudge.canonical_lines(observations))
     return {shard: sorted(b"".join(lines).splitlines()) for shard, lines in found.items()}
 
 
@@ -96,10 +96,10 @@ def test_what_has_changed_is_told_as_one_process_tells_it(
     (run / "histories" / RUN / "gw1.jsonl.zst").unlink()
     with (run / "histories" / RUN / "gw2.jsonl.zst").open("ab") as file:
         file.write(b"no frame of zstd, yet written into the file")
-    told = list(rejudge.compared(spark, _uri(run)))
+    lines = list(rejudge.compared(spark, _uri(run)))
     assert rejudge.main([str(run)]) == 1
-    assert sorted("\n".join(told).splitlines()) == sorted(capsys.readouterr().out.splitlines())
-    first = [line.splitlines()[0] for line in sorted(told)]
+    assert sorted("\n".join(lines).splitlines()) == sorted(capsys.readouterr().out.splitlines())
+    first = [line.splitlines()[0] for line in sorted(lines)]
     assert first == [
         f"{RUN}/gw2.jsonl.zst at byte {(run / 'histories' / RUN / 'gw2.jsonl.zst').stat().st_size - 43}: "
         "could not be judged: Traceback (most recent call last):",
@@ -152,6 +152,6 @@ def test_examples_of_one_large_file_are_spread_over_tasks(spark: SparkSession, r
 
 def test_a_run_without_histories_has_nothing_to_judge(spark: SparkSession, run: Path) -> None:
     shutil.rmtree(run / "histories")
-    told = list(rejudge.compared(spark, _uri(run)))
-    assert len(told) == EXAMPLES - 1
-    assert all(line.endswith("its observations have no history") for line in told)
+    lines = list(rejudge.compared(spark, _uri(run)))
+    assert len(lines) == EXAMPLES - 1
+    assert all(line.endswith("its observations have no history") for line in lines)

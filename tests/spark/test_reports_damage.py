@@ -149,9 +149,9 @@ def _tells_whose(files: Files, label: str) -> bool:
     """Are all shards told by their headers, and all that is torn by its beginning? Else every column would be marked."""
     with tempfile.TemporaryDirectory() as folder:
         pieces = list(read_shards(_write(folder, [files])))
-    told = {piece.header.shard for piece in pieces if piece.header}
+    headed = {piece.header.shard for piece in pieces if piece.header}
     every = {line.shard for piece in pieces for line in piece.lines} | {id for piece in pieces for id in piece.torn_of}
-    return every <= told and bool(told)
+    return every <= headed and bool(headed)
 
 
 @pytest.mark.spark
@@ -161,9 +161,9 @@ def _tells_whose(files: Files, label: str) -> bool:
 )  # fmt: skip
 @given(variants=st.tuples(*(torn(label) if number % 2 else damaged(label) for number, label in enumerate(LABELS))))
 def test_spark_says_the_same_of_many_columns_at_once(spark: SparkSession, variants: tuple[Files, ...]) -> None:
-    told = [files for files, label in zip(variants, LABELS, strict=True) if _tells_whose(files, label)]
+    chosen = [files for files, label in zip(variants, LABELS, strict=True) if _tells_whose(files, label)]
     with tempfile.TemporaryDirectory() as folder:
-        _write(folder, told)
+        _write(folder, chosen)
         matrix = merge(spark, folder, shipped(), []).matrix
         found = {(cell.kafka_version, cell.requirement): str(cell.verdict) for cell in matrix.cells}
         assert found == _plain(Path(folder))

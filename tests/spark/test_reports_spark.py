@@ -216,10 +216,10 @@ def test_shards_that_contradict_themselves_mark_their_columns(spark: SparkSessio
     for case, found in lines.items():
         write_lines(tmp_path / f"{case}.jsonl", [json.dumps(line).encode() + b"\n" for line in found])
     matrix = _merge(spark, tmp_path)
-    said = {column.kafka_version: " ".join(column.incomplete) for column in matrix.columns}
-    assert set(said) == {"fewer", "more", "early", "negative", "whole"}
-    assert said.pop("whole") == ""
-    assert {case: text.split(" ", 2)[2][:30] for case, text in said.items()} == {
+    incomplete = {column.kafka_version: " ".join(column.incomplete) for column in matrix.columns}
+    assert set(incomplete) == {"fewer", "more", "early", "negative", "whole"}
+    assert incomplete.pop("whole") == ""
+    assert {case: text.split(" ", 2)[2][:30] for case, text in incomplete.items()} == {
         "fewer": "has a footer that counts 30 li", "more": "goes on after its footer", "early": "goes on after its footer",
         "negative": "lacks 1 of its lines",
     }  # fmt: skip
@@ -354,8 +354,8 @@ def test_the_command_ends_with_the_matrix_and_the_path_of_the_page(tmp_path: Pat
     assert "✗ violated     4.3.1  KIP320-FETCH-02" in done.stdout
     assert {"matrix.json", "insights.json", "junit.xml", "parquet"} <= {path.name for path in out.iterdir()}
     assert 'href="../../evidence/x/1"' in (out / "rows" / f"{PROBE}.html").read_text(encoding="utf-8")
-    (told,) = [each for each in read_insights(out / "matrix.json").firsts if each.requirement == PROBE]
-    assert (told.first_bad, told.last_good) == ("4.3.1", "3.9.2")
+    (first,) = [each for each in read_insights(out / "matrix.json").firsts if each.requirement == PROBE]
+    assert (first.first_bad, first.last_good) == ("4.3.1", "3.9.2")
     (left,) = read_insights(out / "matrix.json").excused
     assert (left.requirement, left.held, left.excused) == (PROBE, 30, {"open outcome": 3})
     assert "| open outcome 3 |" in (out / "matrix.md").read_text(encoding="utf-8")

@@ -134,8 +134,8 @@ def _turned(change: VerdictChange) -> tuple[str, ...]:
 
 
 def test_each_released_version_is_compared_with_the_one_before_it(spark: SparkSession) -> None:
-    told = [("3.10.0", "violated"), ("3.9.2", "satisfied"), ("4.0.0", "error"), ("4.0.0@mine:1", "violated")]
-    cells = spark.createDataFrame([(version, A, verdict) for version, verdict in told], CELLS)
+    verdicts = [("3.10.0", "violated"), ("3.9.2", "satisfied"), ("4.0.0", "error"), ("4.0.0@mine:1", "violated")]
+    cells = spark.createDataFrame([(version, A, verdict) for version, verdict in verdicts], CELLS)
     found = changes(*columns(cells)).collect()
     assert sorted((row.old, row.new, row.worse) for row in found) == [
         ("3.10.0", "4.0.0", False),
@@ -144,11 +144,11 @@ def test_each_released_version_is_compared_with_the_one_before_it(spark: SparkSe
 
 
 def test_each_run_of_a_column_is_compared_with_the_run_before_it(spark: SparkSession) -> None:
-    told = [
+    verdicts = [
         ("2026-11-20", "b", V, "satisfied"), ("2026-11-19", "c", V, "violated"), ("2026-11-20", "d", V, "violated"),
         ("2026-11-20", "b", "3.9.2", "error"),
     ]  # fmt: skip
-    points = [(A, version, date, run, verdict, 9, 0) for date, run, version, verdict in told]
+    points = [(A, version, date, run, verdict, 9, 0) for date, run, version, verdict in verdicts]
     found = changes(*runs(spark.createDataFrame(points, schema(TrendPoint))))
     assert sorted((row.old, row.new, row.before, row.after, row.worse) for row in found.collect()) == [
         (f"{V} in run b", f"{V} in run d", "satisfied", "violated", True),
@@ -197,8 +197,8 @@ ROWS = st.dictionaries(
 @given(rows=ROWS)
 def test_firsts_follow_from_the_lists_of_bad_and_good(spark: SparkSession, rows: dict[str, dict[str, Verdict]]) -> None:
     found = {each.requirement: each for each in _firsts(spark, rows)}
-    for row, told in rows.items():
-        bad, good = ([v for v in VERSIONS if told.get(v) == verdict] for verdict in ("violated", "satisfied"))
+    for row, verdicts in rows.items():
+        bad, good = ([v for v in VERSIONS if verdicts.get(v) == verdict] for verdict in ("violated", "satisfied"))
         if not bad and not good:
             assert row not in found
             continue

@@ -86,5 +86,5 @@ class FakeCluster:
         if isinstance(answer, Exception):
             raise answer
         [asked] = topic["partitions"]
-        told = {"error_code": 0, "timestamp": -1, "offset": answer, "leader_epoch": self.epoch}
-        return {"name": topic["name"], "partitions": [{"partition_index": asked["partition_index"], **told}]}
+        fields = {"error_code": 0, "timestamp": -1, "offset": answer, "leader_epoch": self.epoch}
+        return {"name": topic["name"], "partitions": [{"partition_index": asked["partition_index"], **fields}]}

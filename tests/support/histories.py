@@ -208,10 +208,10 @@ class LogHistory:
     ) -> Self:
         """OffsetForLeaderEpoch: the epoch asked for, and (epoch, end offset) as answered."""
         call = self._asked(broker, "offset_for_leader_epoch", TOPIC.name, 0, asked, current_leader_epoch=current)
-        told = EpochEnd(
+        end = EpochEnd(
             version=4, topic=TOPIC.name, partition=0, error=error, leader_epoch=answer[0], end_offset=answer[1]
         )
-        return self._answered(call, told)
+        return self._answered(call, end)
 
     def trim(self, broker: int, offset: int, low: int | None = None, error: Error = Error.NONE) -> Self:
         """DeleteRecords; `low` is the low watermark that was answered, the offset itself unless told otherwise."""
@@ -267,9 +267,9 @@ class LogHistory:
 
     def step(self, op: str, to: tuple[int, int], *records: tuple[int, int, str], **done: Any) -> Self:
         """The kit's own reader delivers (offset, epoch, value), rewinds after it was `told` (epoch, end), or restarts."""
-        told = {name: EpochAndOffset(*value) for name, value in done.items()}
+        fields = {name: EpochAndOffset(*value) for name, value in done.items()}
         delivered = [{"offset": offset, "epoch": epoch, "value": value} for offset, epoch, value in records]
-        request = {"topic": TOPIC.name, "partition": 0, "records": delivered} | _plain(told)
+        request = {"topic": TOPIC.name, "partition": 0, "records": delivered} | _plain(fields)
         self.events.append(Call(**self._now(), op=op, node="reader", request=request))
         answer = Answer(**self._now(), call=len(self.events) - 1, outcome="ok", value={"offset": to[0], "epoch": to[1]})
         self.events.append(answer)

@@ -8,22 +8,22 @@ from history.observations import Observation
 from tests.support.histories import LogHistory
 
 
-def judged_by(judge: Judge, told: LogHistory) -> list[Observation]:
-    return judge(told.history)
+def judged_by(judge: Judge, history: LogHistory) -> list[Observation]:
+    return judge(history.history)
 
 
-def broken(judge: Judge, told: LogHistory) -> list[str]:
+def broken(judge: Judge, history: LogHistory) -> list[str]:
     """The cases in which the judge sees its row broken."""
-    return [o.case for o in judged_by(judge, told) if o.result == "violated"]
+    return [o.case for o in judged_by(judge, history) if o.result == "violated"]
 
 
-def held(judge: Judge, told: LogHistory) -> list[str]:
+def held(judge: Judge, history: LogHistory) -> list[str]:
     """The cases it sees held, in a history in which nothing is broken by any judge."""
-    everything = judge_all(LOG_JUDGES, told.history)
+    everything = judge_all(LOG_JUDGES, history.history)
     assert [(o.requirement, o.case, o.detail) for o in everything if o.result == "violated"] == []
-    return [o.case for o in judged_by(judge, told)]
+    return [o.case for o in judged_by(judge, history)]
 
 
-def labels(judge: Judge, told: LogHistory) -> set[str]:
+def labels(judge: Judge, history: LogHistory) -> set[str]:
     """The anomalies by name that the judge sees."""
-    return {o.label for o in judged_by(judge, told) if o.result == "violated"}
+    return {o.label for o in judged_by(judge, history) if o.result == "violated"}

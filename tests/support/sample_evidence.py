@@ -69,9 +69,9 @@ class FakeCluster:
 
 
 def _entry(
-    at: float, direction: Any, api: str = "Fetch", node: str = "broker-1", number: int = 1, **said: Any
+    at: float, direction: Any, api: str = "Fetch", node: str = "broker-1", number: int = 1, **fields: Any
 ) -> Entry:
-    return Entry(int(at * 1e9), node, direction, api, 12, number, "00ff", said)
+    return Entry(int(at * 1e9), node, direction, api, 12, number, "00ff", fields)
 
 
 def step(history: LogHistory, kind: str, **parameters: Any) -> None:

@@ -47,11 +47,11 @@ def checks(version: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
     return {"kafka_version": version, "requirement": row, "ran": 1, "errors": 0, "trouble": None} | counts
 
 
-def violation(version: str, row: str = ROW, **said: Any) -> dict[str, Any]:
+def violation(version: str, row: str = ROW, **fields: Any) -> dict[str, Any]:
     given = {
         "case": shipped()[row].cases[0].id, "label": "", "detail": "was answered NONE", "check": "c", "example": "e",
         "history": "histories/r/w.jsonl.zst", "events": [1, 2], "evidence": "evidence/x/1", "times": 1, "place": 1,
-    } | said  # fmt: skip
+    } | fields  # fmt: skip
     return {"kafka_version": version, "requirement": row, **given}
 
 

@@ -50,6 +50,6 @@ def _worker(out: Path, worker: str, examples: list[History]) -> None:
             topology="t", profile="quick", seed=1, rows={}, checks={},
         )  # fmt: skip
         for one in examples:
-            for said in rejudge.rejudge(one, column).observations if one.example.column == column.label else ():
-                shard.observation(said, check=MACHINE)
+            for observation in rejudge.rejudge(one, column).observations if one.example.column == column.label else ():
+                shard.observation(observation, check=MACHINE)
         shard.close()

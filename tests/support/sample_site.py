@@ -35,7 +35,7 @@ def build(run: Path) -> Path:
 
 
 def _matrix(path: str, events: list[int]) -> Matrix:
-    said = {
+    fields = {
         "label": "fence-leak",
         "detail": "broker-2 answered a fetch at epoch 3, which it had passed",
         "check": "zombies",
@@ -44,7 +44,7 @@ def _matrix(path: str, events: list[int]) -> Matrix:
     pooled = Pooled(
         cases=[line for v in VERSIONS for line in all_cases(v, violated=2 if v == BAD else 0)],
         checks=[checks(version) for version in VERSIONS],
-        violations=[violation(BAD, **said, evidence=path, events=events, example="e-1", times=2)],
+        violations=[violation(BAD, **fields, evidence=path, events=events, example="e-1", times=2)],
         paths=[key | {"path": path, "place": 1}],
         replays=[key | {"seen": 4, "tries": 5}],
         faults=[key | {"fault": FAULT, "injected": 5, "witnessed": 5, "healed": 5}],

@@ -56,8 +56,8 @@ class Cluster:
         return {worker: dict(sorted(self._finished(worker))) for worker in WORKERS}
 
     def _finished(self, worker: str) -> Iterator[tuple[str, int]]:
-        for said in (self._folder / worker).glob("app-*/*/stderr"):
-            yield said.parent.parent.name, said.read_text(errors="replace").count("Finished task")
+        for output in (self._folder / worker).glob("app-*/*/stderr"):
+            yield output.parent.parent.name, output.read_text(errors="replace").count("Finished task")
 
 
 @contextmanager
@@ -72,19 +72,19 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def _process(said: Path, name: str, ready: re.Pattern[str], *arguments: str) -> Iterator[str]:
+def _process(output: Path, name: str, ready: re.Pattern[str], *arguments: str) -> Iterator[str]:
     """A process of one of Spark's classes (`spark-class` becomes it), and what it says when it is ready."""
     command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1"]
     command += ["--port", "0", "--webui-port", "0", *arguments]
-    with said.open("wb") as file:
+    with output.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, env=_environment())
     try:
         found = eventually(
-            lambda: process.poll() is not None or ready.search(said.read_text()),
-            within=WITHIN, what=f"a ready {name}", state=said.read_text,
+            lambda: process.poll() is not None or ready.search(output.read_text()),
+            within=WITHIN, what=f"a ready {name}", state=output.read_text,
         )  # fmt: skip
         if not isinstance(found, re.Match):
-            raise AssertionError(f"{name} ended with {process.returncode}: {said.read_text()}")
+            raise AssertionError(f"{name} ended with {process.returncode}: {output.read_text()}")
         yield found.group()
     finally:
         process.terminate()

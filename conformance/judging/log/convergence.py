@@ -204,7 +204,7 @@ def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int
             if last.epoch == read.cur and last.last >= final.log_start and final.at(last.last) != last:
                 found[read.node] = read.event
     for write in story.produced:
-        told = write.offset >= final.log_start and write.values and write.node not in found
-        if told and final.value_at(write.offset) != write.values[0]:
+        comparable = write.offset >= final.log_start and write.values and write.node not in found
+        if comparable and final.value_at(write.offset) != write.values[0]:
             found[write.node] = write.event
     return ((node, event) for node, event in found.items() if story.is_undamaged(node, final.event))

@@ -116,7 +116,7 @@ def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     (UnexpectedAppendOffsetException in Partition).
     """
     starts = {read.node: read.log_start for read in (end.leader, *end.others) if read is not None}
-    done = [told[-1].event for told in (story.deletions, story.timeline.faults) if told]
+    done = [facts[-1].event for facts in (story.deletions, story.timeline.faults) if facts]
     trimmed = story.start_inside_segment
     for held in end.disk if trimmed else ():
         start, entries = starts.get(held.node, 0), held.epochs or ()

@@ -68,8 +68,8 @@ def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Findin
     yield from _lookups(story, own_logs)
 
 
-def _role(own_logs: ReplicaLogs, told: FetchResult | ErrorResponse) -> str:
-    return "fetch" if own_logs.leads(told) else "follower"
+def _role(own_logs: ReplicaLogs, answer: FetchResult | ErrorResponse) -> str:
+    return "fetch" if own_logs.leads(answer) else "follower"
 
 
 def _genuine_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[str, Finding]]:

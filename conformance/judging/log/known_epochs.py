@@ -73,25 +73,25 @@ class KnownEpochs:
                 floors.append((event, epoch))
         return found
 
-    def acted(self, told: Exchange, epoch: int) -> int:
+    def acted(self, answer: Exchange, epoch: int) -> int:
         """The event by which the broker, in the life in which it was asked, had been at the epoch or later; 0 for none."""
-        floors = self._floors.get(self._life(told), [])
+        floors = self._floors.get(self._life(answer), [])
         place = bisect_left(floors, epoch, key=lambda floor: floor[1])
-        return floors[place][0] if place < len(floors) and floors[place][0] < told.asked else 0
+        return floors[place][0] if place < len(floors) and floors[place][0] < answer.asked else 0
 
-    def passed(self, told: Asked) -> int:
+    def passed(self, answer: Asked) -> int:
         """The same for an epoch later than the one that the request named."""
-        return self.acted(told, told.cur + 1)
+        return self.acted(answer, answer.cur + 1)
 
     # --- the most
 
-    def serves_later(self, told: Asked) -> int:
+    def serves_later(self, answer: Asked) -> int:
         """The event by which the same life of the broker, asked afterwards, serves the epoch or an older one; 0 for none."""
-        later, lowest = self._by_life.get(self._life(told), ([], []))
-        place = bisect_right(later, told.event, key=lambda one: one.event)
-        if place == len(later) or lowest[place] > told.cur:
+        later, lowest = self._by_life.get(self._life(answer), ([], []))
+        place = bisect_right(later, answer.event, key=lambda one: one.event)
+        if place == len(later) or lowest[place] > answer.cur:
             return 0
-        return next((one.event for one in later[place:] if one.asked > told.event and one.cur <= told.cur), 0)
+        return next((one.event for one in later[place:] if one.asked > answer.event and one.cur <= answer.cur), 0)
 
     def still_at(self, refusal: ErrorResponse) -> int:
         """The same, or the next time that it is asked for Metadata it names no later epoch; 0 for none."""
@@ -111,8 +111,8 @@ class KnownEpochs:
             lowest += [*accumulate((one.cur for one in reversed(served)), min)][::-1]
         return found
 
-    def _life(self, told: Exchange) -> Life:
-        return told.node, told.incarnation
+    def _life(self, answer: Exchange) -> Life:
+        return answer.node, answer.incarnation
 
     # --- who took over
 
@@ -147,5 +147,5 @@ class KnownEpochs:
         return found
 
 
-def _served(told: FetchResult | EpochEndOffset | ListedOffset, op: str, replica_id: int) -> Served:
-    return Served(told.asked, told.event, told.node, told.incarnation, op, told.cur, replica_id)
+def _served(answer: FetchResult | EpochEndOffset | ListedOffset, op: str, replica_id: int) -> Served:
+    return Served(answer.asked, answer.event, answer.node, answer.incarnation, op, answer.cur, replica_id)

@@ -90,7 +90,7 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """A broker that fenced an epoch as older never again calls it, or an older one, newer than its own."""
     knowledge = story.derived(KnownEpochs)
     floors: dict[tuple[str, int], ErrorResponse] = {}
-    for refusal in filter(lambda one: _tells(story, one), story.errors):
+    for refusal in filter(lambda one: _shows_the_epoch(story, one), story.errors):
         key = (refusal.node, refusal.incarnation)
         floor = floors.get(key)
         if refusal.error == FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
@@ -104,8 +104,8 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
             yield from [Finding(True, "fence", (served, refusal.event))] if served else []
 
 
-def _tells(story: PartitionStory, refusal: ErrorResponse) -> bool:
-    """Does it tell of the broker's epoch? To a follower that is no replica it is 75 at any (KIP320-FETCH-13)."""
+def _shows_the_epoch(story: PartitionStory, refusal: ErrorResponse) -> bool:
+    """Does it show the broker's epoch? To a follower that is no replica it is 75 at any (KIP320-FETCH-13)."""
     return refusal.cur >= 0 and refusal.replica_id < 0 and story.stays(refusal.node)
 
 
@@ -236,21 +236,22 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
     """Records that a stale leader appends are never below its high watermark. Earlier ones may be, if fetched in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     both: list[ProduceResult | FetchResult] = [*story.produced, *story.leader_reads]
-    for told in sorted(both, key=lambda one: one.event):
-        if (acting := knowledge.successor(told.node, told.asked)) is None:
+    for answer in sorted(both, key=lambda one: one.event):
+        if (acting := knowledge.successor(answer.node, answer.asked)) is None:
             continue
-        key = (told.node, acting.stale)
-        if isinstance(told, ProduceResult):
-            if told.acks == 1 and told.error == 0 and told.offset >= 0:
-                bounds.setdefault(key, (told.event, told.offset))
-        elif told.cur == acting.stale and not knowledge.passed(told) and _clean(story, told):
+        key = (answer.node, acting.stale)
+        if isinstance(answer, ProduceResult):
+            if answer.acks == 1 and answer.error == 0 and answer.offset >= 0:
+                bounds.setdefault(key, (answer.event, answer.offset))
+        elif answer.cur == acting.stale and not knowledge.passed(answer) and _clean(story, answer):
             if (bound := bounds.get(key)) is not None:
                 event, offset = bound
-                shown = f"{told.node} appended offset {offset} at epoch {told.cur} and committed up to {told.high_watermark}"
-                by = (acting.event, event, told.event)
-                yield Finding(told.high_watermark <= offset, "watermark", by, shown, "fence-leak")
-            elif told.full:
-                bounds[key] = (told.event, told.log_end)
+                appended = f"{answer.node} appended offset {offset} at epoch {answer.cur}"
+                shown = f"{appended} and committed up to {answer.high_watermark}"
+                by = (acting.event, event, answer.event)
+                yield Finding(answer.high_watermark <= offset, "watermark", by, shown, "fence-leak")
+            elif answer.full:
+                bounds[key] = (answer.event, answer.log_end)
 
 
 def _clean(story: PartitionStory, read: FetchResult) -> bool:
@@ -301,9 +302,9 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
             yield Finding(isinstance(one, ErrorResponse), case, (one.event,), shown, "fence-leak")
 
 
-def _case(story: PartitionStory, op: str, told: Served | ErrorResponse) -> str:
+def _case(story: PartitionStory, op: str, answer: Served | ErrorResponse) -> str:
     if op == "fetch":
-        return "consumer" if story.leaders.get(told.cur) == told.node else "follower"
+        return "consumer" if story.leaders.get(answer.cur) == answer.node else "follower"
     return "equal" if op == "offset_for_leader_epoch" else "served"
 
 
@@ -315,7 +316,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Findi
         if one.op == op and usual and story.at_rest(one) and one.cur == story.newest_epoch_before(one.asked):
             yield Finding(True, _case(story, op, one), (one.event,))
     for refusal in story.errors:
-        if refusal.op == op and _tells(story, refusal) and (proof := _false_fence(story, knowledge, refusal)):
+        if refusal.op == op and _shows_the_epoch(story, refusal) and (proof := _false_fence(story, knowledge, refusal)):
             shown = f"{refusal.node} refused epoch {refusal.cur} with error {refusal.error}, and it is its own"
             yield Finding(False, _case(story, op, refusal), (refusal.event, proof), shown, "false-fence")
 

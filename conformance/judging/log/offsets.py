@@ -120,7 +120,7 @@ def _newest(story: PartitionStory) -> int:
 
 def _quiet(story: PartitionStory) -> int:
     """From when on nothing was done any more that may move an offset; NEVER where there was no rest."""
-    done = [told[-1].event for told in (story.produced, story.deletions, story.timeline.faults) if told]
+    done = [facts[-1].event for facts in (story.produced, story.deletions, story.timeline.faults) if facts]
     return max(story.timeline.rest, *done, 0) if story.timeline.rest >= 0 else NEVER
 
 
@@ -178,10 +178,10 @@ def _map_begins(story: PartitionStory, leader: FetchResult, ends: list[EpochEndO
 
     The answer to -2, an epoch before all, tells which it is.
     """
-    told = [end.end for end in ends if end.asked_epoch == -2]
+    before_all = [end.end for end in ends if end.asked_epoch == -2]
     trimmed = story.start_inside_segment
-    set_back = restarted and trimmed and bool(told) and told[-1] > leader.log_start
-    return told[-1] if set_back else leader.log_start
+    set_back = restarted and trimmed and bool(before_all) and before_all[-1] > leader.log_start
+    return before_all[-1] if set_back else leader.log_start
 
 
 # --- divergence

@@ -69,25 +69,25 @@ def _skipped(own: ReplicaLog, position: int, first: int) -> bool:
 def _rewound(
     story: PartitionStory, own_logs: ReplicaLogs, step: ReaderStep, kept: Sequence[Record]
 ) -> Iterator[Finding]:
-    told: FetchResult | EpochEndOffset | None = next(
+    answer: FetchResult | EpochEndOffset | None = next(
         (r for r in _latest(story.reads, step.event) if r.diverging == step.truncation), None
     )
-    case = "lookup" if told is None else "fetch"
-    if told is None:
-        told = next(
+    case = "lookup" if answer is None else "fetch"
+    if answer is None:
+        answer = next(
             (end for end in _latest(story.epoch_ends, step.event) if (end.epoch, end.end) == step.truncation), None
         )
-    own = own_logs.of(told) if told is not None else None
-    if told is None or own is None:
+    own = own_logs.of(answer) if answer is not None else None
+    if answer is None or own is None:
         return
-    common = next((offset for offset, epoch, value in kept if _lacks(own, offset, epoch, told.cur)), -1)
+    common = next((offset for offset, epoch, value in kept if _lacks(own, offset, epoch, answer.cur)), -1)
     if common < 0:
         common = kept[-1][0] + 1 if kept else 0
-    shown = f"{step.reader} goes back to {step.to}, {told.node} has {common} in common with it"
+    shown = f"{step.reader} goes back to {step.to}, {answer.node} has {common} in common with it"
     if _single(story):
-        yield Finding(step.to == common, case, (told.event, step.event), shown)
+        yield Finding(step.to == common, case, (answer.event, step.event), shown)
     else:
-        yield Finding(step.to <= common, "repeated", (told.event, step.event), shown, "silent-truncation")
+        yield Finding(step.to <= common, "repeated", (answer.event, step.event), shown, "silent-truncation")
 
 
 def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
@@ -106,7 +106,7 @@ def _single(story: PartitionStory) -> bool:
     return len(spans) + len(story.elections) == 1 and not others
 
 
-def _latest(told: Sequence[T], event: int) -> Iterator[T]:
+def _latest(answers: Sequence[T], event: int) -> Iterator[T]:
     """The last few before an event, the latest first."""
-    place = bisect_left(told, event, key=lambda one: one.event)
-    return reversed(told[max(0, place - LOOK_BACK) : place])
+    place = bisect_left(answers, event, key=lambda one: one.event)
+    return reversed(answers[max(0, place - LOOK_BACK) : place])

@@ -95,11 +95,11 @@ def _list(batches: Sequence[object]) -> str:
 def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
     """Along a replica's log the epochs rise or stay, as long as no replica lost its leader-epoch-checkpoint."""
     held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
-    for told in held:
-        epochs = [b.epoch for b in told.batches] if isinstance(told, FetchResult) else [b[2] for b in told.batches]
-        if len(epochs) > 1 and story.epoch_caches_intact(told.event):
+    for log in held:
+        epochs = [b.epoch for b in log.batches] if isinstance(log, FetchResult) else [b[2] for b in log.batches]
+        if len(epochs) > 1 and story.epoch_caches_intact(log.event):
             fine = all(one <= two for one, two in pairwise(epochs))
-            yield Finding(fine, "replica", (told.event,), f"epochs on {told.node}: {epochs}", "epoch-regression")
+            yield Finding(fine, "replica", (log.event,), f"epochs on {log.node}: {epochs}", "epoch-regression")
 
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")

@@ -70,27 +70,27 @@ class ReplicaLogs:
             if read.cur >= 0:
                 self._reads.setdefault(self._life(read), []).append(read)
 
-    def _life(self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> Life:
-        return told.node, told.incarnation, told.cur
+    def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> Life:
+        return answer.node, answer.incarnation, answer.cur
 
-    def leads(self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> bool:
+    def leads(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> bool:
         """Was it the leader of the epoch that the request named?"""
-        return told.cur >= 0 and self.story.leaders.get(told.cur) == told.node
+        return answer.cur >= 0 and self.story.leaders.get(answer.cur) == answer.node
 
     def around(
-        self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset
+        self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset
     ) -> tuple[FetchResult | None, FetchResult | None]:
         """The last whole read that was over before this was asked, and the first that began after it was answered."""
-        reads = self._reads.get(self._life(told), [])
-        place = bisect_left(reads, told.asked, key=lambda read: read.event)
-        after = next((read for read in reads[place : place + 4] if read.asked > told.event), None)
+        reads = self._reads.get(self._life(answer), [])
+        place = bisect_left(reads, answer.asked, key=lambda read: read.event)
+        after = next((read for read in reads[place : place + 4] if read.asked > answer.event), None)
         return (reads[place - 1] if place else None), after
 
-    def of(self, told: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> ReplicaLog | None:
+    def of(self, answer: FetchResult | ErrorResponse | EpochEndOffset | ListedOffset) -> ReplicaLog | None:
         """The responding replica's log; None if it is not certain."""
-        before, after = self.around(told)
-        if self.leads(told):
-            return _of_leader(told.cur, before, after)
+        before, after = self.around(answer)
+        if self.leads(answer):
+            return _of_leader(answer.cur, before, after)
         if before is None or after is None or not self._is_extended(before, after):
             return None
         return ReplicaLog(before.batches, after.log_end, before.log_start, after.log_start, -1)

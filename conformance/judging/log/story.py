@@ -307,9 +307,9 @@ class PartitionStory(Story):
             found.setdefault(seen.epoch, seen.event)
         return found
 
-    def by_leader(self, told: FetchResult | EpochEndOffset | ListedOffset) -> bool:
+    def by_leader(self, answer: FetchResult | EpochEndOffset | ListedOffset) -> bool:
         """Did the leader of the epoch that the request named answer it?"""
-        return told.cur >= 0 and self.leaders.get(told.cur) == told.node
+        return answer.cur >= 0 and self.leaders.get(answer.cur) == answer.node
 
     @cached_property
     def leader_reads(self) -> list[FetchResult]:

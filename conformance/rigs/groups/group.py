@@ -183,7 +183,7 @@ class Group:
         stable = seen.group_state.lower() == "stable"  # 3.7 writes it small
         return seen if stable and current else None
 
-    def told_to_revoke(self, member: GroupMember) -> frozenset[int]:
+    def revoking(self, member: GroupMember) -> frozenset[int]:
         """Heartbeat until the member has to revoke partitions, without acknowledging it. Returns these partitions."""
 
         def revoked() -> frozenset[int] | None:
@@ -199,7 +199,7 @@ class Group:
         before = old.epoch
         new = self.member()
         new.join()
-        lost = self.told_to_revoke(old)
+        lost = self.revoking(old)
         return HandOver(old, new, min(old.assigned), min(lost), before, self.acknowledge(old))
 
     def acknowledge(self, member: GroupMember) -> HeartbeatAnswer:

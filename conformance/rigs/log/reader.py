@@ -41,10 +41,10 @@ class ReadRecord(msgspec.Struct, frozen=True):
 
 
 class Rewind(msgspec.Struct, frozen=True):
-    """`told` is the leader's epoch in place of the reader's, and its end offset."""
+    """`answered` is the epoch that the leader has in place of the reader's, and its end offset."""
 
     before: Position
-    told: EpochAndOffset
+    answered: EpochAndOffset
     after: Position
 
 
@@ -140,13 +140,13 @@ class Reader:
         if self.by == "fetch":
             return True
         while epoch != self._checked:
-            said = self._lookup(leader, epoch)
-            if said is None:
+            answered = self._lookup(leader, epoch)
+            if answered is None:
                 return False
-            if self._shared(said) >= self.position.offset:
+            if self._shared(answered) >= self.position.offset:
                 self._checked = epoch
             else:
-                self._rewind(said)
+                self._rewind(answered)
         return True
 
     def _lookup(self, leader: NodeClient, epoch: int) -> EpochAndOffset | None:
@@ -157,22 +157,22 @@ class Reader:
         end = leader.offset_for_leader_epoch(name, index, self.position.epoch, current_leader_epoch=epoch)
         return EpochAndOffset(end.leader_epoch, end.end_offset) if end.error is Error.NONE else None
 
-    def _shared(self, told: EpochAndOffset) -> int:
+    def _shared(self, answered: EpochAndOffset) -> int:
         """The end of the certain common prefix of the delivered log and the leader's."""
-        if told.end_offset < 0:  # the leader has no such epoch
+        if answered.end_offset < 0:  # the leader has no such epoch
             return self._own_end(self.position.epoch - 1)
-        return min(told.end_offset, self._own_end(told.epoch))
+        return min(answered.end_offset, self._own_end(answered.epoch))
 
     def _own_end(self, epoch: int) -> int:
         """The end, in the delivered records, of this epoch or the largest one below it."""
         return min((start for other, start in self._starts.items() if other > epoch), default=self.position.offset)
 
-    def _rewind(self, told: EpochAndOffset) -> None:
-        before, shared = self.position, self._shared(told)
+    def _rewind(self, answered: EpochAndOffset) -> None:
+        before, shared = self.position, self._shared(answered)
         self._starts = {epoch: start for epoch, start in self._starts.items() if start < shared}
         self.delivered = [record for record in self.delivered if record.offset < shared]
-        after = self._move("rewind", Position(shared, self._last_epoch()), before=before, told=told)
-        self.rewinds.append(Rewind(before, told, after))
+        after = self._move("rewind", Position(shared, self._last_epoch()), before=before, told=answered)
+        self.rewinds.append(Rewind(before, answered, after))
 
     def _restart(self, leader: NodeClient) -> None:
         """Out of range: continue from the log start, and keep delivered records that are no longer in the log."""

@@ -53,13 +53,13 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
         partition = Partition(bench, PartitionData(topic, 0))
         partition.whole()
         partition.write(b"before the loss")
-    told = bench.node(broker).describe_log_dirs().log_dirs
-    on_lost = {replica.topic for found in told if found.log_dir.endswith(LOST) for replica in found.replicas}
+    described = bench.node(broker).describe_log_dirs().log_dirs
+    on_lost = {replica.topic for found in described if found.log_dir.endswith(LOST) for replica in found.replicas}
     placed = [
         [PartitionData(topic, 0) for topic in topics if (topic.name in on_lost) == lost] for lost in (False, True)
     ]
     if not all(placed):
-        raise KitError(f"all of {TOPICS} topics are in one of two log directories: {told}")
+        raise KitError(f"all of {TOPICS} topics are in one of two log directories: {described}")
     data = TwoLogDirsData(*map(tuple, placed))
     bench.disk(broker, LOST).fail()
     disks = TwoLogDirs(bench, data)

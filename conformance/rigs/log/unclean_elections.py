@@ -125,8 +125,8 @@ class UncleanPartition(Partition):
     def _elected(self) -> bool:
         """Refusals pass: the heir may still be fenced."""
         answer = self.node(self.bystander).elect_leaders([(self.name, self.index)], ElectionType.UNCLEAN)
-        said = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
-        return said <= {Error.ELECTION_NOT_NEEDED}
+        errors = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
+        return errors <= {Error.ELECTION_NOT_NEEDED}
 
     def acts_as_leader(self, name: str) -> PartitionMetadata:
         """The state once this broker leads, serves at that epoch, and all its records are committed."""

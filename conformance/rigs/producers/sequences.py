@@ -25,8 +25,8 @@ def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
 
 def fenced(answer: InitProducerIdAnswer) -> bool:
     """The fencing error of this request version, without producer id and epoch."""
-    told = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
-    return (answer.error, answer.producer_id, answer.producer_epoch) == (told, -1, -1)
+    error = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
+    return (answer.error, answer.producer_id, answer.producer_epoch) == (error, -1, -1)
 
 
 class Sent(NamedTuple):

@@ -84,7 +84,7 @@ class Frozen:
 
     # --- what it says and holds
 
-    def says(self) -> LeaderAndEpoch:
+    def reported(self) -> LeaderAndEpoch:
         """Leader and epoch as the voter has them; -1 for an unknown leader."""
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
@@ -92,7 +92,7 @@ class Frozen:
         return msgspec.json.decode(self.bench.read_file(self.name, QUORUM_STATE).text, type=Stored)
 
     def next_epoch(self, ahead: int = 1) -> int:
-        return self.says().leader_epoch + ahead
+        return self.reported().leader_epoch + ahead
 
     # --- asking it
 
@@ -154,8 +154,8 @@ class Frozen:
         elif asked.api == "Vote":
             _answer_vote(self.peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
         else:
-            said = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
-            _answer_raft(self.peers, asked, {"error_code": Error.NONE, **plain(said)}, said.leader_id)
+            leader = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
+            _answer_raft(self.peers, asked, {"error_code": Error.NONE, **plain(leader)}, leader.leader_id)
 
     def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make it a candidate, as the successor of a leader that resigns. Returns its first Vote or pre-vote."""
@@ -197,7 +197,7 @@ class Frozen:
         asked = self.candidate(leader, ahead)
         epoch = candidate_epoch(asked)
         self.grant(asked)
-        self.bench.eventually(lambda: self.says() == LeaderAndEpoch(self.id, epoch), f"{self.name} leading {epoch}")
+        self.bench.eventually(lambda: self.reported() == LeaderAndEpoch(self.id, epoch), f"{self.name} leading {epoch}")
         return epoch
 
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:

@@ -37,7 +37,7 @@ class Mixed(Quorum):
         asked = self.peers.receive("Vote", peer=voter, within=OFTEN)
         if asked is not None:
             grant(self.peers, asked)
-        first, *others = (self.says(name) for name in self.controllers)
+        first, *others = (self.reported(name) for name in self.controllers)
         live = {self.bench.id_of(name) for name in self.controllers}
         return first if first.leader_id in live and others == [first] else None
 

@@ -55,7 +55,7 @@ class Stored(msgspec.Struct, frozen=True, rename="camel"):
 class Condition(msgspec.Struct, frozen=True):
     """A controller's leader and epoch in its answer, and its quorum-state (None if its disk was not read)."""
 
-    says: LeaderAndEpoch
+    reported: LeaderAndEpoch
     stored: Stored | None
 
 
@@ -73,7 +73,7 @@ class Tried(NamedTuple, Generic[A]):
     @property
     def leader(self) -> LeaderAndEpoch:
         """The leader and epoch that the answer must have: those of before, from disk if that was read."""
-        return self.before.stored.leader if self.before.stored else self.before.says
+        return self.before.stored.leader if self.before.stored else self.before.reported
 
 
 class EpochStart(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ class Quorum:
 
     # --- what it says
 
-    def says(self, name: str) -> LeaderAndEpoch:
+    def reported(self, name: str) -> LeaderAndEpoch:
         """Leader and epoch as the controller has them; -1 for an unknown leader."""
         return leader_known_to(self.client(name), self.peer_of(name), self.cluster_id)
 
@@ -108,9 +108,9 @@ class Quorum:
         """The leader and epoch on which all controllers agree."""
 
         def agreed() -> LeaderAndEpoch | None:
-            said = {self.says(name) for name in self.controllers}
-            first = said.pop()
-            return first if not said and first.leader_id >= 0 else None
+            answers = {self.reported(name) for name in self.controllers}
+            first = answers.pop()
+            return first if not answers and first.leader_id >= 0 else None
 
         return self.bench.eventually(agreed, "all controllers naming one leader and epoch")
 
@@ -121,7 +121,7 @@ class Quorum:
     def condition(self, name: str, disk: bool = True) -> Condition:
         """The controller's quorum-state, then its answer."""
         stored = self.stored(name) if disk else None
-        return Condition(self.says(name), stored)
+        return Condition(self.reported(name), stored)
 
     def epochs(self) -> list[EpochStart]:
         """The epoch start offsets of the leader's log, from its disk."""
@@ -176,9 +176,9 @@ class Quorum:
         for _ in range(TRIES):
             settled = self.settled()
             before = self.condition(name, disk)
-            if before.says == settled:
+            if before.reported == settled:
                 tried = Tried(before, ask(settled), self.condition(name, disk))
-                if tried.after.says == settled:
+                if tried.after.reported == settled:
                     return tried
         if tried is None:
             raise KitError(f"{name} and the other controllers did not agree on a leader in any of {TRIES} tries")

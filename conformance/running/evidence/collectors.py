@@ -26,7 +26,7 @@ OFFSETS, TRANSACTIONS = "__consumer_offsets-0", "__transaction_state-0"
 class FilesOnDisk(msgspec.Struct, kw_only=True):
     """Lines in words, of the files that were copied; and what is missing."""
 
-    told: list[str] = []
+    lines: list[str] = []
     lacking: list[str] = []
 
 
@@ -37,8 +37,8 @@ class Collector(Protocol):
 
 
 def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    told, lacking = replicas(cluster, folder, names)
-    return FilesOnDisk(told=told, lacking=lacking)
+    lines, lacking = replicas(cluster, folder, names)
+    return FilesOnDisk(lines=lines, lacking=lacking)
 
 
 def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
@@ -50,8 +50,8 @@ def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str])
 
 
 def quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    told, lacking = controllers(cluster, folder, DIRECTORY)
-    return FilesOnDisk(told=told, lacking=lacking)
+    lines, lacking = controllers(cluster, folder, DIRECTORY)
+    return FilesOnDisk(lines=lines, lacking=lacking)
 
 
 COLLECTORS: dict[Kind, Collector] = {

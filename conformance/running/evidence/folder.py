@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from conformance.running.evidence.collectors import Collector, wanted, without_files
-from conformance.running.evidence.report import report, said_again
+from conformance.running.evidence.report import report, with_replays
 from conformance.running.evidence.violation import ViolationHistory, violation
 from conformance.running.lab import Standing
 from history.events import History
@@ -74,7 +74,7 @@ def conclude(folder: Path, replays: ReplayResult) -> None:
     """Say in the report what shrinking and replays showed; a schedule that did not show it again is kept beside it."""
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
     path = folder / "report.md"
-    path.write_text(said_again(path.read_text(), counted + replays.note))
+    path.write_text(with_replays(path.read_text(), counted + replays.note))
     if replays.schedule and not replays.seen:
         whole = msgspec.json.decode((folder / "schedule.json").read_bytes(), type=Schedule)
         _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))
@@ -139,7 +139,7 @@ class _Collected:
 
     def _disks(self, collector: Collector, names: Sequence[str]) -> None:
         found = collector(self._cluster, self._folder / "disk", names)
-        self.on_disk = "\n".join(filter(None, [self.on_disk, *found.told]))
+        self.on_disk = "\n".join(filter(None, [self.on_disk, *found.lines]))
         self.lacking += found.lacking
 
 

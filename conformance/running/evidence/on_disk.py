@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 def replicas(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> tuple[list[str], list[str]]:
     """Copies each broker's replicas to `folder`/<broker>/; returns what they hold, in words, and what is missing."""
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
-    told: list[str] = []
+    lines: list[str] = []
     lacking: list[str] = []
     for name, files in copies(brokers, *partitions).items():
         _write(folder / name, files)
         for partition in partitions:
             inside = _inside(files, partition)
-            told += _replica(name, partition, inside, files) if inside else []
+            lines += _replica(name, partition, inside, files) if inside else []
             lacking += [] if inside else [f"the replica of {partition} on {name}: it has no such directory"]
-    return told, lacking
+    return lines, lacking
 
 
 def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
     """Copies each controller's quorum-state and metadata log; returns what they hold, in words, and what is missing."""
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
-    told: list[str] = []
+    lines: list[str] = []
     lacking: list[str] = []
     for name, files in copies(nodes, directory).items():
         _write(folder / name, files)
         inside = _inside(files, directory)
-        told += _controller(name, inside) if inside else []
+        lines += _controller(name, inside) if inside else []
         lacking += [] if inside else [f"the metadata log of {name}: it has no such directory"]
-    return told, lacking
+    return lines, lacking
 
 
 def _inside(files: Mapping[str, bytes], partition: str) -> dict[str, bytes]:

@@ -131,7 +131,7 @@ def _files(replay: str, lacking: Sequence[str]) -> list[str]:
     ]
 
 
-def said_again(text: str, said: str) -> str:
+def with_replays(text: str, replays: str) -> str:
     """The report with what replays showed."""
     lines = text.splitlines()
-    return "\n".join([f"{SEEN_AGAIN}{said}" if line.startswith(SEEN_AGAIN) else line for line in lines]) + "\n"
+    return "\n".join([f"{SEEN_AGAIN}{replays}" if line.startswith(SEEN_AGAIN) else line for line in lines]) + "\n"

@@ -88,15 +88,15 @@ def _add(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) -> No
 
 def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
     """First what machines reached, then a line for each schedule; nothing for a run of probes."""
-    told: list[str] = []
+    reached: list[str] = []
     schedules: list[tuple[str, str, str]] = []
     for (id, label), one in found.items():
         check = checks.get(id)
         if isinstance(check, MachineCheck):
-            told += machine_lines(check, label, one)
+            reached += machine_lines(check, label, one)
         elif isinstance(check, Check) and check.schedule:
             schedules.append((check.schedule, label, schedule_line(check, label, one)))
-    return told + [line for _, _, line in sorted(schedules)]
+    return reached + [line for _, _, line in sorted(schedules)]
 
 
 # --- machines
@@ -117,14 +117,14 @@ def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
         ("excused", _excused(one), []),
         ("trouble", _troubles(one), []),
     ]
-    return [head, *(line for name, said, never in parts for line in _part(name, said, never))]
+    return [head, *(line for name, counts, never in parts for line in _part(name, counts, never))]
 
 
-def _part(name: str, said: list[str], never: list[str]) -> Iterator[str]:
-    if said:
-        yield from _wrapped(name, ", ".join(said))
+def _part(name: str, counts: list[str], never: list[str]) -> Iterator[str]:
+    if counts:
+        yield from _wrapped(name, ", ".join(counts))
     if never:
-        yield from _wrapped("" if said else name, f"NEVER: {', '.join(never)}")
+        yield from _wrapped("" if counts else name, f"NEVER: {', '.join(never)}")
 
 
 def _wrapped(name: str, text: str) -> list[str]:
@@ -176,8 +176,8 @@ def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
 
 def _troubles(one: CheckTotals) -> list[str]:
     """The reasons that ended examples early, by its first line, without the names of the example's own topics and groups."""
-    said = [e.detail.partition("\n")[0] for e in one.examples if e.outcome == "error"]
-    counts = Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in said)
+    errors = [e.detail.partition("\n")[0] for e in one.examples if e.outcome == "error"]
+    counts = Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in errors)
     return [f"{count} times {line}" for line, count in counts.most_common()]
 
 

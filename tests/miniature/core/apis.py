@@ -48,8 +48,8 @@ def list_reassignments(broker: Broker, _: Plain) -> Plain:
 
 def _ongoing(state: PartitionState) -> Plain:
     removing = [id for id in state.replicas if id not in (state.target or ())]
-    told = {"replicas": list(state.replicas), "adding_replicas": list(state.adding), "removing_replicas": removing}
-    return {"partition_index": state.key[1], **told}
+    replicas = {"replicas": list(state.replicas), "adding_replicas": list(state.adding), "removing_replicas": removing}
+    return {"partition_index": state.key[1], **replicas}
 
 
 __all__ = ["alter_reassignments", "api_versions", "elect_leaders", "list_reassignments"]

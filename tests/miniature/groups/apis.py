@@ -32,8 +32,8 @@ def offset_commit(broker: Broker, asked: Plain) -> Plain:
         name, each = _named(broker.cluster, topic), []
         for wanted in topic["partitions"]:
             if refused is Error.NONE:
-                told = (wanted["committed_offset"], wanted["committed_leader_epoch"], wanted["committed_metadata"])
-                broker.cluster.offsets[asked["group_id"], name, wanted["partition_index"]] = told
+                fields = (wanted["committed_offset"], wanted["committed_leader_epoch"], wanted["committed_metadata"])
+                broker.cluster.offsets[asked["group_id"], name, wanted["partition_index"]] = fields
             each.append({"partition_index": wanted["partition_index"], "error_code": refused})
         topics.append({"name": name, "partitions": each})
     return {"topics": topics}
@@ -59,10 +59,10 @@ def _group(broker: Broker, group: Plain) -> Plain:
 
 
 def _committed(broker: Broker, key: tuple[str, str, int]) -> Plain:
-    offset, epoch, said = broker.cluster.offsets.get(key, (-1, -1, ""))
+    offset, epoch, metadata = broker.cluster.offsets.get(key, (-1, -1, ""))
     epoch = -1 if "committed-epoch-lost" in broker.cluster.bugs else epoch
-    told = {"committed_offset": offset, "committed_leader_epoch": epoch, "metadata": said}
-    return {"partition_index": key[2], "error_code": 0, **told}
+    fields = {"committed_offset": offset, "committed_leader_epoch": epoch, "metadata": metadata}
+    return {"partition_index": key[2], "error_code": 0, **fields}
 
 
 def _named(cluster: MiniCluster, topic: Plain) -> str:

@@ -54,8 +54,8 @@ def each(topics: list[Plain], name: str, answer: Callable[[str, Plain], Plain]) 
 def produce(broker: Broker, asked: Plain) -> Plain:
     responses = []
     for topic in asked["topic_data"]:
-        told = [_produced(broker, (topic["name"], p["index"]), p, asked["acks"]) for p in topic["partition_data"]]
-        responses.append({"name": topic["name"], "partition_responses": told})
+        answers = [_produced(broker, (topic["name"], p["index"]), p, asked["acks"]) for p in topic["partition_data"]]
+        responses.append({"name": topic["name"], "partition_responses": answers})
     return {"responses": responses}
 
 
@@ -69,15 +69,15 @@ def _produced(broker: Broker, key: Key, asked: Plain, acks: int) -> Plain:
         end = replica.append(data).last + 1
     if acks == ALL:
         error = _committed(replica, end, replica.state.epoch)
-    told = start if error is Error.NONE else -1
-    if "acknowledged-at-one-offset" in replica.bugs and told > 0 and end % 3 == 0:
-        told -= 1
-    return _acknowledged(key, error, told, replica.log.start)
+    base = start if error is Error.NONE else -1
+    if "acknowledged-at-one-offset" in replica.bugs and base > 0 and end % 3 == 0:
+        base -= 1
+    return _acknowledged(key, error, base, replica.log.start)
 
 
 def _acknowledged(key: Key, error: Error, base: int = -1, start: int = -1) -> Plain:
-    told = {"base_offset": base, "log_append_time_ms": -1, "log_start_offset": start}
-    return {"index": key[1], "error_code": error, **told, "record_errors": [], "error_message": None}
+    fields = {"base_offset": base, "log_append_time_ms": -1, "log_start_offset": start}
+    return {"index": key[1], "error_code": error, **fields, "record_errors": [], "error_message": None}
 
 
 def whole_batches(data: bytes) -> Iterator[bytes]:
@@ -127,8 +127,8 @@ def fetch(broker: Broker, asked: Plain) -> Plain:
     responses = []
     for topic in asked["topics"]:
         name = _name(broker, topic)
-        told = [_fetched(broker, name, p, replica_id, asked["version"]) for p in topic["partitions"]]
-        responses.append({"topic": topic.get("topic"), "topic_id": topic.get("topic_id"), "partitions": told})
+        answers = [_fetched(broker, name, p, replica_id, asked["version"]) for p in topic["partitions"]]
+        responses.append({"topic": topic.get("topic"), "topic_id": topic.get("topic_id"), "partitions": answers})
     return {"error_code": 0, "session_id": 0, "responses": responses}
 
 
@@ -158,10 +158,10 @@ def _fetched(broker: Broker, name: str | None, asked: Plain, replica_id: int, ve
 
 
 def _unserved(asked: Plain, error: Error, replica: Replica | None = None) -> Plain:
-    told: Plain = {"high_watermark": -1, "last_stable_offset": -1, "log_start_offset": -1, "records": b""}
+    fields: Plain = {"high_watermark": -1, "last_stable_offset": -1, "log_start_offset": -1, "records": b""}
     if replica is not None and error in (Error.FENCED_LEADER_EPOCH, Error.NOT_LEADER_OR_FOLLOWER):
-        told["current_leader"] = {"leader_id": replica.state.leader, "leader_epoch": replica.state.epoch}
-    return {"partition_index": asked["partition"], "error_code": error, "aborted_transactions": None, **told}
+        fields["current_leader"] = {"leader_id": replica.state.leader, "leader_epoch": replica.state.epoch}
+    return {"partition_index": asked["partition"], "error_code": error, "aborted_transactions": None, **fields}
 
 
 def _served(replica: Replica, asked: Plain, replica_id: int) -> Plain:
@@ -173,12 +173,12 @@ def _served(replica: Replica, asked: Plain, replica_id: int) -> Plain:
         return _unserved(asked, served.error)
     if served.diverging is None and replica_id >= 0:
         replica.fetched_by(replica_id, offset, asked.get("log_start_offset", -1))
-    told: Plain = {"records": b"".join(stored.data for stored in served.batches), "aborted_transactions": None}
+    fields: Plain = {"records": b"".join(stored.data for stored in served.batches), "aborted_transactions": None}
     if served.diverging is not None:
         beyond = 2 + log.end - served.diverging.start_offset if "unsound-divergence" in replica.bugs else 0
         end = served.diverging.start_offset + beyond
-        told["diverging_epoch"] = {"epoch": served.diverging.epoch, "end_offset": end}
-    return {"partition_index": asked["partition"], "error_code": 0, **marks, **told}
+        fields["diverging_epoch"] = {"epoch": served.diverging.epoch, "end_offset": end}
+    return {"partition_index": asked["partition"], "error_code": 0, **marks, **fields}
 
 
 def _looked_up(replica: Replica, asked: Plain, consumer: bool) -> Served:
@@ -217,8 +217,8 @@ def list_offsets(broker: Broker, asked: Plain) -> Plain:
 
 
 def _listed(asked: Plain, error: Error, timestamp: int = -1, offset: int = -1, epoch: int = -1) -> Plain:
-    told = {"timestamp": timestamp, "offset": offset, "leader_epoch": epoch, "old_style_offsets": []}
-    return {"partition_index": asked["partition_index"], "error_code": error, **told}
+    fields = {"timestamp": timestamp, "offset": offset, "leader_epoch": epoch, "old_style_offsets": []}
+    return {"partition_index": asked["partition_index"], "error_code": error, **fields}
 
 
 def _unlisted(replica: Replica, asked: Plain, replica_id: int) -> Error:
@@ -253,8 +253,8 @@ def epoch_ends(broker: Broker, asked: Plain) -> Plain:
         end = UNDEFINED
         if not isinstance(replica, Error) and error is Error.NONE:
             end = _end_of(replica, partition["leader_epoch"])
-        told = {"error_code": error, "leader_epoch": end.epoch, "end_offset": end.start_offset}
-        return {"partition": partition["partition"], **told}
+        fields = {"error_code": error, "leader_epoch": end.epoch, "end_offset": end.start_offset}
+        return {"partition": partition["partition"], **fields}
 
     return {"topics": each(asked["topics"], "topic", ended)}
 

@@ -81,8 +81,8 @@ class Unclean(Effect):
         now, last = self.now, self._last
         if last is None or self._leading() is None:
             return None
-        told: Measured = {"leader": [last.leader, now.leader], "leader epoch": [last.epoch, now.epoch]}
-        return {**told, "last ISR": list(last.isr)}
+        change: Measured = {"leader": [last.leader, now.leader], "leader epoch": [last.epoch, now.epoch]}
+        return {**change, "last ISR": list(last.isr)}
 
     def heal(self) -> None:
         self._bring_back([self.id, *self._others])

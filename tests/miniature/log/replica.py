@@ -57,7 +57,7 @@ class Replica:
         self._blind = False
         self._answered = 0
         self._held_until = 0
-        self._encoded_anew = False
+        self._encoded_again = False
 
     @property
     def leads(self) -> bool:
@@ -112,7 +112,7 @@ class Replica:
         self._acts = None
         self.led_since = self._parked = self.first_reign = -1
         self.followers = {}
-        self._encoded_anew = "rewritten-while-copied" in self.bugs
+        self._encoded_again = "rewritten-while-copied" in self.bugs
 
     # --- leading
 
@@ -217,12 +217,12 @@ class Replica:
         known, mine, its = leader.followers.get(self.broker.id), self.log, leader.log
         waits = mine.watermark == its.watermark or self.round - self._answered < FETCH_WAIT
         same = mine.end == its.end and mine.start == its.start and waits
-        told = known is not None and (known.end, known.start) == (mine.end, mine.start)
-        return same and told and leader.state == self.state and self.broker.id in leader.state.isr
+        current = known is not None and (known.end, known.start) == (mine.end, mine.start)
+        return same and current and leader.state == self.state and self.broker.id in leader.state.isr
 
     def _take(self, leader: Replica, served: Served) -> None:
         if served.error is not Error.NONE:
-            self._begin_anew(leader)
+            self._start_over(leader)
         elif served.diverging is not None:
             self._diverge(served.diverging)
         else:
@@ -239,7 +239,7 @@ class Replica:
         taken = [stored for stored in fetched if stored.epoch <= self.state.epoch or "future-stamps" in self.bugs]
         if "restamping-follower" in self.bugs:
             taken = [Stored.appended(stored.data, stored.base, self.state.epoch) for stored in taken]
-        if self._encoded_anew:
+        if self._encoded_again:
             taken = [self._encoded(stored) for stored in taken]
         self.log.append_as_follower(taken)
 
@@ -250,25 +250,25 @@ class Replica:
         encoded = NewBatch(records, timestamp=self.broker.cluster.unix_ms)
         return Stored.appended(encoded.encoded(), stored.base, stored.epoch)
 
-    def _begin_anew(self, leader: Replica) -> None:
+    def _start_over(self, leader: Replica) -> None:
         """Out of the leader's range: cut to its end, or below its start begin there (KIP101-TRUNC-06)."""
         if self.log.end < leader.log.start:
             self.log.restart_at(leader.log.start)
         elif self.log.end > leader.log.end and not self._blind:
             self.log.truncate(leader.log.end)
 
-    def _diverge(self, told: EpochEntry) -> None:
+    def _diverge(self, diverging: EpochEntry) -> None:
         """Cut to the end of the last epoch in common; where this log ends it elsewhere, ask again (KIP-279)."""
         if "divergent-tail-kept" in self.bugs:
             self._blind = True
             return
-        mine = self.log.epochs.end_of(told.epoch, self.log.end)
+        mine = self.log.epochs.end_of(diverging.epoch, self.log.end)
         if mine == UNDEFINED:
-            to = told.start_offset
-        elif mine.epoch != told.epoch:
+            to = diverging.start_offset
+        elif mine.epoch != diverging.epoch:
             to = mine.start_offset
         else:
-            to = min(mine.start_offset, told.start_offset)
+            to = min(mine.start_offset, diverging.start_offset)
         self.log.truncate(min(to, self.log.end))
 
 

@@ -31,7 +31,7 @@ else:
 
 def test_time_and_memory_of_all_processes_are_measured() -> None:
     found = watched(sys.executable, "-c", _BUSY, _BUSY)
-    assert (found.code, found.said) == (0, "done\n")
+    assert (found.code, found.output) == (0, "done\n")
     assert found.cpu > 0.5
     assert found.peak > 100_000_000
     assert found.seconds >= found.cpu * 0.5
@@ -58,8 +58,8 @@ def test_pandas_pools_what_was_made_up(tmp_path: Path) -> None:
         line for shard in read_shards(tmp_path / "shards") for line in shard.lines if isinstance(line, ObservationLine)
     ]
     cases = {(line.shard.rsplit("-", 1)[1], line.requirement, line.case) for line in seen}
-    said = pooling.pool(tmp_path / "shards")
-    assert said.startswith(f"{len(cases)} cases, ")
+    output = pooling.pool(tmp_path / "shards")
+    assert output.startswith(f"{len(cases)} cases, ")
 
 
 def test_a_made_up_run_is_judged_again_as_its_shards_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_pandas_is_left_out_where_it_would_take_too_much_memory(
 
     def run(*command: str | Path) -> Watched:
         seen.append(str(command[2]))
-        return Watched(seconds=1.0, cpu=1.0, peak=10**9, code=0, said="")
+        return Watched(seconds=1.0, cpu=1.0, peak=10**9, code=0, output="")
 
     monkeypatch.setattr(reports, "watched", run)
     monkeypatch.setattr(reports, "_free", lambda: 2 * 10**9)

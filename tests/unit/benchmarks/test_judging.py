@@ -43,12 +43,12 @@ def test_the_table_tells_total_and_shares(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_stored_histories_are_judged_again_and_again(tmp_path: Path) -> None:
-    told = history("h", 400, 1)
+    output = history("h", 400, 1)
     with HistoryWriter(tmp_path / "histories" / "gw0.jsonl.zst") as writer:
-        for line in (told.example, *told.events, End(example="h", outcome="judged")):
+        for line in (output.example, *output.events, End(example="h", outcome="judged")):
             writer.write(line)
     measured = measure(stored(tmp_path, 1_000), silent)
-    assert (measured.examples, measured.events) == (3, 3 * len(told.events))
+    assert (measured.examples, measured.events) == (3, 3 * len(output.events))
     assert "violations" in table(measured)
 
 

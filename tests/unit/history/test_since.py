@@ -67,7 +67,7 @@ def test_each_field_is_in_the_schemas_since_that_version(message: str, field: st
 )
 def test_each_error_code_is_announced_for_that_version(api: str, error: str) -> None:
     announced = re.compile(rf"Version (\d+) adds (?:the )?support for new error code {error}")
-    found = {int(said) for _, name, text in TEXTS if name == f"{api}Request" for said in announced.findall(text)}
+    found = {int(version) for _, name, text in TEXTS if name == f"{api}Request" for version in announced.findall(text)}
     assert found <= {since(api, error)}
     assert found or not JARS
 
@@ -83,5 +83,5 @@ def test_each_error_code_is_announced_for_that_version(api: str, error: str) -> 
     ],
 )
 def test_what_else_a_version_supports_is_announced_for_it(api: str, what: str, words: str) -> None:
-    found = {int(said) for _, name, text in TEXTS if name == f"{api}Request" for said in re.findall(words, text)}
+    found = {int(version) for _, name, text in TEXTS if name == f"{api}Request" for version in re.findall(words, text)}
     assert found == ({since(api, what)} if JARS else set())

@@ -260,8 +260,8 @@ def test_an_observation_comes_back_from_its_line() -> None:
 def test_a_writer_numbers_its_lines_and_flushes_each(tmp_path: Path) -> None:
     given, *_ = every_kind().lines
     assert isinstance(given, Header)
-    told = {name: getattr(given, name) for name in given.__struct_fields__ if name not in ("shard", "n", "column")}
-    writer = ShardWriter(tmp_path, "s9", given.column, **told)
+    fields = {name: getattr(given, name) for name in given.__struct_fields__ if name not in ("shard", "n", "column")}
+    writer = ShardWriter(tmp_path, "s9", given.column, **fields)
     writer.example(example="e-1", check="c", outcome="judged")
     seen = Observation(requirement="KIP320-FETCH-02", case="consumer", result="held", example="e-1")
     writer.observation(seen, check="c")

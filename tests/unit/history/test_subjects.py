@@ -187,6 +187,6 @@ def test_steps_on_a_producer_are_found_by_the_producer_id_that_their_events_name
         note = Note(n=n, t=0.0, text=STEP_NOTE, data=note_of(Write(on=name)))
         asked = call(n + 1, topic="a", partition=0, records={"producer_id": id, "records": []})
         events += [note, asked, answer(n + 2, n + 1, error_code=0)]
-    told = history(*events)
-    assert about(told, taken(told), [5]) == {1, 2, 3}
-    assert about(told, taken(told), [2]) == {0, 2}
+    recorded = history(*events)
+    assert about(recorded, taken(recorded), [5]) == {1, 2, 3}
+    assert about(recorded, taken(recorded), [2]) == {0, 2}

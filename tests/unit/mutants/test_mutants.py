@@ -71,9 +71,9 @@ class TestTable:
 
 class TestAgent:
     def test_is_built_once(self, agent: Path) -> None:
-        told: list[str] = []
-        assert build_agent(told.append) == agent
-        assert not told
+        progress: list[str] = []
+        assert build_agent(progress.append) == agent
+        assert not progress
 
     def test_equal_sources_give_equal_bytes(self, agent: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("KAFKA_CONFORMANCE_CACHE", str(tmp_path))

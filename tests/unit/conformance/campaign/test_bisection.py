@@ -26,14 +26,14 @@ def histories(draw: st.DrawFn) -> tuple[list[str], list[str], Truth]:
 
 def searched(versions: list[str], anchors: list[str], truth: Truth) -> tuple[Truth, int]:
     """The outcomes in the end, and the number of rounds."""
-    told: Truth = {}
+    lines: Truth = {}
     rounds = 0
-    while batch := wanted_next(versions, anchors, told):
+    while batch := wanted_next(versions, anchors, lines):
         assert len(set(batch)) == len(batch)
-        assert not set(batch) & told.keys()
-        told |= {version: truth[version] for version in batch}
+        assert not set(batch) & lines.keys()
+        lines |= {version: truth[version] for version in batch}
         rounds += 1
-    return told, rounds
+    return lines, rounds
 
 
 @given(histories())
@@ -41,8 +41,8 @@ def test_whatever_is_found_is_a_change_that_looking_at_every_version_shows(
     drawn: tuple[list[str], list[str], Truth],
 ) -> None:
     versions, anchors, truth = drawn
-    told, _ = searched(versions, anchors, truth)
-    assert [c for c in changes(versions, told) if c not in changes(versions, truth)] == []
+    lines, _ = searched(versions, anchors, truth)
+    assert [c for c in changes(versions, lines) if c not in changes(versions, truth)] == []
 
 
 @given(histories())
@@ -58,19 +58,19 @@ def test_between_anchors_that_differ_a_change_is_found(drawn: tuple[list[str], l
 @given(histories())
 def test_all_versions_as_anchors_is_looking_at_every_version(drawn: tuple[list[str], list[str], Truth]) -> None:
     versions, _, truth = drawn
-    told, rounds = searched(versions, versions, truth)
-    assert (told, rounds, unseen(versions, told)) == (truth, 1, [])
-    assert changes(versions, told) == changes(versions, truth)
+    lines, rounds = searched(versions, versions, truth)
+    assert (lines, rounds, unseen(versions, lines)) == (truth, 1, [])
+    assert changes(versions, lines) == changes(versions, truth)
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
 def test_one_change_is_found_in_as_many_rounds_as_halving_takes(count: int, first: int) -> None:
     versions = [f"v{number}" for number in range(count)]
     truth: Truth = {version: "good" if place < first else "bad" for place, version in enumerate(versions)}
-    told, rounds = searched(versions, sorted({versions[0], versions[-1]}, key=versions.index), truth)
+    lines, rounds = searched(versions, sorted({versions[0], versions[-1]}, key=versions.index), truth)
     assert rounds <= 2 + log2(len(versions))
-    assert [c.first for c in changes(versions, told)] == versions[first:][:1]
-    assert set(unseen(versions, told)) == set(versions) - told.keys()
+    assert [c.first for c in changes(versions, lines)] == versions[first:][:1]
+    assert set(unseen(versions, lines)) == set(versions) - lines.keys()
 
 
 def brute(versions: list[str], truth: Truth) -> list[tuple[str, str]]:
@@ -94,8 +94,8 @@ def test_changes_are_those_of_going_through_one_by_one(drawn: tuple[list[str], l
 def test_what_tells_nothing_is_stepped_around_and_reported() -> None:
     versions = ["3.6.2", "3.7.0", "3.7.1", "3.7.2", "3.8.0"]
     truth: Truth = {"3.6.2": "bad", "3.7.0": "bad", "3.7.1": "", "3.7.2": "", "3.8.0": "good"}
-    told, _ = searched(versions, ["3.6.2", "3.7.2", "3.8.0"], truth)
-    assert told == truth
-    assert changes(versions, told) == [
+    lines, _ = searched(versions, ["3.6.2", "3.7.2", "3.8.0"], truth)
+    assert lines == truth
+    assert changes(versions, lines) == [
         VerdictBoundary(before="3.7.0", first="3.8.0", becomes="good", between=["3.7.1", "3.7.2"])
     ]

@@ -259,8 +259,8 @@ class Started:
 
     def ended(self, number: signal.Signals) -> tuple[int, str]:
         self.process.send_signal(number)
-        said: Any = self.process.communicate(timeout=60)[0]
-        return self.process.returncode, said
+        lines: Any = self.process.communicate(timeout=60)[0]
+        return self.process.returncode, lines
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -269,8 +269,8 @@ def test_a_signal_ends_the_columns_in_good_order_and_the_same_command_goes_on(
 ) -> None:
     started = Started(kit)
     pids = started.pids
-    ended, said = started.ended(number)
-    assert (ended, "The same command continues" in said) == (code, True)
+    ended, lines = started.ended(number)
+    assert (ended, "The same command continues" in lines) == (code, True)
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert len(list(started.waiting.glob("*.cleared-up"))) == 2
     assert kit() == 0

@@ -60,9 +60,9 @@ def test_only_violated_rows_run_again_where_they_are_and_nothing_is_put_aside(
         )
     assert (kit.columns, kit.aside) == (["3.8.1", "3.8.1", "3.9.2", "3.9.2", "4.3.1"], [])
     assert len(kit.merged) == 2
-    said = capsys.readouterr().out
-    assert f"{OTHER}  3.8.1  seen again, violated in 5 of 5 observations" in said
-    assert f"{OTHER}  3.9.2  not run: see the column's log" in said
+    lines = capsys.readouterr().out
+    assert f"{OTHER}  3.8.1  seen again, violated in 5 of 5 observations" in lines
+    assert f"{OTHER}  3.9.2  not run: see the column's log" in lines
 
 
 def test_a_row_that_holds_this_time_is_shown(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,5 +198,5 @@ def test_a_case_that_only_the_rerun_violates_is_shown_as_new(tmp_path: Path) -> 
 
 
 def test_a_row_without_a_check_that_ran_is_not_run(tmp_path: Path) -> None:
-    [said] = rerun(tmp_path, ["a"], ShardBuilder("s", run="261121-000000-0002"))
-    assert said.endswith("not run: see the column's log")
+    [lines] = rerun(tmp_path, ["a"], ShardBuilder("s", run="261121-000000-0002"))
+    assert lines.endswith("not run: see the column's log")

@@ -26,14 +26,14 @@ def observation(example: str, result: Any = "held", row: str = ROW) -> Observati
     return Observation(requirement=row, case=CASE, result=result, example=example, inputs=example)
 
 
-def lines_of(*said: tuple[str, list[Observation]], rows: dict[str, str]) -> list[Any]:
+def lines_of(*printed: tuple[str, list[Observation]], rows: dict[str, str]) -> list[Any]:
     lines: list[Any] = [
         Header(
             shard="s1", n=0, schema=1, kit="0", run="r1", worker="gw0", column=COLUMN, topology="t", profile="smoke",
             seed=1, rows=rows, checks={ROW: ["kip320.one"]},
         )
     ]  # fmt: skip
-    for example, found in said:
+    for example, found in printed:
         for one in found:
             lines.append(
                 ObservationLine(
@@ -49,7 +49,7 @@ def lines_of(*said: tuple[str, list[Observation]], rows: dict[str, str]) -> list
             ExampleLine(shard="s1", n=len(lines), example=example, check="kip320.one", outcome="judged", rows=names)
         )
     lines.append(CheckLine(shard="s1", n=len(lines), check="kip320.one", rows=[ROW], outcome="done"))
-    counts = {"header": 1, "check": 1, "example": len(said), "observation": sum(len(found) for _, found in said)}
+    counts = {"header": 1, "check": 1, "example": len(printed), "observation": sum(len(found) for _, found in printed)}
     return [*lines, Footer(shard="s1", n=len(lines), counts=counts)]
 
 

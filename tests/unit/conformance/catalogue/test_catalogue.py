@@ -142,7 +142,7 @@ def test_the_sample_row_itself_is_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("was", "instead", "said"),
+    ("was", "instead", "message"),
     [
         ('level = "must"\n', "", "level"),
         ('level = "must"', 'level = "shall"', "'shall'"),
@@ -164,11 +164,11 @@ def test_the_sample_row_itself_is_sound(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_broken_row_is_named_with_its_file(tmp_path: Path, was: str, instead: str, said: str) -> None:
+def test_a_broken_row_is_named_with_its_file(tmp_path: Path, was: str, instead: str, message: str) -> None:
     assert was in ROW
     with pytest.raises(CatalogueError, match=r"^kip0\.toml: row KIP320-FETCH-02: ") as raised:
         _load(tmp_path, ROW.replace(was, instead))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_a_row_without_an_id_is_named_by_its_place(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_an_id_is_used_once_over_all_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (ROW + "[[requirement", "not TOML"),
         (ROW.replace("[[requirement", "[[requirements"), "'requirements'"),
@@ -190,8 +190,8 @@ def test_an_id_is_used_once_over_all_files(tmp_path: Path) -> None:
         ("", "no row"),
     ],
 )
-def test_a_file_that_holds_no_rows_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(CatalogueError, match=rf"^kip0\.toml: .*{said}"):
+def test_a_file_that_holds_no_rows_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(CatalogueError, match=rf"^kip0\.toml: .*{message}"):
         _load(tmp_path, text)
 
 
@@ -227,8 +227,10 @@ def test_ends_of_a_range_are_inclusive(version: str, range: str, inside: bool) -
 def test_what_is_judged_is_what_the_hash_holds() -> None:
     row = shipped()["KIP320-FETCH-02"]
     reworded = [msgspec.structs.replace(case, about="Other words.") for case in row.cases]
-    said = msgspec.structs.replace(row, statement="Another.", note="another", seen="never", title="T", cases=reworded)
-    assert said.hash == row.hash
+    reworded_row = msgspec.structs.replace(
+        row, statement="Another.", note="another", seen="never", title="T", cases=reworded
+    )
+    assert reworded_row.hash == row.hash
     narrowed = msgspec.structs.replace(row.cases[0], needs=["Fetch >= 16"])
     for changed in (
         msgspec.structs.replace(row, id="KIP320-FETCH-99"),

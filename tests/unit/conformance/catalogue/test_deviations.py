@@ -28,7 +28,7 @@ def test_an_entry_covers_the_patches_of_its_minors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[[deviation]\n", "known.toml"),
         ('[[deviation]]\nrequirement = "KIP1-X-01"\nversions = ["3.3.."]\nreason = "r"\n', "no row of the catalogue"),
@@ -41,6 +41,6 @@ def test_an_entry_covers_the_patches_of_its_minors() -> None:
         ('[[deviation]]\nrequirement = "KIP320-LO-04"\nversion = "3.3"\nreason = "r"\n', "unknown field"),
     ],
 )
-def test_a_broken_entry_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(CatalogueError, match=said):
+def test_a_broken_entry_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(CatalogueError, match=message):
         load_deviations(shipped(), _write(tmp_path, text))

@@ -53,12 +53,14 @@ def search(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_a_change_is_found_between_newest_patches_and_shown_with_both_sides(search: Search) -> None:
-    code, said = search("--versions", "3.7..3.8", bad="3.7.0 3.7.1 3.7.2 3.8.0")
+    code, output = search("--versions", "3.7..3.8", bad="3.7.0 3.7.1 3.7.2 3.8.0")
     assert (code, sorted(search.ran[:2]), search.ran[2:]) == (0, ["3.7.2", "3.8.1"], ["3.8.0"])
-    assert "first good: 3.8.1 (3.8.0 is bad)" in said
-    assert "not run, since their neighbours agree (--all runs them): 3.7.0, 3.7.1" in said
+    assert "first good: 3.8.1 (3.8.0 is bad)" in output
+    assert "not run, since their neighbours agree (--all runs them): 3.7.0, 3.7.1" in output
     rows = [
-        line.split() for line in said.splitlines() if (line.startswith(("3.7.", "3.8.")) and "✗" in line) or "✓" in line
+        line.split()
+        for line in output.splitlines()
+        if (line.startswith(("3.7.", "3.8.")) and "✗" in line) or "✓" in line
     ]
     assert [row[:3] for row in rows] == [
         ["3.7.2", "✗", "violated"],
@@ -66,7 +68,7 @@ def test_a_change_is_found_between_newest_patches_and_shown_with_both_sides(sear
         ["3.8.1", "✓", "satisfied"],
     ]
     assert rows[0][3:6] == ["5", "of", "5"]
-    assert f"3.7.2: {search.out / 'evidence' / OTHER}" in said
+    assert f"3.7.2: {search.out / 'evidence' / OTHER}" in output
 
 
 def test_existing_columns_are_not_run_again_unless_they_are_undecided(search: Search) -> None:
@@ -75,39 +77,39 @@ def test_existing_columns_are_not_run_again_unless_they_are_undecided(search: Se
         if version == "3.7.2":
             shard.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").end_check(OTHER)
         shard.finish().write(search.out / "shards")
-    _, said = search("--versions", "3.7.2..3.8")
+    _, output = search("--versions", "3.7.2..3.8")
     assert sorted(search.ran) == ["3.8.0", "3.8.1"]
-    assert "first good: 3.8.0 (3.7.2 is bad)" in said
-    assert "reused" in said
+    assert "first good: 3.8.0 (3.7.2 is bad)" in output
+    assert "reused" in output
 
 
 def test_an_undecided_version_is_stepped_around_and_shown(search: Search) -> None:
-    _, said = search("--versions", "3.6.2..3.7.2", bad="3.6.2", nothing="3.7.0 3.7.1")
+    _, output = search("--versions", "3.6.2..3.7.2", bad="3.6.2", nothing="3.7.0 3.7.1")
     assert sorted(search.ran) == ["3.6.2", "3.7.0", "3.7.1", "3.7.2"]
-    assert "first good: 3.7.2 (3.6.2 is bad; undecided between them: 3.7.0, 3.7.1)" in said
+    assert "first good: 3.7.2 (3.6.2 is bad; undecided between them: 3.7.0, 3.7.1)" in output
 
 
 def test_with_all_every_version_runs_and_a_change_back_is_shown_too(search: Search) -> None:
-    _, said = search("--versions", "3.7", "--all", bad="3.7.1")
+    _, output = search("--versions", "3.7", "--all", bad="3.7.1")
     assert sorted(search.ran) == ["3.7.0", "3.7.1", "3.7.2"]
-    assert "first bad: 3.7.1 (3.7.0 is good)\nfirst good: 3.7.2 (3.7.1 is bad)" in said
-    assert "not run" not in said
+    assert "first bad: 3.7.1 (3.7.0 is good)\nfirst good: 3.7.2 (3.7.1 is bad)" in output
+    assert "not run" not in output
 
 
 def test_without_a_change_that_is_shown(search: Search) -> None:
-    code, said = search("--versions", "3.8")
-    assert (code, "no change: good from 3.8.1 to 3.8.1, on 1 versions" in said) == (0, True)
+    code, output = search("--versions", "3.8")
+    assert (code, "no change: good from 3.8.1 to 3.8.1, on 1 versions" in output) == (0, True)
 
 
 def test_when_nothing_is_decided_the_code_is_3(search: Search) -> None:
-    code, said = search("--versions", "3.8", nothing="3.8.1")
-    assert (code, "no version decided whether the row holds" in said) == (3, True)
+    code, output = search("--versions", "3.8", nothing="3.8.1")
+    assert (code, "no version decided whether the row holds" in output) == (3, True)
 
 
 def test_a_column_that_is_killed_is_shown_and_moved_aside(search: Search) -> None:
-    code, said = search("--versions", "3.8.1", killed="3.8.1")
+    code, output = search("--versions", "3.8.1", killed="3.8.1")
     assert (code, list(search.out.glob("shards/*"))) == (3, [])
-    assert "its pytest ended with -9" in said
+    assert "its pytest ended with -9" in output
     assert len(list(search.out.glob("earlier/*/shards/*.jsonl"))) == 1
 
 
@@ -117,13 +119,13 @@ def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> N
     write_plan(search.out, plan, BISECT)
     half = ShardBuilder("261121-000000-0001-gw0-3.8.1", "3.8.1", run="261121-000000-0001", checks=all_checks())
     half.observe(OTHER, shipped()[OTHER].cases[0].id, "violated").write(search.out / "shards")
-    _, said = search("--versions", "3.8.1")
+    _, output = search("--versions", "3.8.1")
     assert search.ran == ["3.8.1"]
-    assert "✓" in said
+    assert "✓" in output
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("KIP320-FETCH-99", "KIP320-FETCH-02"),
         (
@@ -132,6 +134,6 @@ def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> N
         ),
     ],
 )
-def test_a_row_without_possible_verdict_is_refused(row: str, said: str) -> None:
-    with pytest.raises(WrongUse, match=said):
+def test_a_row_without_possible_verdict_is_refused(row: str, message: str) -> None:
+    with pytest.raises(WrongUse, match=message):
         bisect([row], lambda versions: None, FAKE)

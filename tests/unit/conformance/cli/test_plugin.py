@@ -199,13 +199,15 @@ WRONG = [
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said", "way_out"), WRONG, ids=lambda value: value[-1] if isinstance(value, list) else ""
+    ("arguments", "message", "way_out"), WRONG, ids=lambda value: value[-1] if isinstance(value, list) else ""
 )
-def test_wrong_use_ends_with_2_and_says_what_is_right(kit: Kit, arguments: list[str], said: str, way_out: str) -> None:
+def test_wrong_use_ends_with_2_and_says_what_is_right(
+    kit: Kit, arguments: list[str], message: str, way_out: str
+) -> None:
     for listing in ([], ["--collect-only"]):
         code, text = kit.run(CHECKS, *listing, *arguments)
         assert code == 2, text
-        assert said in text
+        assert message in text
         assert way_out in text
 
 

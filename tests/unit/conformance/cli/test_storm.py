@@ -63,10 +63,10 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def raged(
     targets: FakeTargets, *faults: Recorded, count: int, trouble: Exception | None = None
 ) -> tuple[Storm, list[str]]:
-    said: list[str] = []
-    storm = Storm(targets, said.append, lambda target: FakeTraffic(target, trouble))  # type: ignore[arg-type, return-value]
+    lines: list[str] = []
+    storm = Storm(targets, lines.append, lambda target: FakeTraffic(target, trouble))  # type: ignore[arg-type, return-value]
     storm.rage(once(*faults), count)
-    return storm, said
+    return storm, lines
 
 
 def once(*faults: Recorded) -> Iterator[Plan]:
@@ -74,9 +74,9 @@ def once(*faults: Recorded) -> Iterator[Plan]:
 
 
 def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> None:
-    storm, said = raged(targets, Recorded(), Recorded(possible=False), count=3)
+    storm, lines = raged(targets, Recorded(), Recorded(possible=False), count=3)
     assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
-    assert (len(said), succeeded(storm), targets.closed) == (5, True, True)
+    assert (len(lines), succeeded(storm), targets.closed) == (5, True, True)
     assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in summary(storm)
     assert "| recorded | 3 | 0 | 0 | 0 | 0 | 2 |" in "\n".join(summary(storm))
     assert "skipped (2): recorded of the leader: recorded is not available here: it cannot be" in summary(storm)
@@ -95,18 +95,18 @@ def test_trouble_is_told_with_what_was_drawn_and_is_no_success(
     targets: FakeTargets, fault: Recorded, ending: str, row: str
 ) -> None:
     """The cluster is whole all the same, so the storm goes on with it."""
-    storm, said = raged(targets, fault, Recorded(), count=2)
+    storm, lines = raged(targets, fault, Recorded(), count=2)
     assert [one.ending for one in storm.cycles] == [ending, "healed"]
-    assert '"fault":"recorded"' in said[0]
+    assert '"fault":"recorded"' in lines[0]
     assert row in "\n".join(summary(storm))
     assert (succeeded(storm), targets.replaced) == (False, 0)
 
 
 def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: FakeTargets) -> None:
     targets.target().lacks = ["broker-3 is exited"]
-    storm, said = raged(targets, Recorded(), count=3)
+    storm, lines = raged(targets, Recorded(), count=3)
     assert [one.ending for one in storm.cycles] == ["unhealed", "healed", "healed"]
-    assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in said[0]
+    assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in lines[0]
     assert "1 clusters replaced" in "\n".join(summary(storm))
     assert (succeeded(storm), targets.replaced) == (False, 1)
     assert storm.traffic.acknowledged == 20

@@ -222,7 +222,7 @@ def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> Non
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "reason"),
     [
         (breaks, "ZeroDivisionError: a bug of the probe"),
         (waits_in_vain, "a leader: not within 0.01 s"),
@@ -231,12 +231,12 @@ def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> Non
         (pauses_nothing, "freeze of broker-2 shows no effect: the engine reports running, not paused"),
     ],
 )
-def test_trouble_is_an_error_and_never_a_violation(play: Play, body: Any, said: str) -> None:
+def test_trouble_is_an_error_and_never_a_violation(play: Play, body: Any, reason: str) -> None:
     outcome, history = play.live(check_of(body), FakeCluster(5, 7, 7))
     assert (outcome.end, outcome.observations) == ("error", [])
-    assert said in outcome.detail
+    assert reason in outcome.detail
     assert history.end is not None
-    assert said in history.end.detail
+    assert reason in history.end.detail
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_whole_shard_marks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "reason"),
     [
         ({"footer": None}, "no footer"),
         ({"lines": 8, "numbers": 8}, "lacks 2 of its lines"),
@@ -50,16 +50,16 @@ def test_a_whole_shard_marks_nothing() -> None:
         ),
     ],
 )
-def test_a_shard_cut_short_is_used_and_marks_its_column(facts: dict[str, Any], said: str) -> None:
+def test_a_shard_cut_short_is_used_and_marks_its_column(facts: dict[str, Any], reason: str) -> None:
     intake = _take(_summary(**facts), _summary("s2", "3.9.2"))
     marked = {column.kafka_version: column.incomplete for column in intake.columns}
-    assert said in marked["4.3.1"][0]
+    assert reason in marked["4.3.1"][0]
     assert marked["3.9.2"] == []
     assert set(intake.shards) == {"s1", "s2"}
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "reason"),
     [
         ({"header": None, "label": "4.3.1"}, "no readable header"),
         ({"foreign": 2, "header": None, "label": "4.3.1"}, "schema 2, this kit reads 1"),
@@ -70,10 +70,10 @@ def test_a_shard_cut_short_is_used_and_marks_its_column(facts: dict[str, Any], s
         ({"header_facts": {"run": "r" * 300}}, "names a run in 300 characters"),
     ],
 )
-def test_a_shard_that_nobody_can_vouch_for_is_quarantined(facts: dict[str, Any], said: str) -> None:
+def test_a_shard_that_nobody_can_vouch_for_is_quarantined(facts: dict[str, Any], reason: str) -> None:
     intake = _take(_summary("good"), _summary("bad", **facts))
     (entry,) = intake.quarantine.shards
-    assert said in entry.reason
+    assert reason in entry.reason
     assert set(intake.shards) == {"good"}
     assert "shard bad is quarantined" in intake.columns[0].incomplete[0]
 

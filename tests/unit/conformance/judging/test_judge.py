@@ -36,11 +36,11 @@ def test_a_history_that_is_fed_in_pieces_is_judged_as_the_whole(size: int) -> No
 
 def test_a_fault_renews_what_was_judged_before_it() -> None:
     """Incarnations, and losses that a fault permits, are found again for all stories."""
-    told = LogHistory().settled(1, 1).restart(2).settled(1, 1).all_healed().at_rest()
-    judging = Judging(LOG_JUDGES, told.example)
-    for end in range(len(told.events) + 1):
-        judging.follow(told.events[:end])
-        so_far = History(example=told.example, events=told.events[:end])
+    history = LogHistory().settled(1, 1).restart(2).settled(1, 1).all_healed().at_rest()
+    judging = Judging(LOG_JUDGES, history.example)
+    for end in range(len(history.events) + 1):
+        judging.follow(history.events[:end])
+        so_far = History(example=history.example, events=history.events[:end])
         assert judging.observations() == judge_all(LOG_JUDGES, so_far)
 
 

@@ -156,7 +156,7 @@ def test_an_older_epoch_that_went_on_elsewhere_does_not_take_it_past_the_prefix(
     follow(reader, partition, FakeLeader(1, *SECOND))
     back = (*FIRST, stamped(2, 7, "x"))
     assert follow(reader, partition, FakeLeader(2, *back)) == 3
-    assert reader.rewinds[-1].told == EpochAndOffset(0, 7)
+    assert reader.rewinds[-1].answered == EpochAndOffset(0, 7)
     assert reader.rewinds[-1].after == Position(3, 0)
     assert reader.delivered == delivered_of(log(*back))
 
@@ -179,7 +179,7 @@ def test_an_epoch_that_the_leader_does_not_know_is_given_up() -> None:
     forgetful = FakeLeader(3, FIRST[0])
     forgetful.entries = {0: 0}
     follow(reader, partition, forgetful)
-    assert [(rewind.told, rewind.after) for rewind in reader.rewinds] == [(UNKNOWN, Position(3, 0))]
+    assert [(rewind.answered, rewind.after) for rewind in reader.rewinds] == [(UNKNOWN, Position(3, 0))]
 
 
 def test_a_valid_position_is_kept() -> None:

@@ -58,7 +58,7 @@ def test_a_partition_is_read_on_every_broker(disks: Disks, tmp_path: Path) -> No
     assert directories == (PARTITION,)
     assert nodes
     assert all(name.startswith("broker") for name in nodes)
-    assert any(PARTITION in line for line in found.told)
+    assert any(PARTITION in line for line in found.lines)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_a_coordinator_keeps_is_a_partition_of_its_topic(
 def test_the_quorum_is_read_on_every_controller(disks: Disks, tmp_path: Path) -> None:
     found = quorum(cluster(), tmp_path, [QUORUM.name])
     assert disks.asked == [(["controller-101"], ("__cluster_metadata-0",))]
-    assert found.told[0] == f"controller-101 quorum-state: {STATE.decode().strip()}"
+    assert found.lines[0] == f"controller-101 quorum-state: {STATE.decode().strip()}"
     assert (tmp_path / "controller-101" / "__cluster_metadata-0" / "quorum-state").read_bytes() == STATE
 
 

@@ -112,9 +112,9 @@ class Executor:
 
 
 def heard(history: History) -> list[tuple[int, str, str]]:
-    """Event, topic and word of what was said."""
-    said = [(call, answer) for call, answer in history.answered() if call.op == "say"]
-    return [(answer.n, call.request["topic"].split("-")[0], answer.value["word"]) for call, answer in said]
+    """Event, topic and word of each word."""
+    calls = [(call, answer) for call, answer in history.answered() if call.op == "say"]
+    return [(answer.n, call.request["topic"].split("-")[0], answer.value["word"]) for call, answer in calls]
 
 
 def never(row: str, *words: str, on: str = "strict", label: str = "heard", case: str = "") -> Judge:
@@ -139,8 +139,8 @@ def machine_of(opening: list[Any], *judges: Judge) -> AnyMachine:
     return MachineCheck("tests.machine", TOPOLOGY, Machine, Executor, Say | Jolt, judges, opening)
 
 
-def words(*said: str, on: str = "strict-0") -> list[Any]:
-    return [Say(word=word, on=on) for word in said]
+def words(*spoken: str, on: str = "strict-0") -> list[Any]:
+    return [Say(word=word, on=on) for word in spoken]
 
 
 @pytest.fixture
@@ -180,8 +180,8 @@ def test_an_example_stops_at_a_suspicion_and_goes_to_rest(play: Play) -> None:
 def test_a_suspicion_that_the_whole_history_explains_is_no_violation(play: Play) -> None:
     @judge(ROW)
     def unless_rest_comes(history: History) -> Iterator[Finding]:
-        said = [word for _, _, word in heard(history)]
-        yield Finding("rest" in said or "b" not in said, "consumer", (0,), "b without a rest")
+        observed = [word for _, _, word in heard(history)]
+        yield Finding("rest" in observed or "b" not in observed, "consumer", (0,), "b without a rest")
 
     _, shard, histories = play(machine_of(words("a", "b", "c"), unless_rest_comes), [[]])
     assert [word for _, _, word in heard(histories[0])] == ["a", "b", "rest"]
@@ -201,8 +201,8 @@ def test_the_history_is_judged_again_as_it_was(play: Play) -> None:
     check = machine_of(words("a", "b", "c"), never(ROW, "b"))
     _, shard, histories = play(check, [[]])
     for history in histories:
-        said = [line.result for line in of(shard, ObservationLine) if line.example == history.example.example]
-        assert [o.result for o in check.judge(history).observations] == said
+        observed = [line.result for line in of(shard, ObservationLine) if line.example == history.example.example]
+        assert [o.result for o in check.judge(history).observations] == observed
     assert rejudge(histories[0], COLUMN).observations == []  # it is no machine of the registry
 
 
@@ -290,8 +290,8 @@ def test_a_row_that_the_short_schedule_does_not_break_gets_its_own(play: Play) -
     check = machine_of(long("a", "b", "c"), never(OTHER, "b", "c", "rest"), never(ROW, "a", "c"))
     _, shard, _ = play(check, [[]])
     assert [(line.requirement, line.seen) for line in of(shard, ReplayLine)] == [(ROW, 5), (OTHER, 5)]
-    said = {row: [step["word"] for step in schedule_in(folder_of(play, shard, row))] for row in (OTHER, ROW)}
-    assert said == {OTHER: ["b", "c"], ROW: ["a", "c"]}
+    observed = {row: [step["word"] for step in schedule_in(folder_of(play, shard, row))] for row in (OTHER, ROW)}
+    assert observed == {OTHER: ["b", "c"], ROW: ["a", "c"]}
 
 
 def test_without_time_the_report_says_so(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,8 +332,8 @@ def test_a_known_breach_hides_no_other_of_the_same_row(play: Play, other: dict[s
     first, second = of(shard, ReplayLine)
     assert first.requirement == second.requirement == ROW
     assert first.evidence != second.evidence
-    said = [step["word"] for step in schedule_in(run_of(play).lab.settings.out_dir / second.evidence)]
-    assert said == ["drawn 2", "drawn 3"]
+    observed = [step["word"] for step in schedule_in(run_of(play).lab.settings.out_dir / second.evidence)]
+    assert observed == ["drawn 2", "drawn 3"]
 
 
 def test_two_breaches_of_one_row_by_one_example_have_evidence_each(play: Play) -> None:
@@ -376,8 +376,8 @@ def test_no_step_is_taken_when_time_is_up(play: Play, monkeypatch: pytest.Monkey
     """The example goes to its rest at once; what it had shown is judged."""
     check = machine_of(words("a", *(f"w{n}" for n in range(10_000))), never(ROW, "z"))
     _, shard, histories = play(check, [[]], "quick", seconds=0.3)
-    said = [word for _, _, word in heard(histories[0])]
-    assert (said[0], said[-1], len(said) < 10_000) == ("a", "rest", True)
+    observed = [word for _, _, word in heard(histories[0])]
+    assert (observed[0], observed[-1], len(observed) < 10_000) == ("a", "rest", True)
     assert of(shard, ExampleLine)[0].outcome == "judged"
     assert of(shard, CheckLine)[0].outcome == "cut-off"
 
@@ -405,7 +405,7 @@ def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Pa
     assert [o.requirement for o in replay.violations] == [ROW] * 5
 
 
-# --- what is told of examples
+# --- what examples are about
 
 
 def test_the_shard_counts_steps_and_premises(play: Play) -> None:
@@ -424,12 +424,12 @@ def test_a_machine_knows_its_steps_and_faults() -> None:
 def test_steps_are_found_by_what_they_show_and_what_they_are_about(play: Play) -> None:
     steps = [*words("a"), *words("b", on="loose-0"), Jolt(), *words("c")]
     _, _, histories = play(machine_of(steps, never(ROW, "z")), [[]])
-    history, told = histories[0], taken(histories[0])
+    history, schedule = histories[0], taken(histories[0])
     [b] = [e.n for e in history.events if isinstance(e, Answer) and e.value == {"word": "b"}]
-    assert showing(told, [b]) == {1}
-    assert about(history, told, [b]) == {1, 2}
+    assert showing(schedule, [b]) == {1}
+    assert about(history, schedule, [b]) == {1, 2}
     [a] = [e.n for e in history.events if isinstance(e, Call) and e.request["word"] == "a"]
-    assert about(history, told, [a]) == {0, 2, 3}
+    assert about(history, schedule, [a]) == {0, 2, 3}
 
 
 def test_numbers_become_smaller_and_nothing_else() -> None:

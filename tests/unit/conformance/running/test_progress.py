@@ -45,14 +45,14 @@ def run(state: Path) -> Iterator[Run]:
 
 
 def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, run: Run) -> None:
-    told: list[tuple[str, list[str]]] = []
+    shown: list[tuple[str, list[str]]] = []
 
     def looks(bench: Bench) -> Generator[Claim, None, None]:
         """Looks at its own progress."""
 
         def look() -> None:
             [column] = read_progress(tmp_path, run.id)
-            told.extend((doing.check, doing.faults) for doing in column.now)
+            shown.extend((doing.check, doing.faults) for doing in column.now)
 
         look()
         with bench.faults(TOPIC).under(Recorded()):
@@ -65,7 +65,7 @@ def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, 
     lab.progress.expects({"4.3.1": 3})
     lab.progress.begins("4.3.1", check.id)
     ProbeRun(check, lab, "4.3.1").run()
-    assert told[:3] == [(check.id, []), (check.id, ["recorded"]), (check.id, [])]
+    assert shown[:3] == [(check.id, []), (check.id, ["recorded"]), (check.id, [])]
     [column] = read_progress(tmp_path, run.id)
     tries = column.so_far.observations
     assert tries > 0
@@ -114,8 +114,8 @@ def test_a_cluster_that_is_kept_is_told_with_how_to_remove_it(tmp_path: Path, ru
     for _ in range(2):
         lab.keep()
     lab.close()
-    [told] = kept_of(run.id)
-    assert f"broker-1 at 127.0.0.1:30001. To remove it: ./kit sweep {run.id}" in told
+    [line] = kept_of(run.id)
+    assert f"broker-1 at 127.0.0.1:30001. To remove it: ./kit sweep {run.id}" in line
     assert not lab.kept[0].closed  # type: ignore[attr-defined]
 
 
@@ -136,32 +136,37 @@ def column(name: str, state: str = "running", **so_far: Any) -> ColumnState:
 
 
 def test_a_running_column_has_a_line_a_minute_and_none_before() -> None:
-    said: list[str] = []
+    printed: list[str] = []
     clock = Clock()
-    lines = Lines(said.append, 60.0, clock)
+    lines = Lines(printed.append, 60.0, clock)
     for second in range(0, 125, 5):
         clock.now = second
         lines.show([column("3.9.2", done=3, of=9, observations=40), column("4.3.1", "waiting")])
-    assert said == ["3.9.2  running  12:31, 3 of 9 checks, 40 observations, 0 rows violated, gw0 check under kill"] * 2
+    assert (
+        printed == ["3.9.2  running  12:31, 3 of 9 checks, 40 observations, 0 rows violated, gw0 check under kill"] * 2
+    )
 
 
 def test_a_violated_row_and_an_ended_column_are_told_at_once_and_once() -> None:
-    said: list[str] = []
-    lines = Lines(said.append, 60.0, Clock())
+    printed: list[str] = []
+    lines = Lines(printed.append, 60.0, Clock())
     for _ in range(3):
         lines.show([column("3.9.2", violated={"A-1": 2}), column("4.3.1", violated={"A-1": 1})])
-    assert said == ["3.9.2  violated: A-1", "4.3.1  violated: A-1"]
+    assert printed == ["3.9.2  violated: A-1", "4.3.1  violated: A-1"]
     for _ in range(2):
         lines.show([column("3.9.2", violated={"A-1": 3, "A-2": 1}), column("4.3.1", "trouble", violated={"A-1": 1})])
-    assert said[2:] == ["3.9.2  violated: A-2", "4.3.1  trouble  12:31, 0 of 0 checks, 0 observations, 1 rows violated"]
+    assert printed[2:] == [
+        "3.9.2  violated: A-2",
+        "4.3.1  trouble  12:31, 0 of 0 checks, 0 observations, 1 rows violated",
+    ]
 
 
 def test_of_a_column_that_ended_before_only_its_end_is_reported() -> None:
-    said: list[str] = []
-    lines = Lines(said.append, 60.0, Clock())
+    printed: list[str] = []
+    lines = Lines(printed.append, 60.0, Clock())
     for _ in range(2):
         lines.show([column("3.9.2", "violated", violated={"A-1": 2}), column("4.3.1", violated={"A-1": 1})])
-    assert said == [
+    assert printed == [
         "4.3.1  violated: A-1",
         "3.9.2  violated  12:31, 0 of 0 checks, 0 observations, 1 rows violated",
     ]
@@ -217,17 +222,17 @@ def test_the_state_of_a_column_is_what_its_code_says(tmp_path: Path) -> None:
 
 
 def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
-    said: list[str] = []
-    shown = RunShown(tmp_path, "r1", said.append, every=0.0)
+    printed: list[str] = []
+    shown = RunShown(tmp_path, "r1", printed.append, every=0.0)
     shown.show()
-    assert said == []
+    assert printed == []
     progress = Progress(tmp_path / "progress", "r1", "gw0")
     progress.expects({"4.3.1": 5})
     progress.begins("4.3.1", "some.check")
     progress.observed("4.3.1", [seen("A-1", "violated")])
     shown.show()
-    assert said[0] == "4.3.1  violated: A-1"
-    assert said[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0 check")
+    assert printed[0] == "4.3.1  violated: A-1"
+    assert printed[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0 check")
 
 
 def test_what_is_shown_again_and_again_ends_with_the_run() -> None:

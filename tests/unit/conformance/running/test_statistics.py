@@ -128,7 +128,7 @@ def schedule_lines(folder: Path, shard: Builder) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "ended", "said", "word"),
+    ("outcomes", "ended", "counted", "word"),
     [
         (["judged", "judged"], "done", "premise reached 2 of 2", "satisfied"),
         (["judged", "premise lost"], "done", "premise reached 1 of 2", "inconclusive"),
@@ -136,12 +136,12 @@ def schedule_lines(folder: Path, shard: Builder) -> list[str]:
         ([], "cut-off", "not run", "not-run"),
     ],
 )
-def test_a_schedule_has_a_line(tmp_path: Path, outcomes: list[str], ended: str, said: str, word: str) -> None:
+def test_a_schedule_has_a_line(tmp_path: Path, outcomes: list[str], ended: str, counted: str, word: str) -> None:
     shard = Builder("s-1")
     for outcome in outcomes:
         shard.of("sc", outcome, seconds=4.0)
     line = " ".join(schedule_lines(tmp_path, shard.ends("sc", ended)))
-    assert line == f"KIP101-SC-03 4.3.1 {said} {word} {4 * len(outcomes)} s {SCENARIO.id}"
+    assert line == f"KIP101-SC-03 4.3.1 {counted} {word} {4 * len(outcomes)} s {SCENARIO.id}"
 
 
 def test_a_schedule_that_broke_a_row_names_it(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_diff_reads_what_a_kit_of_another_day_wrote(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["diff", "3.9.1", NEW], r"error: There is no column '3\.9\.1' in this matrix\. Near it: 3\.9\.2"),
         (["explain", "KIP320-FETCH-2", NEW], r"error: No row of this matrix is named 'KIP320-FETCH-2'\. Near it: .*-FETCH-02"),
@@ -140,11 +140,11 @@ def test_diff_reads_what_a_kit_of_another_day_wrote(
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_told_with_what_is_near(
-    file: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    file: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, lines = _called(capsys, *arguments, "--matrix", file)
     assert code == 2
-    assert re.search(told, lines[0])
+    assert re.search(message, lines[0])
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"schema": 7, "kafka_versions": [], "cells": []}', '{"cells": 1}'])
@@ -235,8 +235,8 @@ def test_explain_takes_in_what_else_is_known(file: Path, capsys: pytest.CaptureF
     assert f"    left undecided 3 times by {check}: open outcome" in lines
     assert not [line for line in lines if "elsewhere" in line or "never missed" in line]
     assert '  Wavers in case hint for {"i":1}: of 6 identical tries 1 violated, NONE 5 times' in lines
-    told = f"  First bad release: {NEW} (good until {OLD}); no later release is known to be good"
-    assert told in _section(lines, "Over the versions")
+    sentence = f"  First bad release: {NEW} (good until {OLD}); no later release is known to be good"
+    assert sentence in _section(lines, "Over the versions")
     assert _section(lines, "Over the runs") == ["  2026-11-20 r0: ✓ satisfied, 9 observations, 0 violations"]
 
 

@@ -33,15 +33,15 @@ from tests.support.sample_matrix import ROW, all_cases, checks, matrix, violatio
 SHOWN = shown_by(zombie())
 
 
-def about(path: str, **said: Any) -> Matrix:
-    told = {
+def about(path: str, **changed: Any) -> Matrix:
+    fields = {
         "evidence": path,
         "events": SHOWN,
         "example": "e-1",
         "detail": "answered what it had passed",
         "label": "fence-leak",
     }
-    line = violation("4.3.1", **(told | said))
+    line = violation("4.3.1", **(fields | changed))
     paths = [{"kafka_version": "4.3.1", "requirement": ROW, "path": path, "place": 1}]
     pooled = Pooled(cases=all_cases("4.3.1", violated=1), checks=[checks("4.3.1")], violations=[line], paths=paths)
     return matrix(pooled, "4.3.1")
@@ -52,8 +52,8 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def page(run: Path, path: str, **said: Any) -> str:
-    pages = evidence_pages(about(path, **said), run / "matrix", run)
+def page(run: Path, path: str, **changed: Any) -> str:
+    pages = evidence_pages(about(path, **changed), run / "matrix", run)
     return (run / "matrix" / pages[path]).read_text()
 
 
@@ -269,10 +269,10 @@ def test_marks_alike_are_one_with_their_count() -> None:
 
 
 def test_the_report_is_read_back() -> None:
-    said = report_text(
+    text = report_text(
         "# R: t (l)\n\nSource: KIP-1, a (level must). Case: c d. Check: k, example e.\n\nSeen again: 1 of 5.\n"
     )
-    assert (said.title, said.case, said.seen_again, said.detail) == ("R: t (l)", "c d", "1 of 5.", "")
+    assert (text.title, text.case, text.seen_again, text.detail) == ("R: t (l)", "c d", "1 of 5.", "")
     assert report_text("").lacking == []
 
 

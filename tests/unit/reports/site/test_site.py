@@ -99,14 +99,14 @@ def insights() -> Insights:
 
 def sample() -> Merged:
     """3.9.2 is good; 4.3.1 and a user's image are broken, and everything that shards bring tries to break out."""
-    said = {"label": EVIL, "check": EVIL, "example": EVIL, "case": EVIL, "evidence": "evidence/x/1"}
+    fields = {"label": EVIL, "check": EVIL, "example": EVIL, "case": EVIL, "evidence": "evidence/x/1"}
     broken = COLUMNS[1:]
     pooled = Pooled(
         cases=[*all_cases("3.9.2"), *(line for label in broken for line in all_cases(label, violated=2))],
         checks=[checks("3.9.2"), *(checks(label, trouble=EVIL, errors=1) for label in broken)],
         violations=[
-            *(violation(label, **said, detail=detail) for label, detail in product(broken, (EVIL, LONG))),
-            violation("4.3.1", **said | {"evidence": "javascript:alert(3)", "history": "../../outside"}),
+            *(violation(label, **fields, detail=detail) for label, detail in product(broken, (EVIL, LONG))),
+            violation("4.3.1", **fields | {"evidence": "javascript:alert(3)", "history": "../../outside"}),
         ],
         paths=[{"kafka_version": "4.3.1", "requirement": ROW, "path": f"evidence/{EVIL}", "place": 1}],
         faults=[
@@ -152,11 +152,11 @@ def row_page(pages: dict[str, Page]) -> Page:
 
 
 def test_every_cell_is_on_the_page_with_its_sign_and_its_word(made: Merged, pages: dict[str, Page]) -> None:
-    told = pages["index.html"].cells
+    shown = pages["index.html"].cells
     for row in made.matrix.requirements:
         cells = [cell for cell in made.matrix.cells if cell.requirement == row.requirement]
-        assert [found[0] for found in told[row.requirement]] == [cell.verdict for cell in cells]
-        for (_, text), cell in zip(told[row.requirement], cells, strict=True):
+        assert [found[0] for found in shown[row.requirement]] == [cell.verdict for cell in cells]
+        for (_, text), cell in zip(shown[row.requirement], cells, strict=True):
             assert "".join(text.split()).rstrip("†") == GLYPHS[cell.verdict] + cell.verdict
     assert set(GLYPHS) == set(MEANINGS) == set(VERDICTS)
     assert len(set(GLYPHS.values())) == len(VERDICTS)
@@ -207,12 +207,12 @@ def test_what_shards_bring_stays_text(pages: dict[str, Page]) -> None:
 
 def test_a_long_text_is_begun_and_the_rest_is_behind_more(site: Path) -> None:
     text = (site / f"rows/{ROW}.html").read_text(encoding="utf-8")
-    told = re.findall(
+    folded = re.findall(
         r'<details class="quoted"><summary><span class="pre">([^<]*)</span>(.*?)</summary><pre>([^<]*)</pre>', text
     )
-    assert told
+    assert folded
     assert all(
-        len(begun) < 400 and f"more ({len(LONG)} characters)" in more and whole == LONG for begun, more, whole in told
+        len(begun) < 400 and f"more ({len(LONG)} characters)" in more and whole == LONG for begun, more, whole in folded
     )
 
 
@@ -241,12 +241,12 @@ def test_a_row_s_page_tells_all_of_it_without_a_script(made: Merged, pages: dict
 def test_from_the_index_to_what_breaks_since_when_and_how_to_see_it_is_one_click(pages: dict[str, Page]) -> None:
     assert pages["index.html"].values("a", "href").count(f"rows/{ROW}.html") == 2
     text = " ".join(row_page(pages).text.split())
-    for told in (
+    for sentence in (
         "Broken since 4.3.1 (3.9.2 was good), last seen in 4.3.1.",
         f"./kit bisect {ROW}",
         "./kit pytest --kafka-version 4.3.1 --replay out/evidence/x/1/schedule.json",
     ):
-        assert told in text
+        assert sentence in text
 
 
 def test_a_command_with_a_user_s_image_is_safe_to_paste(pages: dict[str, Page]) -> None:

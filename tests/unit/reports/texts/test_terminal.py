@@ -18,7 +18,7 @@ V = "4.3.1"
 @pytest.fixture(scope="module")
 def evil() -> Matrix:
     """A matrix in which everything that a shard brings tries to break out."""
-    said = {
+    fields = {
         "label": EVIL,
         "detail": EVIL,
         "check": EVIL,
@@ -29,7 +29,7 @@ def evil() -> Matrix:
     pooled = Pooled(
         cases=all_cases(V, violated=2),
         checks=[checks(V, trouble=EVIL, errors=1)],
-        violations=[violation(V, **said)],
+        violations=[violation(V, **fields)],
         paths=[{"kafka_version": V, "requirement": ROW, "path": f"evidence/{EVIL}", "place": 1}],
         faults=[{"kafka_version": V, "requirement": ROW, "fault": EVIL, "injected": 1, "witnessed": 1, "healed": 1}],
     )

@@ -52,7 +52,7 @@ def twelve() -> Matrix:
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("labels", "expected"),
     [
         (TWELVE, "3.3.2–4.4.0"),
         (["3.9.2"], "3.9.2"),
@@ -60,8 +60,8 @@ def twelve() -> Matrix:
         ([], ""),
     ],
 )
-def test_columns_that_follow_each_other_are_one_span(labels: list[str], told: str) -> None:
-    assert spans(labels, TWELVE) == told
+def test_columns_that_follow_each_other_are_one_span(labels: list[str], expected: str) -> None:
+    assert spans(labels, TWELVE) == expected
 
 
 def test_a_users_image_stands_beside_the_spans_and_parts_none() -> None:
@@ -182,10 +182,10 @@ def test_junit_says_of_each_cell_what_the_matrix_says(twelve: Matrix) -> None:
         assert len(cases) == len(twelve.requirements)
         for row, case in zip(twelve.requirements, cases, strict=True):
             judged = cell(twelve, label, row.requirement)
-            told = [child.tag for child in case]
+            tags = [child.tag for child in case]
             assert (case.get("name") or "").startswith(f"{row.requirement}: ")
-            assert told == ([OUTCOMES[judged.verdict]] if judged.verdict in OUTCOMES else [])
-            assert [child.get("message", "").split(":")[0] for child in case] == ([judged.verdict] if told else [])
+            assert tags == ([OUTCOMES[judged.verdict]] if judged.verdict in OUTCOMES else [])
+            assert [child.get("message", "").split(":")[0] for child in case] == ([judged.verdict] if tags else [])
 
 
 def test_junits_counts_are_those_of_its_cases(twelve: Matrix) -> None:
@@ -281,8 +281,8 @@ def test_the_terminal_has_one_line_per_column_and_one_per_finding(twelve: Matrix
         used = [verdict for verdict in VERDICTS if any(verdict in column.verdicts for column in twelve.columns)]
         column = next(column for column in twelve.columns if column.kafka_version == label)
         assert line.split()[1:] == [str(column.verdicts[verdict]) for verdict in used if verdict in column.verdicts]
-    (told,) = [line for line in lines if ROW in line]
-    assert told.startswith(f"✗ violated     3.3.2–3.5.2, 3.8.1  {ROW}: ")
+    (finding,) = [line for line in lines if ROW in line]
+    assert finding.startswith(f"✗ violated     3.3.2–3.5.2, 3.8.1  {ROW}: ")
     assert not [line for line in lines if "\x1b" in line or "\x00" in line]
 
 

@@ -14,78 +14,78 @@ class TestCommitted:
     judge = committed_offsets.commits_are_shown_with_their_epoch
 
     def test_the_last_commit_is_shown(self) -> None:
-        told = LogHistory().commit(1, 3, 0).committed(1, 3, 0).commit(1, 5, 1).committed(1, 5, 1)
-        assert held(self.judge, told) == ["committed", "committed"]
+        history = LogHistory().commit(1, 3, 0).committed(1, 3, 0).commit(1, 5, 1).committed(1, 5, 1)
+        assert held(self.judge, history) == ["committed", "committed"]
 
     @pytest.mark.parametrize("shown", [(3, 0), (5, 0), (5, -1), (-1, -1)], ids=["old", "epoch", "no epoch", "none"])
     def test_something_else_is_shown(self, shown: tuple[int, int]) -> None:
-        told = LogHistory().commit(1, 3, 0).commit(1, 5, 1).committed(1, *shown)
-        assert broken(self.judge, told) == ["committed"]
+        history = LogHistory().commit(1, 3, 0).commit(1, 5, 1).committed(1, *shown)
+        assert broken(self.judge, history) == ["committed"]
 
     def test_a_commit_of_which_nobody_knows(self) -> None:
         for shown in ((3, 0), (5, 1)):
-            told = LogHistory().commit(1, 3, 0).commit(1, 5, 1, lost=True).committed(1, *shown)
-            assert held(self.judge, told) == ["committed"]
-            told = LogHistory().commit(1, 3, 0).commit(1, 5, 1, error=Error.COORDINATOR_NOT_AVAILABLE)
-            assert held(self.judge, told.committed(1, *shown)) == ["committed"]
-        told = LogHistory().commit(1, 5, 1, lost=True).commit(1, 3, 0).committed(1, 5, 1)
-        assert held(self.judge, told) == ["committed"]
+            history = LogHistory().commit(1, 3, 0).commit(1, 5, 1, lost=True).committed(1, *shown)
+            assert held(self.judge, history) == ["committed"]
+            history = LogHistory().commit(1, 3, 0).commit(1, 5, 1, error=Error.COORDINATOR_NOT_AVAILABLE)
+            assert held(self.judge, history.committed(1, *shown)) == ["committed"]
+        history = LogHistory().commit(1, 5, 1, lost=True).commit(1, 3, 0).committed(1, 5, 1)
+        assert held(self.judge, history) == ["committed"]
 
     def test_a_commit_that_was_refused(self) -> None:
-        told = LogHistory().commit(1, 3, 0).commit(1, 5, 1, error=Error.ILLEGAL_GENERATION)
-        assert broken(self.judge, told.committed(1, 5, 1)) == ["committed"]
+        history = LogHistory().commit(1, 3, 0).commit(1, 5, 1, error=Error.ILLEGAL_GENERATION)
+        assert broken(self.judge, history.committed(1, 5, 1)) == ["committed"]
 
     def test_a_new_coordinator_that_is_not_asked_for_stable_offsets(self) -> None:
         """For a moment it shows what it had when its watermark was behind."""
-        told = LogHistory().commit(1, 3, 0).kill(1).committed(2, -1, -1, stable=False)
-        assert held(self.judge, told) == []
-        told = LogHistory().commit(1, 3, 0).committed(1, -1, -1, stable=False)
-        assert broken(self.judge, told) == ["committed"]
+        history = LogHistory().commit(1, 3, 0).kill(1).committed(2, -1, -1, stable=False)
+        assert held(self.judge, history) == []
+        history = LogHistory().commit(1, 3, 0).committed(1, -1, -1, stable=False)
+        assert broken(self.judge, history) == ["committed"]
 
     def test_a_transaction_may_show_its_offsets_at_any_time(self) -> None:
         for shown in ((3, 0), (5, 1)):
-            told = LogHistory().commit(1, 3, 0)
-            told.in_transaction(1, 5, 1).committed(1, *shown)
-            assert held(self.judge, told) == ["committed"]
+            history = LogHistory().commit(1, 3, 0)
+            history.in_transaction(1, 5, 1).committed(1, *shown)
+            assert held(self.judge, history) == ["committed"]
 
     def test_another_group_and_nothing_committed(self) -> None:
-        told = LogHistory().commit(1, 3, 0).committed(1, -1, -1, group="other")
-        assert held(self.judge, told) == []
+        history = LogHistory().commit(1, 3, 0).committed(1, -1, -1, group="other")
+        assert held(self.judge, history) == []
 
     def test_a_stale_coordinator_answers_from_what_it_had(self) -> None:
-        told = LogHistory().commit(1, 3, 0).hit("cut-off-from-controllers", 1).commit(2, 5, 0).committed(1, 3, 0)
-        assert held(self.judge, told) == []
-        told.heal("cut-off-from-controllers", 1)
-        assert held(self.judge, told.committed(2, 5, 0)) == ["committed"]
+        history = LogHistory().commit(1, 3, 0).hit("cut-off-from-controllers", 1).commit(2, 5, 0).committed(1, 3, 0)
+        assert held(self.judge, history) == []
+        history.heal("cut-off-from-controllers", 1)
+        assert held(self.judge, history.committed(2, 5, 0)) == ["committed"]
 
     def test_a_disk_that_was_lost_and_an_unclean_election_of_its_partition(self) -> None:
-        told = LogHistory().commit(1, 3, 0).hit("wipe-disk", 1).heal("wipe-disk", 1).committed(1, -1, -1)
-        assert held(self.judge, told) == []
-        told = LogHistory().commit(1, 3, 0).hit("unclean-election", 1, partition="__consumer_offsets-0")
-        assert held(self.judge, told.heal("unclean-election", 1).committed(1, -1, -1)) == []
+        history = LogHistory().commit(1, 3, 0).hit("wipe-disk", 1).heal("wipe-disk", 1).committed(1, -1, -1)
+        assert held(self.judge, history) == []
+        history = LogHistory().commit(1, 3, 0).hit("unclean-election", 1, partition="__consumer_offsets-0")
+        assert held(self.judge, history.heal("unclean-election", 1).committed(1, -1, -1)) == []
 
     def test_an_unclean_election_of_another_partition(self) -> None:
-        told = LogHistory().commit(1, 3, 0).hit("unclean-election", 1, partition="topic-0", own_topic=False)
-        assert broken(self.judge, told.heal("unclean-election", 1).committed(1, -1, -1)) == ["committed"]
+        history = LogHistory().commit(1, 3, 0).hit("unclean-election", 1, partition="topic-0", own_topic=False)
+        assert broken(self.judge, history.heal("unclean-election", 1).committed(1, -1, -1)) == ["committed"]
 
 
 class TestCoordinators:
     judge = committed_offsets.commits_survive_their_coordinator
 
     def test_one_that_was_killed_and_one_that_took_over(self) -> None:
-        told = LogHistory().commit(1, 3, 1).restart(1).committed(1, 3, 1).committed(2, 3, 1)
-        assert held(self.judge, told) == ["restart", "move"]
+        history = LogHistory().commit(1, 3, 1).restart(1).committed(1, 3, 1).committed(2, 3, 1)
+        assert held(self.judge, history) == ["restart", "move"]
 
     def test_an_epoch_that_is_lost_on_the_way(self) -> None:
-        told = LogHistory().commit(1, 3, 1).restart(1).committed(1, 3, -1).committed(2, 3, -1)
-        assert broken(self.judge, told) == ["restart", "move"]
+        history = LogHistory().commit(1, 3, 1).restart(1).committed(1, 3, -1).committed(2, 3, -1)
+        assert broken(self.judge, history) == ["restart", "move"]
 
     def test_the_same_life_of_it_is_no_instance(self) -> None:
         assert held(self.judge, LogHistory().commit(1, 3, 1).committed(1, 3, 1)) == []
 
     def test_a_commit_by_a_client(self) -> None:
         """The group's coordinator is known from the broker that answered for it."""
-        told = LogHistory().committed(1, -1, -1).client_commit("member-1", 3, 1)
-        assert held(self.judge, told.kill(1).committed(2, 3, 1)) == ["move"]
+        history = LogHistory().committed(1, -1, -1).client_commit("member-1", 3, 1)
+        assert held(self.judge, history.kill(1).committed(2, 3, 1)) == ["move"]
         unknown = LogHistory().client_commit("member-1", 3, 1).kill(1).committed(2, 3, 1)
         assert held(self.judge, unknown) == []

@@ -15,29 +15,33 @@ LOG = (A, LATER_B)
 MAP = ((0, 0), (1, 1))
 
 
-def ended(told: LogHistory, *logs: tuple[Batch, ...], epoch: int = 1, leader: int = 2, met: bool = True) -> LogHistory:
+def ended(
+    history: LogHistory, *logs: tuple[Batch, ...], epoch: int = 1, leader: int = 2, met: bool = True
+) -> LogHistory:
     """The end of an example: the log of each broker, and a look at the partition."""
-    told.all_healed().settled(leader, epoch).at_rest(met).metadata(1, leader, epoch)
+    history.all_healed().settled(leader, epoch).at_rest(met).metadata(1, leader, epoch)
     for broker, log in enumerate(logs, 1):
-        told.whole(broker, *log, epoch=epoch, hw=log[-1].last_offset + 1 if log else 0)
-    return told
+        history.whole(broker, *log, epoch=epoch, hw=log[-1].last_offset + 1 if log else 0)
+    return history
 
 
-def stuck(told: LogHistory, *logs: tuple[Batch, ...], isr: tuple[int, ...] = (1, 2), seconds: float = 33) -> LogHistory:
+def stuck(
+    history: LogHistory, *logs: tuple[Batch, ...], isr: tuple[int, ...] = (1, 2), seconds: float = 33
+) -> LogHistory:
     """All is healed and all brokers are alive, but 3 does not come back in time."""
-    told.all_healed().settled(2, 1, isr=isr).later(seconds).settled(2, 1, isr=isr).at_rest(met=False)
-    told.metadata(1, 2, 1, isr=isr)
+    history.all_healed().settled(2, 1, isr=isr).later(seconds).settled(2, 1, isr=isr).at_rest(met=False)
+    history.metadata(1, 2, 1, isr=isr)
     for broker, log in enumerate(logs, 1):
-        told.whole(broker, *log, epoch=1, hw=2)
-    return told
+        history.whole(broker, *log, epoch=1, hw=2)
+    return history
 
 
-def quiet(told: LogHistory) -> LogHistory:
+def quiet(history: LogHistory) -> LogHistory:
     """All have the log and are in sync, but 3 does not hear of the high watermark."""
-    told.all_healed().settled(2, 1).later(33).settled(2, 1).at_rest(met=False).metadata(1, 2, 1)
+    history.all_healed().settled(2, 1).later(33).settled(2, 1).at_rest(met=False).metadata(1, 2, 1)
     for broker, mark in ((1, 2), (2, 2), (3, 0)):
-        told.whole(broker, *LOG, epoch=1, hw=mark)
-    return told
+        history.whole(broker, *LOG, epoch=1, hw=mark)
+    return history
 
 
 class TestAgreement:
@@ -47,25 +51,25 @@ class TestAgreement:
         assert held(self.judge, ended(LogHistory(), LOG, LOG, LOG)) == ["isr"] * 3 + ["logs"] * 2
 
     def test_another_record_under_the_same_offsets(self) -> None:
-        told = ended(LogHistory(), LOG, LOG, (A, stamped(1, 1, "x")))
-        assert broken(self.judge, told) == ["logs"]
-        assert judged_by(self.judge, told)[-1].label == "divergent-prefix"
+        history = ended(LogHistory(), LOG, LOG, (A, stamped(1, 1, "x")))
+        assert broken(self.judge, history) == ["logs"]
+        assert judged_by(self.judge, history)[-1].label == "divergent-prefix"
 
     def test_another_stamp(self) -> None:
         assert broken(self.judge, ended(LogHistory(), LOG, LOG, (A, stamped(0, 1, "b2")))) == ["logs"]
 
     def test_log_starts_that_differ(self) -> None:
-        told = ended(LogHistory(), LOG, LOG).whole(3, LATER_B, epoch=1, hw=2, start=1)
-        assert held(self.judge, told) == ["isr"] * 3 + ["logs"] * 2
+        history = ended(LogHistory(), LOG, LOG).whole(3, LATER_B, epoch=1, hw=2, start=1)
+        assert held(self.judge, history) == ["isr"] * 3 + ["logs"] * 2
 
     def test_files_that_are_equal(self) -> None:
-        told = ended(LogHistory(), LOG, LOG, LOG).on_disk(*(held_on_disk(n, *LOG, epochs=MAP) for n in BROKERS))
-        assert held(self.judge, told)[5:] == ["logs", "maps"] * 2
+        history = ended(LogHistory(), LOG, LOG, LOG).on_disk(*(held_on_disk(n, *LOG, epochs=MAP) for n in BROKERS))
+        assert held(self.judge, history)[5:] == ["logs", "maps"] * 2
 
     def test_bytes_on_disk_that_differ(self) -> None:
         other = held_on_disk(3, A, stamped(1, 1, "x"), epochs=MAP)
-        told = ended(LogHistory(), LOG, LOG, LOG).on_disk(held_on_disk(2, *LOG, epochs=MAP), other)
-        assert broken(self.judge, told) == ["logs"]
+        history = ended(LogHistory(), LOG, LOG, LOG).on_disk(held_on_disk(2, *LOG, epochs=MAP), other)
+        assert broken(self.judge, history) == ["logs"]
 
     @pytest.mark.parametrize(
         "epochs", [((0, 0),), ((0, 0), (1, 2)), None], ids=["no entry", "a later start", "no file"]
@@ -76,18 +80,18 @@ class TestAgreement:
 
     def test_entries_of_epochs_without_records_and_trimmed_heads_may_differ(self) -> None:
         disk = held_on_disk(2, *LOG, epochs=(*MAP, (2, 2))), held_on_disk(3, LATER_B, epochs=((1, 1),), start=1)
-        told = ended(LogHistory(), LOG, LOG, LOG).on_disk(*disk)
-        assert held(self.judge, told)[-2:] == ["logs", "maps"]
+        history = ended(LogHistory(), LOG, LOG, LOG).on_disk(*disk)
+        assert held(self.judge, history)[-2:] == ["logs", "maps"]
 
     def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
         disk = held_on_disk(2, *LOG, epochs=((1, 1),)), held_on_disk(3, *LOG, epochs=MAP)
-        told = ended(LogHistory().settled(2, 1).trim(2, 1).restart(2), LOG, LOG, LOG).on_disk(*disk)
-        assert {(o.case, o.result) for o in judged_by(self.judge, told)[5:]} == {("logs", "held"), ("maps", "held")}
+        history = ended(LogHistory().settled(2, 1).trim(2, 1).restart(2), LOG, LOG, LOG).on_disk(*disk)
+        assert {(o.case, o.result) for o in judged_by(self.judge, history)[5:]} == {("logs", "held"), ("maps", "held")}
 
     def test_a_replica_that_never_comes_back(self) -> None:
-        told = stuck(LogHistory(), LOG, LOG)
-        assert broken(self.judge, told) == ["isr"]
-        assert {o.label for o in judged_by(self.judge, told)} == {"", "stuck"}
+        history = stuck(LogHistory(), LOG, LOG)
+        assert broken(self.judge, history) == ["isr"]
+        assert {o.label for o in judged_by(self.judge, history)} == {"", "stuck"}
 
     def test_a_log_that_is_never_copied(self) -> None:
         assert broken(self.judge, stuck(LogHistory(), LOG, LOG, (A,), isr=BROKERS)) == ["logs"]
@@ -97,32 +101,32 @@ class TestAgreement:
         assert judged_by(self.judge, quiet(LogHistory()))[-1].label == "stuck"
 
     def test_a_partition_that_nobody_leads(self) -> None:
-        told = LogHistory().all_healed().later(30).settled(-1, 3, isr=(2,)).at_rest(met=False)
-        assert broken(self.judge, told.metadata(1, -1, 3, isr=(2,))) == ["isr"] * 3
+        history = LogHistory().all_healed().later(30).settled(-1, 3, isr=(2,)).at_rest(met=False)
+        assert broken(self.judge, history.metadata(1, -1, 3, isr=(2,))) == ["isr"] * 3
 
     def test_a_broker_that_was_fenced_a_moment_before_the_time_ran_out(self) -> None:
-        told = LogHistory().all_healed().later(30).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
-        assert "isr" in held(self.judge, stuck(told, LOG, LOG, seconds=2))
+        history = LogHistory().all_healed().later(30).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+        assert "isr" in held(self.judge, stuck(history, LOG, LOG, seconds=2))
 
     def test_a_broker_that_did_not_answer_to_the_end(self) -> None:
-        told = LogHistory().all_healed().settled(2, 1).later(33).metadata(1, 2, 1, isr=(1, 2)).at_rest(met=False)
-        assert held(self.judge, told.metadata(1, 2, 1, isr=(1, 2))) == ["isr"] * 2
+        history = LogHistory().all_healed().settled(2, 1).later(33).metadata(1, 2, 1, isr=(1, 2)).at_rest(met=False)
+        assert held(self.judge, history.metadata(1, 2, 1, isr=(1, 2))) == ["isr"] * 2
 
     def test_a_fault_that_was_not_healed(self) -> None:
         assert held(self.judge, stuck(LogHistory().hit("isolate", 3), LOG, LOG)) == ["isr"] * 2 + ["logs"]
 
     def test_a_look_after_the_rest_at_a_broker_that_was_slow(self) -> None:
-        told = ended(LogHistory(), LOG, LOG, LOG).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
-        assert held(self.judge, told) == ["isr"] * 2 + ["logs"] * 2
+        history = ended(LogHistory(), LOG, LOG, LOG).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+        assert held(self.judge, history) == ["isr"] * 2 + ["logs"] * 2
 
     @pytest.mark.parametrize("fault", ["flip-bytes", "remove-epoch-checkpoint"])
     def test_replicas_that_may_differ(self, fault: str) -> None:
-        told = LogHistory().settled(2, 1).hit(fault, 3).heal(fault, 3)
-        assert [o.result for o in judged_by(self.judge, ended(told, LOG, LOG, (A, stamped(1, 1, "x"))))] == []
+        history = LogHistory().settled(2, 1).hit(fault, 3).heal(fault, 3)
+        assert [o.result for o in judged_by(self.judge, ended(history, LOG, LOG, (A, stamped(1, 1, "x"))))] == []
 
     def test_compacted_replicas_and_examples_without_an_end(self) -> None:
-        told = LogHistory().created(cleanup_policy="compact").settled(2, 1)
-        assert held(self.judge, ended(told, LOG, LOG, (LATER_B,))) == []
+        history = LogHistory().created(cleanup_policy="compact").settled(2, 1)
+        assert held(self.judge, ended(history, LOG, LOG, (LATER_B,))) == []
         assert held(self.judge, LogHistory().settled(2, 1).whole(1, A, epoch=1, hw=1)) == []
 
 
@@ -150,17 +154,17 @@ class TestHealedReplicas:
         assert judged_by(self.judge, stuck(self.tail(), LOG, LOG, (A, B)))[-1].label == "stuck"
 
     def test_one_that_keeps_its_tail_in_the_isr(self) -> None:
-        told = ended(self.tail(), LOG, LOG, (A, B))
-        assert broken(self.judge, told) == ["leader"]
-        assert judged_by(self.judge, told)[-1].label == "divergent-prefix"
+        history = ended(self.tail(), LOG, LOG, (A, B))
+        assert broken(self.judge, history) == ["leader"]
+        assert judged_by(self.judge, history)[-1].label == "divergent-prefix"
 
     def test_one_that_has_the_log_and_not_the_high_watermark(self) -> None:
         assert [(one.case, one.result) for one in judged_by(self.judge, quiet(self.fenced()))] == [("follower", "held")]
 
     def test_replicas_that_were_never_away(self) -> None:
-        told = LogHistory().settled(2, 1).produce(2, "a", at=0).whole(2, A, epoch=1, hw=1)
-        assert held(self.judge, ended(told, (A,), (A,), (A,))) == []
+        history = LogHistory().settled(2, 1).produce(2, "a", at=0).whole(2, A, epoch=1, hw=1)
+        assert held(self.judge, ended(history, (A,), (A,), (A,))) == []
 
     def test_what_lost_its_disk_had_no_tail_for_certain(self) -> None:
-        told = self.tail().hit("cut-tail-above", 3).heal("cut-tail-above", 3)
-        assert held(self.judge, ended(told, LOG, LOG, LOG)) == []
+        history = self.tail().hit("cut-tail-above", 3).heal("cut-tail-above", 3)
+        assert held(self.judge, ended(history, LOG, LOG, LOG)) == []

@@ -18,12 +18,12 @@ def trimmed() -> LogHistory:
     return LogHistory().settled(1, 0).trim(1, 2).settled(1, 0)
 
 
-def rested(told: LogHistory, *starts: int) -> LogHistory:
-    told.all_healed().settled(1, 0).at_rest()
+def rested(history: LogHistory, *starts: int) -> LogHistory:
+    history.all_healed().settled(1, 0).at_rest()
     for broker, start in enumerate(starts, 1):
         log = [one for one in (A, B, C) if one.last_offset >= start]
-        told.whole(broker, *log, epoch=0, hw=3, start=start)
-    return told
+        history.whole(broker, *log, epoch=0, hw=3, start=start)
+    return history
 
 
 class TestLowWatermark:
@@ -34,8 +34,8 @@ class TestLowWatermark:
         assert broken(JUDGE, LogHistory().settled(1, 0).trim(1, 2, low=1)) == ["low-watermark"]
 
     def test_a_time_out_under_a_fault(self) -> None:
-        told = LogHistory().settled(1, 0).hit("pause-past-fencing", 3).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
-        assert held(JUDGE, told) == ["low-watermark"]
+        history = LogHistory().settled(1, 0).hit("pause-past-fencing", 3).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
+        assert held(JUDGE, history) == ["low-watermark"]
         assert held(JUDGE, LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)) == []
 
     def test_a_refusal(self) -> None:
@@ -45,80 +45,80 @@ class TestLowWatermark:
 class TestDeletedRecords:
     @pytest.mark.parametrize("broker", [1, 2])
     def test_a_replica_that_returns_them(self, broker: int) -> None:
-        told = trimmed().fetch(broker, A, B, C, epoch=0, hw=3)
-        assert broken(JUDGE, told) == ["log-start"]
-        assert judged_by(JUDGE, told)[-1].label == "deleted-record-returned"
+        history = trimmed().fetch(broker, A, B, C, epoch=0, hw=3)
+        assert broken(JUDGE, history) == ["log-start"]
+        assert judged_by(JUDGE, history)[-1].label == "deleted-record-returned"
 
     def test_a_replica_that_starts_below_them(self) -> None:
-        told = trimmed().fetch(2, C, epoch=0, hw=3, start=1, offset=2)
-        assert [o.label for o in judged_by(JUDGE, told) if o.result == "violated"] == ["log-start-regression"]
+        history = trimmed().fetch(2, C, epoch=0, hw=3, start=1, offset=2)
+        assert [o.label for o in judged_by(JUDGE, history) if o.result == "violated"] == ["log-start-regression"]
 
     def test_replicas_that_start_above_them(self) -> None:
-        told = trimmed().fetch(1, C, epoch=0, hw=3, start=2).whole(2, C, epoch=0, hw=3, start=2)
-        assert held(JUDGE, told.fetch(2, C, epoch=0, hw=3, start=2)) == ["low-watermark", "log-start", "log-start"]
+        history = trimmed().fetch(1, C, epoch=0, hw=3, start=2).whole(2, C, epoch=0, hw=3, start=2)
+        assert held(JUDGE, history.fetch(2, C, epoch=0, hw=3, start=2)) == ["low-watermark", "log-start", "log-start"]
 
     def test_a_batch_that_the_log_start_cuts(self) -> None:
-        told = trimmed().fetch(1, stamped(0, 0, "a", "b", "c"), epoch=0, hw=3, start=2)
-        assert held(JUDGE, told) == ["low-watermark", "log-start"]
+        history = trimmed().fetch(1, stamped(0, 0, "a", "b", "c"), epoch=0, hw=3, start=2)
+        assert held(JUDGE, history) == ["low-watermark", "log-start"]
 
     def test_a_replica_that_crashed_since(self) -> None:
         """log-start-offset-checkpoint is written once a minute; what a new leader shows again is legal."""
-        told = trimmed().restart(2).settled(2, 1).fetch(2, A, B, C, epoch=1, hw=3)
-        assert [o.case for o in judged_by(JUDGE, told)] == ["low-watermark"]
+        history = trimmed().restart(2).settled(2, 1).fetch(2, A, B, C, epoch=1, hw=3)
+        assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
 
     def test_a_replica_that_was_fenced_or_out_of_the_isr(self) -> None:
         for away in ({"isr": (1, 2)}, {"unfenced": (1, 2)}):
-            told = LogHistory().settled(1, 0).metadata(1, 1, 0, **away)  # type: ignore[arg-type]
-            told.trim(1, 2).settled(1, 0).fetch(3, A, B, C, epoch=0, hw=3)
-            assert [o.case for o in judged_by(JUDGE, told)] == ["low-watermark"]
+            history = LogHistory().settled(1, 0).metadata(1, 1, 0, **away)  # type: ignore[arg-type]
+            history.trim(1, 2).settled(1, 0).fetch(3, A, B, C, epoch=0, hw=3)
+            assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
 
     def test_a_replica_that_was_cut_off_or_frozen(self) -> None:
-        told = LogHistory().settled(1, 0).hit("paused-zombie", 3).trim(1, 2).heal("paused-zombie", 3).settled(1, 0)
-        assert [o.case for o in judged_by(JUDGE, told.fetch(3, A, B, C, epoch=0, hw=3))] == ["low-watermark"]
+        history = LogHistory().settled(1, 0).hit("paused-zombie", 3).trim(1, 2).heal("paused-zombie", 3).settled(1, 0)
+        assert [o.case for o in judged_by(JUDGE, history.fetch(3, A, B, C, epoch=0, hw=3))] == ["low-watermark"]
 
     def test_a_follower_beside_one_that_is_down(self) -> None:
-        told = LogHistory().hit("kill", 3).settled(1, 0).trim(1, 2).settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3)
-        assert broken(JUDGE, told) == ["log-start"]
+        history = LogHistory().hit("kill", 3).settled(1, 0).trim(1, 2).settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3)
+        assert broken(JUDGE, history) == ["log-start"]
 
     def test_an_unclean_election_since(self) -> None:
         """The elected replica may have lagged behind DeleteRecords, and the others truncate to its log."""
-        told = trimmed().hit("unclean-election", 1, partition="topic-0", own_topic=False)
-        told.heal("unclean-election", 1).settled(3, 4).fetch(2, A, epoch=4, hw=1)
-        assert [o.case for o in judged_by(JUDGE, told)] == ["low-watermark"]
+        history = trimmed().hit("unclean-election", 1, partition="topic-0", own_topic=False)
+        history.heal("unclean-election", 1).settled(3, 4).fetch(2, A, epoch=4, hw=1)
+        assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
 
     def test_a_replica_that_was_taken_away_and_copied_anew(self) -> None:
-        told = trimmed().metadata(1, 1, 1, isr=(1, 3), replicas=(1, 3)).settled(1, 1)
-        assert [o.case for o in judged_by(JUDGE, told.fetch(2, A, B, C, epoch=1, hw=3))] == ["low-watermark"]
+        history = trimmed().metadata(1, 1, 1, isr=(1, 3), replicas=(1, 3)).settled(1, 1)
+        assert [o.case for o in judged_by(JUDGE, history.fetch(2, A, B, C, epoch=1, hw=3))] == ["low-watermark"]
 
     def test_a_read_that_was_asked_before(self) -> None:
-        told = LogHistory().settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3).trim(1, 2).settled(1, 0)
-        assert held(JUDGE, told) == ["low-watermark"]
+        history = LogHistory().settled(1, 0).fetch(2, A, B, C, epoch=0, hw=3).trim(1, 2).settled(1, 0)
+        assert held(JUDGE, history) == ["low-watermark"]
 
 
 class TestTrimmedReplicasAtRest:
     def test_a_follower_that_copied_what_came_after_and_not_the_start(self) -> None:
-        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2)
-        assert broken(JUDGE, rested(told, 2, 2, 0)) == ["log-start"]
+        history = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2)
+        assert broken(JUDGE, rested(history, 2, 2, 0)) == ["log-start"]
 
     def test_followers_that_did(self) -> None:
-        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2)
-        assert held(JUDGE, rested(told, 2, 2, 2)) == ["log-start"] * 2
+        history = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2)
+        assert held(JUDGE, rested(history, 2, 2, 2)) == ["log-start"] * 2
 
     def test_a_follower_that_crashed_since_and_one_that_copied_nothing(self) -> None:
-        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2).restart(3)
-        assert held(JUDGE, rested(told, 2, 2, 0)) == ["log-start"]
-        told = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
-        assert held(JUDGE, rested(told, 2, 2, 0)) == []
+        history = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT).produce(1, "c", at=2).restart(3)
+        assert held(JUDGE, rested(history, 2, 2, 0)) == ["log-start"]
+        history = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
+        assert held(JUDGE, rested(history, 2, 2, 0)) == []
 
     def test_maps_that_begin_at_the_log_start(self) -> None:
-        told = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=((0, 2),), start=2))
-        assert held(JUDGE, told)[-1] == "entries"
+        history = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=((0, 2),), start=2))
+        assert held(JUDGE, history)[-1] == "entries"
 
     @pytest.mark.parametrize("epochs", [((0, 0),), ((0, 0), (1, 1))])
     def test_maps_with_entries_before_it(self, epochs: tuple[tuple[int, int], ...]) -> None:
-        told = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=epochs, start=2))
-        assert broken(JUDGE, told) == ["entries"]
+        history = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=epochs, start=2))
+        assert broken(JUDGE, history) == ["entries"]
 
     def test_a_file_that_is_written_behind_the_log(self) -> None:
-        told = rested(trimmed(), 2, 2).on_disk(held_on_disk(1, C, epochs=((0, 0),), start=2))
-        assert "entries" not in [o.case for o in judged_by(JUDGE, told)]
+        history = rested(trimmed(), 2, 2).on_disk(held_on_disk(1, C, epochs=((0, 0),), start=2))
+        assert "entries" not in [o.case for o in judged_by(JUDGE, history)]

@@ -20,9 +20,9 @@ def led(epoch: int = 2) -> LogHistory:
     return LogHistory().settled(2, epoch).whole(2, *LOG, epoch=epoch, hw=3)
 
 
-def asked(told: LogHistory, offset: int, last: int, broker: int = 2, epoch: int = 2, **how: object) -> LogHistory:
+def asked(history: LogHistory, offset: int, last: int, broker: int = 2, epoch: int = 2, **how: object) -> LogHistory:
     """A fetch from a position, with nothing more to serve."""
-    return told.fetch(broker, epoch=epoch, hw=3, offset=offset, last=last, **how)  # type: ignore[arg-type]
+    return history.fetch(broker, epoch=epoch, hw=3, offset=offset, last=last, **how)  # type: ignore[arg-type]
 
 
 class TestGenuinePairs:
@@ -35,8 +35,8 @@ class TestGenuinePairs:
         assert broken(self.judge, asked(led(), 3, 1, diverging=(1, 2))) == ["fetch"]
 
     def test_a_pair_that_was_read_only_after(self) -> None:
-        told = asked(LogHistory().settled(2, 2), 3, 1, diverging=(1, 2)).whole(2, *LOG, epoch=2, hw=3)
-        assert broken(self.judge, told) == ["fetch"]
+        history = asked(LogHistory().settled(2, 2), 3, 1, diverging=(1, 2)).whole(2, *LOG, epoch=2, hw=3)
+        assert broken(self.judge, history) == ["fetch"]
         appended = asked(LogHistory().settled(2, 1), 3, 1, epoch=1, diverging=(1, 2)).whole(2, *LOG, epoch=1, hw=3)
         assert judged_by(self.judge, appended) == []
 
@@ -52,58 +52,58 @@ class TestGenuinePairs:
         assert held(self.judge, led().epoch_end(2, 2, (2, 3), 2).epoch_end(2, 3, (-1, -1), 2)) == []
 
     def test_an_epoch_that_was_trimmed_meanwhile(self) -> None:
-        told = led().trim(2, 2).epoch_end(2, 0, (0, 2), 2)
-        assert held(self.judge, told) == ["lookup"]
+        history = led().trim(2, 2).epoch_end(2, 0, (0, 2), 2)
+        assert held(self.judge, history) == ["lookup"]
 
     def test_a_follower_that_was_read_before_and_after(self) -> None:
-        told = LogHistory().settled(2, 2).whole(3, *LOG, epoch=2, hw=3)
-        asked(told, 3, 1, broker=3, diverging=(1, 2))
-        assert judged_by(self.judge, told) == []
-        assert broken(self.judge, told.whole(3, *LOG, epoch=2, hw=3)) == ["fetch"]
+        history = LogHistory().settled(2, 2).whole(3, *LOG, epoch=2, hw=3)
+        asked(history, 3, 1, broker=3, diverging=(1, 2))
+        assert judged_by(self.judge, history) == []
+        assert broken(self.judge, history.whole(3, *LOG, epoch=2, hw=3)) == ["fetch"]
 
     def test_a_follower_that_was_cut_meanwhile(self) -> None:
-        told = LogHistory().settled(2, 2).whole(3, A, B, C, epoch=2, hw=1)
-        asked(told, 3, 0, broker=3, diverging=(0, 1)).whole(3, *LOG, epoch=2, hw=3)
-        assert judged_by(self.judge, told) == []
+        history = LogHistory().settled(2, 2).whole(3, A, B, C, epoch=2, hw=1)
+        asked(history, 3, 0, broker=3, diverging=(0, 1)).whole(3, *LOG, epoch=2, hw=3)
+        assert judged_by(self.judge, history) == []
 
     @pytest.mark.parametrize("fault", ["remove-epoch-checkpoint", "cut-tail-above"])
     def test_a_replica_whose_epochs_were_lost(self, fault: str) -> None:
-        told = LogHistory().settled(2, 1).hit(fault, 2).heal(fault, 2).settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
-        assert judged_by(self.judge, asked(told, 3, 1, diverging=(1, 2))) == []
+        history = LogHistory().settled(2, 1).hit(fault, 2).heal(fault, 2).settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
+        assert judged_by(self.judge, asked(history, 3, 1, diverging=(1, 2))) == []
 
     def test_another_epoch_is_another_log(self) -> None:
         """Its leader may have been cut in between."""
-        told = led().settled(1, 3).settled(2, 4)
-        assert judged_by(self.judge, asked(told, 3, 1, epoch=4, diverging=(0, 1))) == []
+        history = led().settled(1, 3).settled(2, 4)
+        assert judged_by(self.judge, asked(history, 3, 1, epoch=4, diverging=(0, 1))) == []
 
 
 class TestGenuinePositions:
     judge = fetch_positions.genuine_positions_are_not_diverged
 
     def test_roles(self) -> None:
-        told = asked(led(), 3, 1).whole(3, *LOG, epoch=2, hw=3)
-        asked(told, 3, 1, broker=3).whole(3, *LOG, epoch=2, hw=3).epoch_end(2, 1, (1, 3), 2)
-        assert held(self.judge, told) == ["fetch", "follower", "lookup"]
+        history = asked(led(), 3, 1).whole(3, *LOG, epoch=2, hw=3)
+        asked(history, 3, 1, broker=3).whole(3, *LOG, epoch=2, hw=3).epoch_end(2, 1, (1, 3), 2)
+        assert held(self.judge, history) == ["fetch", "follower", "lookup"]
 
     def test_a_position_that_is_called_diverged(self) -> None:
-        told = asked(led(), 3, 1, diverging=(1, 2)).whole(3, *LOG, epoch=2, hw=3)
-        asked(told, 3, 1, broker=3, diverging=(1, 2)).whole(3, *LOG, epoch=2, hw=3)
-        assert broken(self.judge, told) == ["fetch", "follower"]
+        history = asked(led(), 3, 1, diverging=(1, 2)).whole(3, *LOG, epoch=2, hw=3)
+        asked(history, 3, 1, broker=3, diverging=(1, 2)).whole(3, *LOG, epoch=2, hw=3)
+        assert broken(self.judge, history) == ["fetch", "follower"]
 
     def test_a_position_that_is_called_out_of_range(self) -> None:
-        told = led().refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=3, last=1)
-        assert judged_by(self.judge, told) == []
-        assert broken(self.judge, told.whole(2, *LOG, epoch=2, hw=3)) == ["fetch"]
+        history = led().refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=3, last=1)
+        assert judged_by(self.judge, history) == []
+        assert broken(self.judge, history.whole(2, *LOG, epoch=2, hw=3)) == ["fetch"]
 
     def test_a_position_that_the_log_start_passed(self) -> None:
-        told = led().refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=1, last=0)
-        assert held(self.judge, told.whole(2, LOG[2], epoch=2, hw=3, start=2)) == []
+        history = led().refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=1, last=0)
+        assert held(self.judge, history.whole(2, LOG[2], epoch=2, hw=3, start=2)) == []
 
     def test_a_listed_position_with_an_epoch_that_left_no_entry(self) -> None:
-        told = led(2).latest(2, 3, epoch=2).settled(1, 3).whole(1, *LOG, epoch=3, hw=3)
-        assert held(self.judge, asked(told, 3, 2, broker=1, epoch=3, diverging=(1, 3))) == ["fetch"]
-        told = led(2).latest(2, 3, epoch=2).settled(1, 3).whole(1, *LOG, epoch=3, hw=3)
-        assert broken(self.judge, asked(told, 3, 2, broker=1, epoch=3, diverging=(1, 2))) == ["fetch"]
+        history = led(2).latest(2, 3, epoch=2).settled(1, 3).whole(1, *LOG, epoch=3, hw=3)
+        assert held(self.judge, asked(history, 3, 2, broker=1, epoch=3, diverging=(1, 3))) == ["fetch"]
+        history = led(2).latest(2, 3, epoch=2).settled(1, 3).whole(1, *LOG, epoch=3, hw=3)
+        assert broken(self.judge, asked(history, 3, 2, broker=1, epoch=3, diverging=(1, 2))) == ["fetch"]
 
 
 class TestTruncationIsReported:
@@ -113,17 +113,17 @@ class TestTruncationIsReported:
         assert held(self.judge, asked(led(), 3, 0, diverging=(0, 1))) == ["consumer"]
 
     def test_a_cut_reader_that_is_served(self) -> None:
-        told = led().fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)
-        assert broken(self.judge, told) == ["consumer"]
-        assert judged_by(self.judge, told)[-1].label == "silent-truncation"
+        history = led().fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)
+        assert broken(self.judge, history) == ["consumer"]
+        assert judged_by(self.judge, history)[-1].label == "silent-truncation"
         assert broken(self.judge, asked(led(), 3, 0)) == ["consumer"]
 
     def test_an_epoch_that_the_leader_never_had(self) -> None:
         log = (A, stamped(0, 1, "b"))
-        told = LogHistory().settled(2, 4).whole(2, *log, epoch=4, hw=2)
-        assert held(self.judge, asked(told, 2, 3, epoch=4, diverging=(0, 2))) == ["floor"]
-        told = LogHistory().settled(2, 4).whole(2, *log, epoch=4, hw=2)
-        assert broken(self.judge, asked(told, 2, 3, epoch=4)) == ["floor"]
+        history = LogHistory().settled(2, 4).whole(2, *log, epoch=4, hw=2)
+        assert held(self.judge, asked(history, 2, 3, epoch=4, diverging=(0, 2))) == ["floor"]
+        history = LogHistory().settled(2, 4).whole(2, *log, epoch=4, hw=2)
+        assert broken(self.judge, asked(history, 2, 3, epoch=4)) == ["floor"]
 
     def test_readers_that_stand_where_the_log_does(self) -> None:
         assert held(self.judge, asked(asked(led(), 1, 0), 3, 1)) == []
@@ -139,45 +139,45 @@ class TestTruncationIsReported:
         assert judged_by(self.judge, old) == []
 
     def test_a_position_at_the_log_start_of_a_trimmed_log(self) -> None:
-        told = led().trim(2, 2).fetch(2, LOG[2], epoch=2, hw=3, start=2, last=0)
-        assert held(self.judge, told) == []
+        history = led().trim(2, 2).fetch(2, LOG[2], epoch=2, hw=3, start=2, last=0)
+        assert held(self.judge, history) == []
 
     def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
-        told = LogHistory().settled(2, 0).trim(2, 2).restart(2).settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
-        assert judged_by(self.judge, told.fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)) == []
+        history = LogHistory().settled(2, 0).trim(2, 2).restart(2).settled(2, 2).whole(2, *LOG, epoch=2, hw=3)
+        assert judged_by(self.judge, history.fetch(2, LOG[2], epoch=2, hw=3, offset=2, last=0)) == []
 
     def test_a_follower(self) -> None:
-        told = LogHistory().settled(2, 2).whole(3, *LOG, epoch=2, hw=3)
-        told.fetch(3, LOG[2], epoch=2, hw=3, offset=2, last=0).whole(3, *LOG, epoch=2, hw=3)
-        assert broken(self.judge, told) == ["follower"]
+        history = LogHistory().settled(2, 2).whole(3, *LOG, epoch=2, hw=3)
+        history.fetch(3, LOG[2], epoch=2, hw=3, offset=2, last=0).whole(3, *LOG, epoch=2, hw=3)
+        assert broken(self.judge, history) == ["follower"]
 
     def test_an_old_leader_with_an_entry_that_nobody_filled(self) -> None:
         """Its own epoch without records is the newest of its map until it copies one of a later epoch."""
-        told = LogHistory().settled(2, 4).whole(3, A, B, epoch=4, hw=2)
-        asked(told, 2, 3, broker=3, epoch=4).whole(3, A, B, epoch=4, hw=2)
-        assert judged_by(self.judge, told) == []
+        history = LogHistory().settled(2, 4).whole(3, A, B, epoch=4, hw=2)
+        asked(history, 2, 3, broker=3, epoch=4).whole(3, A, B, epoch=4, hw=2)
+        assert judged_by(self.judge, history) == []
 
 
 class TestRangeErrors:
     judge: Judge = fetch_positions.range_errors_are_below_the_log_start
 
-    def refused(self, told: LogHistory, offset: int, last: int) -> LogHistory:
-        return told.refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=offset, last=last)
+    def refused(self, history: LogHistory, offset: int, last: int) -> LogHistory:
+        return history.refused(2, 2, Error.OFFSET_OUT_OF_RANGE, offset=offset, last=last)
 
     def test_below_the_log_start(self) -> None:
-        told = LogHistory().settled(2, 2).whole(2, LOG[2], epoch=2, hw=3, start=2)
-        assert held(self.judge, self.refused(told, 1, 0)) == ["range-error"]
+        history = LogHistory().settled(2, 2).whole(2, LOG[2], epoch=2, hw=3, start=2)
+        assert held(self.judge, self.refused(history, 1, 0)) == ["range-error"]
 
     def test_an_epoch_that_is_unknown(self) -> None:
         assert held(self.judge, self.refused(led(), 3, 3)) == ["range-error"]
 
     def test_within_the_log(self) -> None:
-        told = self.refused(led(), 2, 0).whole(2, *LOG, epoch=2, hw=3)
-        assert broken(self.judge, told) == ["range-error"]
+        history = self.refused(led(), 2, 0).whole(2, *LOG, epoch=2, hw=3)
+        assert broken(self.judge, history) == ["range-error"]
 
     def test_past_the_end(self) -> None:
-        told = self.refused(led(), 7, 1).whole(2, *LOG, epoch=2, hw=3)
-        assert broken(self.judge, told) == ["past-end"]
+        history = self.refused(led(), 7, 1).whole(2, *LOG, epoch=2, hw=3)
+        assert broken(self.judge, history) == ["past-end"]
         served = asked(led(), 7, 2).whole(2, *LOG, epoch=2, hw=3)
         assert broken(self.judge, served) == ["past-end"]
 
@@ -186,14 +186,14 @@ class TestRangeErrors:
         assert held(self.judge, asked(led(), 7, 1, diverging=(1, 3)).whole(2, *LOG, epoch=2, hw=3)) == ["past-end"]
 
     def test_a_log_start_that_may_have_risen_meanwhile(self) -> None:
-        told = self.refused(led(), 1, 0).whole(2, LOG[2], epoch=2, hw=3, start=2)
-        assert held(self.judge, told) == []
+        history = self.refused(led(), 1, 0).whole(2, LOG[2], epoch=2, hw=3, start=2)
+        assert held(self.judge, history) == []
 
     def test_a_reader_that_names_no_epoch(self) -> None:
-        told = self.refused(led(), 7, -1).whole(2, *LOG, epoch=2, hw=3)
-        assert held(self.judge, told) == []
+        history = self.refused(led(), 7, -1).whole(2, *LOG, epoch=2, hw=3)
+        assert held(self.judge, history) == []
 
     def test_a_follower_that_has_not_heard_of_the_epoch(self) -> None:
-        told = LogHistory().settled(2, 2).whole(3, A, epoch=2, hw=1)
-        told.refused(3, 2, Error.OFFSET_OUT_OF_RANGE, offset=3, last=1).whole(3, A, epoch=2, hw=1)
-        assert judged_by(self.judge, told) == []
+        history = LogHistory().settled(2, 2).whole(3, A, epoch=2, hw=1)
+        history.refused(3, 2, Error.OFFSET_OUT_OF_RANGE, offset=3, last=1).whole(3, A, epoch=2, hw=1)
+        assert judged_by(self.judge, history) == []

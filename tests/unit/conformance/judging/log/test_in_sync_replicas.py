@@ -23,8 +23,8 @@ class TestIsr:
         assert broken(self.judge, LogHistory().metadata(1, 1, 0, isr=(2, 3))) == ["leader"]
 
     def test_a_member_that_is_no_replica(self) -> None:
-        told = LogHistory().metadata(1, 1, 0, isr=(1, 2, 3), replicas=(1, 2))
-        assert broken(self.judge, told) == ["members"]
+        history = LogHistory().metadata(1, 1, 0, isr=(1, 2, 3), replicas=(1, 2))
+        assert broken(self.judge, history) == ["members"]
 
     def test_an_empty_isr_under_a_leader(self) -> None:
         assert broken(self.judge, LogHistory().metadata(1, 1, 0, isr=())) == ["leader", "members"]
@@ -35,57 +35,61 @@ class TestIsr:
         assert held(self.judge, LogHistory().metadata(1, -1, 1, isr=(2,), unfenced=(1,))) == ["members"]
 
     def test_a_fenced_replica_that_is_added(self) -> None:
-        told = self.gone().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, unfenced=(1, 2))
-        assert broken(self.judge, told) == ["fenced"]
+        history = self.gone().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, unfenced=(1, 2))
+        assert broken(self.judge, history) == ["fenced"]
 
     def test_a_fenced_replica_that_stays_out(self) -> None:
-        told = self.gone().metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
-        assert held(self.judge, told) == ["leader", "members", "fenced"]
-        assert held(self.judge, told.metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))) == ["leader", "members", "fenced"]
+        history = self.gone().metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
+        assert held(self.judge, history) == ["leader", "members", "fenced"]
+        assert held(self.judge, history.metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))) == [
+            "leader",
+            "members",
+            "fenced",
+        ]
 
     def test_one_look_at_an_isr_from_before_the_fencing(self) -> None:
         """Between two looks it came back, was added, and was fenced again while the broker made up its answer."""
-        told = self.gone().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
-        assert "fenced" in held(self.judge, told.metadata(1, 1, 0, unfenced=(1, 2)))
+        history = self.gone().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, isr=(1, 2), unfenced=(1, 2))
+        assert "fenced" in held(self.judge, history.metadata(1, 1, 0, unfenced=(1, 2)))
 
     def test_a_replica_that_is_fenced_and_still_a_member(self) -> None:
-        told = LogHistory().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, unfenced=(1, 2))
-        assert held(self.judge, told) == ["leader", "members"]
+        history = LogHistory().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, unfenced=(1, 2))
+        assert held(self.judge, history) == ["leader", "members"]
 
     def test_a_replica_that_came_back_before_it_was_added(self) -> None:
-        told = self.gone().metadata(1, 1, 0, isr=(1, 2)).metadata(1, 1, 0).metadata(1, 1, 0, unfenced=(1, 2))
-        assert "fenced" not in held(self.judge, told.metadata(1, 1, 0, unfenced=(1, 2)))
+        history = self.gone().metadata(1, 1, 0, isr=(1, 2)).metadata(1, 1, 0).metadata(1, 1, 0, unfenced=(1, 2))
+        assert "fenced" not in held(self.judge, history.metadata(1, 1, 0, unfenced=(1, 2)))
 
     def test_the_last_of_an_isr_stays_in_it_when_it_is_fenced(self) -> None:
-        told = self.gone()
+        history = self.gone()
         for _ in range(3):
-            told.metadata(1, -1, 4, isr=(3,), unfenced=(1, 2))
-        assert "fenced" not in held(self.judge, told)
+            history.metadata(1, -1, 4, isr=(3,), unfenced=(1, 2))
+        assert "fenced" not in held(self.judge, history)
 
     def test_another_broker_or_another_life_of_it_may_know_less(self) -> None:
-        told = self.gone()
+        history = self.gone()
         for _ in range(2):
-            told.metadata(2, 1, 0, unfenced=(1, 2))
-        told.restart(1)
+            history.metadata(2, 1, 0, unfenced=(1, 2))
+        history.restart(1)
         for _ in range(2):
-            told.metadata(1, 1, 0, unfenced=(1, 2))
-        assert "fenced" not in held(self.judge, told)
+            history.metadata(1, 1, 0, unfenced=(1, 2))
+        assert "fenced" not in held(self.judge, history)
 
     def test_a_broker_that_names_nobody_alive_tells_nothing(self) -> None:
-        told = LogHistory()
+        history = LogHistory()
         for isr in ((1, 2), (1, 2, 3), (1, 2, 3)):
-            told.metadata(1, 1, 0, isr=isr, unfenced=())
-        assert "fenced" not in held(self.judge, told)
+            history.metadata(1, 1, 0, isr=isr, unfenced=())
+        assert "fenced" not in held(self.judge, history)
 
 
 def alone(minimum: str = "2") -> LogHistory:
     """2 and 3 are down, and 1 saw them leave the ISR."""
-    told = LogHistory().created(min_insync_replicas=minimum).settled(1, 0).hit("kill", 2).hit("stop", 3)
-    return told.metadata(1, 1, 0, isr=(1,), unfenced=(1,))
+    history = LogHistory().created(min_insync_replicas=minimum).settled(1, 0).hit("kill", 2).hit("stop", 3)
+    return history.metadata(1, 1, 0, isr=(1,), unfenced=(1,))
 
 
-def still_alone(told: LogHistory) -> LogHistory:
-    return told.metadata(1, 1, 0, isr=(1,), unfenced=(1,))
+def still_alone(history: LogHistory) -> LogHistory:
+    return history.metadata(1, 1, 0, isr=(1,), unfenced=(1,))
 
 
 class TestEnoughReplicas:
@@ -95,8 +99,8 @@ class TestEnoughReplicas:
         assert broken(self.judge, still_alone(alone().produce(1, "a", at=0))) == ["acknowledged"]
 
     def test_a_success_with_enough(self) -> None:
-        told = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", at=0).settled(1, 0)
-        assert held(self.judge, told) == ["acknowledged"]
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", at=0).settled(1, 0)
+        assert held(self.judge, history) == ["acknowledged"]
 
     @pytest.mark.parametrize("how", [{"acks": 1}, {"acks": 0}, {"lost": True}])
     def test_what_waits_for_nobody_or_has_no_answer(self, how: dict[str, object]) -> None:
@@ -106,25 +110,25 @@ class TestEnoughReplicas:
         assert held(self.judge, still_alone(alone("1").produce(1, "a", at=0))) == []
 
     def test_all_replicas_are_enough_where_there_are_fewer(self) -> None:
-        told = LogHistory().created(min_insync_replicas="2").metadata(1, 1, 0, isr=(1,), replicas=(1,))
-        told.produce(1, "a", at=0).metadata(1, 1, 0, isr=(1,), replicas=(1,))
-        assert held(self.judge, told) == ["acknowledged"]
+        history = LogHistory().created(min_insync_replicas="2").metadata(1, 1, 0, isr=(1,), replicas=(1,))
+        history.produce(1, "a", at=0).metadata(1, 1, 0, isr=(1,), replicas=(1,))
+        assert held(self.judge, history) == ["acknowledged"]
 
     def test_a_replica_that_may_have_come_and_gone(self) -> None:
         """It runs: it may have been added and removed again between two looks."""
-        told = LogHistory().created(min_insync_replicas="2").settled(1, 0).hit("kill", 2).hit("isolate", 3)
-        told.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
-        assert held(self.judge, still_alone(told)) == []
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0).hit("kill", 2).hit("isolate", 3)
+        history.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
+        assert held(self.judge, still_alone(history)) == []
 
     def test_a_replica_that_is_about_to_be_started(self) -> None:
-        told = alone()
-        told.heal("kill", 2).produce(1, "a", at=0)
-        assert held(self.judge, still_alone(told)) == []
+        history = alone()
+        history.heal("kill", 2).produce(1, "a", at=0)
+        assert held(self.judge, still_alone(history)) == []
 
     def test_several_nodes_of_one_fault(self) -> None:
-        told = LogHistory().created(min_insync_replicas="2").settled(1, 0).hit("kill", 2, 3)
-        told.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
-        assert broken(self.judge, still_alone(told)) == ["acknowledged"]
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0).hit("kill", 2, 3)
+        history.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
+        assert broken(self.judge, still_alone(history)) == ["acknowledged"]
 
     def test_a_refusal_before_the_append(self) -> None:
         assert held(self.judge, alone().produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS)) == ["refused"]
@@ -133,23 +137,23 @@ class TestEnoughReplicas:
     def test_a_refusal_after_the_append(self, error: Error) -> None:
         """Its ISR became too small while it waited, or it had not heard yet; not so once it said itself that it knows."""
         assert held(self.judge, alone().produce(1, "a", error=error)) == ["refused"]
-        told = alone().produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS)
-        assert broken(self.judge, told.produce(1, "a", error=error)) == ["refused"]
+        history = alone().produce(1, "a", error=Error.NOT_ENOUGH_REPLICAS)
+        assert broken(self.judge, history.produce(1, "a", error=error)) == ["refused"]
 
     def test_a_watermark_that_rises_without_enough(self) -> None:
-        told = alone().whole(1, A, B, epoch=0, hw=1)
-        assert broken(self.judge, still_alone(told.whole(1, A, B, epoch=0, hw=2))) == ["watermark"]
+        history = alone().whole(1, A, B, epoch=0, hw=1)
+        assert broken(self.judge, still_alone(history.whole(1, A, B, epoch=0, hw=2))) == ["watermark"]
 
     def test_a_watermark_that_waits(self) -> None:
-        told = alone().whole(1, A, B, epoch=0, hw=1).produce(1, "c", at=2, acks=1)
-        assert held(self.judge, still_alone(told.whole(1, A, B, C, epoch=0, hw=1))) == ["watermark"]
+        history = alone().whole(1, A, B, epoch=0, hw=1).produce(1, "c", at=2, acks=1)
+        assert held(self.judge, still_alone(history.whole(1, A, B, C, epoch=0, hw=1))) == ["watermark"]
 
     def test_a_watermark_of_a_release_where_it_does_not_wait(self) -> None:
-        told = alone().whole(1, A, B, epoch=0, hw=1)
-        still_alone(told.whole(1, A, B, epoch=0, hw=2))
-        told.column("3.6.2")
-        assert judged_by(self.judge, told) == []
+        history = alone().whole(1, A, B, epoch=0, hw=1)
+        still_alone(history.whole(1, A, B, epoch=0, hw=2))
+        history.column("3.6.2")
+        assert judged_by(self.judge, history) == []
 
     def test_a_watermark_that_rises_while_a_replica_is_back(self) -> None:
-        told = alone().whole(1, A, B, epoch=0, hw=1).heal("kill", 2)
-        assert held(self.judge, still_alone(told.whole(1, A, B, epoch=0, hw=2))) == []
+        history = alone().whole(1, A, B, epoch=0, hw=1).heal("kill", 2)
+        assert held(self.judge, still_alone(history.whole(1, A, B, epoch=0, hw=2))) == []

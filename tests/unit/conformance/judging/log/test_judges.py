@@ -15,7 +15,7 @@ BOTH = stamped(0, 0, "a", "b")
 
 
 def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> None:
-    told = (
+    history = (
         LogHistory()
         .created(min_insync_replicas="2")
         .settled(1, 0)
@@ -27,47 +27,47 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
         .commit(1, 2, 0)
     )
     tail = stamped(0, 2, "t")
-    told.produce(1, "t", at=2, acks=1).whole(1, BOTH, tail, epoch=0, hw=2).produce(1, "u", lost=True).kill(1)
-    told.metadata(2, 1, 0).metadata(3, 2, 1).metadata(2, 2, 1).refused(2, 0, Error.FENCED_LEADER_EPOCH, hint=(2, 1))
+    history.produce(1, "t", at=2, acks=1).whole(1, BOTH, tail, epoch=0, hw=2).produce(1, "u", lost=True).kill(1)
+    history.metadata(2, 1, 0).metadata(3, 2, 1).metadata(2, 2, 1).refused(2, 0, Error.FENCED_LEADER_EPOCH, hint=(2, 1))
     after = stamped(1, 2, "c", "d")
-    told.produce(2, "c", "d", at=2).whole(2, BOTH, after, epoch=1, hw=3)
-    told.fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 2))
-    told.fetch(2, epoch=1, hw=3, offset=9, last=1, diverging=(1, 4)).trim(2, 3)
-    told.whole(2, after, epoch=1, hw=4, start=3).earliest(2, 3).latest(2, 4)
-    told.start(1).metadata(1, 1, 0).metadata(1, 2, 1).whole(1, BOTH, epoch=1, hw=0).move(2, 1).settled(1, 2)
+    history.produce(2, "c", "d", at=2).whole(2, BOTH, after, epoch=1, hw=3)
+    history.fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 2))
+    history.fetch(2, epoch=1, hw=3, offset=9, last=1, diverging=(1, 4)).trim(2, 3)
+    history.whole(2, after, epoch=1, hw=4, start=3).earliest(2, 3).latest(2, 4)
+    history.start(1).metadata(1, 1, 0).metadata(1, 2, 1).whole(1, BOTH, epoch=1, hw=0).move(2, 1).settled(1, 2)
     last = stamped(2, 4, "e")
-    told.produce(1, "e", at=4).whole(1, BOTH, after, last, epoch=2, hw=4).hit("cut-off-from-controllers", 1)
-    told.metadata(2, 2, 3, isr=(2, 3), unfenced=(2, 3)).metadata(3, 2, 3, isr=(2, 3)).fetch(
+    history.produce(1, "e", at=4).whole(1, BOTH, after, last, epoch=2, hw=4).hit("cut-off-from-controllers", 1)
+    history.metadata(2, 2, 3, isr=(2, 3), unfenced=(2, 3)).metadata(3, 2, 3, isr=(2, 3)).fetch(
         2, after, last, epoch=3, hw=5, start=3
     )
-    told.produce(1, "z", error=Error.NOT_ENOUGH_REPLICAS).heal("cut-off-from-controllers", 1)
-    told.epoch_end(2, 0, (0, 2), 3).step("rewind", (2, 0), told=(0, 2)).committed(2, 2, 0)
-    told.fetch(2, after, last, epoch=3, hw=5, start=3, offset=2).step("deliver", (5, 2), (3, 1, "d"), (4, 2, "e"))
-    told.settled(2, 3).fetch(1, BOTH, after, last, epoch=3, hw=5).refused(1, 2, Error.FENCED_LEADER_EPOCH)
-    told.refused(2, 4, Error.UNKNOWN_LEADER_EPOCH)
-    told.all_healed().at_rest().settled(2, 3)
+    history.produce(1, "z", error=Error.NOT_ENOUGH_REPLICAS).heal("cut-off-from-controllers", 1)
+    history.epoch_end(2, 0, (0, 2), 3).step("rewind", (2, 0), told=(0, 2)).committed(2, 2, 0)
+    history.fetch(2, after, last, epoch=3, hw=5, start=3, offset=2).step("deliver", (5, 2), (3, 1, "d"), (4, 2, "e"))
+    history.settled(2, 3).fetch(1, BOTH, after, last, epoch=3, hw=5).refused(1, 2, Error.FENCED_LEADER_EPOCH)
+    history.refused(2, 4, Error.UNKNOWN_LEADER_EPOCH)
+    history.all_healed().at_rest().settled(2, 3)
     for broker, start in ((1, 0), (2, 3), (3, 3)):
         batches = (BOTH, after, last) if start == 0 else (after, last)
-        told.whole(broker, *batches, epoch=3, hw=5, start=start).fetch(broker, *batches, epoch=3, hw=5, start=start)
+        history.whole(broker, *batches, epoch=3, hw=5, start=start).fetch(broker, *batches, epoch=3, hw=5, start=start)
     for epoch, end in ((0, 3), (1, 4), (2, 5), (3, 5)):
-        told.epoch_end(2, epoch, (epoch, end), 3)
-    told.earliest(2, 3, epoch=3).latest(2, 5, epoch=3)
+        history.epoch_end(2, epoch, (epoch, end), 3)
+    history.earliest(2, 3, epoch=3).latest(2, 5, epoch=3)
     whole = held_on_disk(1, BOTH, after, last, epochs=((0, 0), (1, 2), (2, 4)))
     cut = held_on_disk(2, after, last, epochs=((1, 3), (2, 4), (3, 5)), start=3)
-    told.on_disk(whole, cut)
-    everything = judge_all(LOG_JUDGES, told.history)
+    history.on_disk(whole, cut)
+    everything = judge_all(LOG_JUDGES, history.history)
     assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
     assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES}
 
 
 @pytest.mark.parametrize("met", [True, False])
 def test_what_the_cluster_makes_of_a_fault_neither_ends_it_nor_counts_as_a_fault(met: bool) -> None:
-    told = LogHistory().created().hit("pause-past-fencing", 1)
-    witnessed = len(told.events) - 1
-    told.followed("pause-past-fencing", 1, met=met).metadata(2, 2, 1).heal("pause-past-fencing", 1)
-    reading = Reading(told.example, [PartitionStory])
-    reading.feed(told.events)
+    history = LogHistory().created().hit("pause-past-fencing", 1)
+    witnessed = len(history.events) - 1
+    history.followed("pause-past-fencing", 1, met=met).metadata(2, 2, 1).heal("pause-past-fencing", 1)
+    reading = Reading(history.example, [PartitionStory])
+    reading.feed(history.events)
     [story] = reading.stories(PartitionStory)
     [span] = story.timeline.spans
-    assert not story.timeline.fault_between(witnessed, len(told.events) - 2)
-    assert (span.witnessed, span.ended) == (witnessed, len(told.events) - 1)
+    assert not story.timeline.fault_between(witnessed, len(history.events) - 2)
+    assert (span.witnessed, span.ended) == (witnessed, len(history.events) - 1)

@@ -21,44 +21,44 @@ class TestEpochsInAnswers:
     judge = leader_epochs.epochs_never_fall
 
     def test_metadata_that_goes_back(self) -> None:
-        told = LogHistory().metadata(1, 2, 3).metadata(1, 1, 2)
-        assert broken(self.judge, told) == ["answers"]
+        history = LogHistory().metadata(1, 2, 3).metadata(1, 1, 2)
+        assert broken(self.judge, history) == ["answers"]
 
     def test_a_fence_that_goes_back(self) -> None:
-        told = (
+        history = (
             LogHistory()
             .settled(1, 3)
             .refused(1, 2, Error.FENCED_LEADER_EPOCH)
             .refused(1, 3, Error.UNKNOWN_LEADER_EPOCH)
         )
-        assert broken(self.judge, told) == ["fence"]
+        assert broken(self.judge, history) == ["fence"]
 
     def test_epochs_that_rise_or_stay(self) -> None:
-        told = (
+        history = (
             LogHistory()
             .settled(1, 3)
             .refused(1, 2, Error.FENCED_LEADER_EPOCH)
             .refused(1, 4, Error.UNKNOWN_LEADER_EPOCH)
         )
-        assert held(self.judge, told.settled(1, 3)) == ["fence"]
-        assert held(self.judge, told.settled(2, 4).refused(1, 3, Error.FENCED_LEADER_EPOCH)) == ["answers"] * 3 + [
+        assert held(self.judge, history.settled(1, 3)) == ["fence"]
+        assert held(self.judge, history.settled(2, 4).refused(1, 3, Error.FENCED_LEADER_EPOCH)) == ["answers"] * 3 + [
             "fence"
         ]
         assert held(self.judge, LogHistory().settled(1, 3).hit("pause", 3).settled(1, 3)) == ["answers"] * 3
 
     def test_an_epoch_is_unknown_above_the_one_that_was_served(self) -> None:
-        told = LogHistory().settled(1, 3).fetch(1, epoch=3, hw=0).refused(1, 4, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(self.judge, told) == ["fence"]
+        history = LogHistory().settled(1, 3).fetch(1, epoch=3, hw=0).refused(1, 4, Error.UNKNOWN_LEADER_EPOCH)
+        assert held(self.judge, history) == ["fence"]
 
     def test_brokers_that_have_not_heard_yet(self) -> None:
-        told = LogHistory().settled(1, 3).metadata(1, 2, 4).metadata(2, 1, 3).metadata(3, 2, 4).metadata(2, 2, 4)
-        told.refused(1, 3, Error.FENCED_LEADER_EPOCH).refused(2, 4, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(self.judge, told) == ["answers"] * 3
+        history = LogHistory().settled(1, 3).metadata(1, 2, 4).metadata(2, 1, 3).metadata(3, 2, 4).metadata(2, 2, 4)
+        history.refused(1, 3, Error.FENCED_LEADER_EPOCH).refused(2, 4, Error.UNKNOWN_LEADER_EPOCH)
+        assert held(self.judge, history) == ["answers"] * 3
 
     def test_a_restarted_broker_replays_what_it_had_known(self) -> None:
-        told = LogHistory().settled(2, 3).refused(1, 2, Error.FENCED_LEADER_EPOCH).restart(1).metadata(1, 1, 2)
-        told.refused(1, 3, Error.UNKNOWN_LEADER_EPOCH).metadata(1, 2, 3)
-        assert held(self.judge, told) == ["answers"]
+        history = LogHistory().settled(2, 3).refused(1, 2, Error.FENCED_LEADER_EPOCH).restart(1).metadata(1, 1, 2)
+        history.refused(1, 3, Error.UNKNOWN_LEADER_EPOCH).metadata(1, 2, 3)
+        assert held(self.judge, history) == ["answers"]
 
 
 # --- one leader per epoch (KIP101-INV-11)
@@ -74,18 +74,18 @@ class TestOneLeaderPerEpoch:
         assert broken(self.judge, LogHistory().metadata(1, 1, 3).restart(1).metadata(1, 2, 3)) == ["metadata"]
 
     def test_a_fetch_that_names_another(self) -> None:
-        told = LogHistory().settled(1, 3).refused(2, 2, Error.FENCED_LEADER_EPOCH, hint=(2, 3))
-        assert broken(self.judge, told) == ["hint"]
+        history = LogHistory().settled(1, 3).refused(2, 2, Error.FENCED_LEADER_EPOCH, hint=(2, 3))
+        assert broken(self.judge, history) == ["hint"]
 
     def test_one_leader_for_each(self) -> None:
-        told = LogHistory().metadata(1, 1, 3).metadata(2, 1, 3).metadata(1, 2, 4)
-        assert held(self.judge, told.refused(1, 3, Error.FENCED_LEADER_EPOCH, hint=(2, 4))) == ["metadata", "hint"]
+        history = LogHistory().metadata(1, 1, 3).metadata(2, 1, 3).metadata(1, 2, 4)
+        assert held(self.judge, history.refused(1, 3, Error.FENCED_LEADER_EPOCH, hint=(2, 4))) == ["metadata", "hint"]
 
     def test_a_broker_that_is_fenced_is_not_named(self) -> None:
         """Metadata then says LEADER_NOT_AVAILABLE and names no leader, at the epoch that the broker still leads."""
-        told = LogHistory().metadata(1, 2, 3).metadata(1, -1, 3, unfenced=(1, 3)).metadata(1, 2, 3)
-        assert held(self.judge, told) == ["metadata"]
-        assert held(self.judge, told.refused(1, 2, Error.FENCED_LEADER_EPOCH, hint=(-1, 3))) == ["metadata"]
+        history = LogHistory().metadata(1, 2, 3).metadata(1, -1, 3, unfenced=(1, 3)).metadata(1, 2, 3)
+        assert held(self.judge, history) == ["metadata"]
+        assert held(self.judge, history.refused(1, 2, Error.FENCED_LEADER_EPOCH, hint=(-1, 3))) == ["metadata"]
 
 
 # --- no future stamps (KIP101-INV-12)
@@ -96,29 +96,29 @@ class TestNoFutureStamps:
 
     def test_a_record_of_a_later_epoch_than_was_named(self) -> None:
         """The broker had served the later epoch before."""
-        told = LogHistory().settled(1, 0).settled(2, 1).fetch(2, A, epoch=1, hw=1).fetch(2, A, LATER_B, epoch=0, hw=2)
-        assert broken(self.judge, told) == ["follower"]
-        told.fetch(3, A, epoch=1, hw=1).fetch(3, A, LATER_B, epoch=0, hw=2)
-        assert broken(self.judge, told) == ["follower", "follower"]
-        assert labels(self.judge, told) == {"fence-leak"}
+        history = LogHistory().settled(1, 0).settled(2, 1).fetch(2, A, epoch=1, hw=1).fetch(2, A, LATER_B, epoch=0, hw=2)
+        assert broken(self.judge, history) == ["follower"]
+        history.fetch(3, A, epoch=1, hw=1).fetch(3, A, LATER_B, epoch=0, hw=2)
+        assert broken(self.judge, history) == ["follower", "follower"]
+        assert labels(self.judge, history) == {"fence-leak"}
 
     def test_a_later_record_from_a_broker_that_is_served_at_the_old_epoch_again(self) -> None:
-        told = LogHistory().settled(1, 0).fetch(1, A, LATER_B, epoch=0, hw=2).fetch(1, A, epoch=0, hw=1)
-        assert broken(self.judge, told) == ["leader"]
+        history = LogHistory().settled(1, 0).fetch(1, A, LATER_B, epoch=0, hw=2).fetch(1, A, epoch=0, hw=1)
+        assert broken(self.judge, history) == ["leader"]
 
     def test_bytes_that_were_replaced_while_they_were_sent(self) -> None:
         """The log was truncated and appended to behind the answer; right afterwards the fence closes (KAFKA-18723)."""
-        told = LogHistory().settled(1, 0).fetch(3, A, LATER_B, epoch=0, hw=1).settled(2, 1)
-        told.refused(3, 0, Error.FENCED_LEADER_EPOCH).fetch(3, A, LATER_B, epoch=1, hw=2)
-        assert held(self.judge, told) == ["follower"]
+        history = LogHistory().settled(1, 0).fetch(3, A, LATER_B, epoch=0, hw=1).settled(2, 1)
+        history.refused(3, 0, Error.FENCED_LEADER_EPOCH).fetch(3, A, LATER_B, epoch=1, hw=2)
+        assert held(self.judge, history) == ["follower"]
 
     def test_records_up_to_the_epoch_that_was_named(self) -> None:
-        told = LogHistory().settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2).fetch(3, A, epoch=1, hw=1)
-        assert held(self.judge, told) == ["leader", "follower"]
+        history = LogHistory().settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2).fetch(3, A, epoch=1, hw=1)
+        assert held(self.judge, history) == ["leader", "follower"]
 
     def test_a_fetch_that_names_none_or_brings_nothing(self) -> None:
-        told = LogHistory().settled(2, 1).fetch(2, A, LATER_B, epoch=-1, hw=2).fetch(2, epoch=0, hw=0)
-        assert held(self.judge, told.refused(2, 0, Error.FENCED_LEADER_EPOCH).fetch_lost(2, 0)) == []
+        history = LogHistory().settled(2, 1).fetch(2, A, LATER_B, epoch=-1, hw=2).fetch(2, epoch=0, hw=0)
+        assert held(self.judge, history.refused(2, 0, Error.FENCED_LEADER_EPOCH).fetch_lost(2, 0)) == []
 
 
 # --- changes of leader (KIP101-EPOCH-02)
@@ -132,29 +132,29 @@ class TestChangesOfLeader:
         assert broken(self.judge, LogHistory().metadata(1, 1, 3).metadata(1, 2, epoch)) == ["moved"]
 
     def test_a_partition_that_lost_its_leader_without_another_epoch(self) -> None:
-        told = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3).metadata(1, -1, 3)
-        assert broken(self.judge, told) == ["leaderless"]
-        assert labels(self.judge, told) == {"epoch-regression"}
+        history = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3).metadata(1, -1, 3)
+        assert broken(self.judge, history) == ["leaderless"]
+        assert labels(self.judge, history) == {"epoch-regression"}
 
     def test_a_leader_that_came_alive_between_two_halves_of_an_answer(self) -> None:
-        told = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3, unfenced=(2, 3)).metadata(1, -1, 3).metadata(1, 1, 3)
-        assert held(self.judge, told) == []
+        history = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3, unfenced=(2, 3)).metadata(1, -1, 3).metadata(1, 1, 3)
+        assert held(self.judge, history) == []
 
     def test_epochs_that_rise_with_the_leaders(self) -> None:
-        told = LogHistory().metadata(1, 1, 3).metadata(1, 2, 4).metadata(1, 2, 5).metadata(1, -1, 6).metadata(1, 1, 9)
-        assert held(self.judge, told) == ["moved", "leaderless", "leaderless"]
+        history = LogHistory().metadata(1, 1, 3).metadata(1, 2, 4).metadata(1, 2, 5).metadata(1, -1, 6).metadata(1, 1, 9)
+        assert held(self.judge, history) == ["moved", "leaderless", "leaderless"]
 
     def test_a_broker_that_has_not_heard_yet(self) -> None:
-        told = LogHistory().settled(1, 3).metadata(1, 2, 4).metadata(2, 1, 3).metadata(2, 2, 4)
-        assert held(self.judge, told) == ["moved", "moved"]
+        history = LogHistory().settled(1, 3).metadata(1, 2, 4).metadata(2, 1, 3).metadata(2, 2, 4)
+        assert held(self.judge, history) == ["moved", "moved"]
 
     def test_a_fenced_leader_is_not_named_and_that_is_no_change(self) -> None:
-        told = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3, unfenced=(2, 3)).metadata(1, 1, 3)
-        assert held(self.judge, told) == []
+        history = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3, unfenced=(2, 3)).metadata(1, 1, 3)
+        assert held(self.judge, history) == []
 
     def test_a_restarted_broker_replays_what_it_had_known(self) -> None:
-        told = LogHistory().metadata(1, 2, 4).restart(1).metadata(1, 1, 3).metadata(1, 2, 4)
-        assert held(self.judge, told) == ["moved"]
+        history = LogHistory().metadata(1, 2, 4).restart(1).metadata(1, 1, 3).metadata(1, 2, 4)
+        assert held(self.judge, history) == ["moved"]
 
 
 # --- epoch maps (KIP101-INV-04)
@@ -165,8 +165,8 @@ MAP = ((0, 0), (2, 2), (4, 3))
 
 def stored(*batches: Batch, epochs: tuple[tuple[int, int], ...] | None, start: int = 0, lagging: int = 0) -> LogHistory:
     """At rest: 2 is read from the wire, and from disk, where the log start may lag."""
-    told = LogHistory().settled(1, 4).at_rest().whole(2, *batches, epoch=4, hw=4, start=start)
-    return told.on_disk(held_on_disk(2, *LOG, epochs=epochs, start=lagging))
+    history = LogHistory().settled(1, 4).at_rest().whole(2, *batches, epoch=4, hw=4, start=start)
+    return history.on_disk(held_on_disk(2, *LOG, epochs=epochs, start=lagging))
 
 
 class TestEpochMaps:
@@ -196,21 +196,21 @@ class TestEpochMaps:
             assert held(self.judge, stored(*LOG, epochs=fitting)) == ["increasing", "covered", "bounds"]
 
     def test_an_entry_without_a_record_between_others(self) -> None:
-        told = LogHistory().settled(1, 4).at_rest().on_disk(held_on_disk(2, LOG[0], LOG[2], epochs=MAP))
-        assert held(self.judge, told) == ["increasing", "covered", "bounds"]
+        history = LogHistory().settled(1, 4).at_rest().on_disk(held_on_disk(2, LOG[0], LOG[2], epochs=MAP))
+        assert held(self.judge, history) == ["increasing", "covered", "bounds"]
 
     def test_a_trimmed_head(self) -> None:
         """It was moved up to the log start, into a batch; what lies below is still in the segment."""
-        told = stored(*LOG, epochs=((0, 1), (2, 2), (4, 3)), start=1, lagging=1)
-        assert held(self.judge, told) == ["increasing", "covered", "bounds"]
+        history = stored(*LOG, epochs=((0, 1), (2, 2), (4, 3)), start=1, lagging=1)
+        assert held(self.judge, history) == ["increasing", "covered", "bounds"]
 
     def test_a_log_start_on_disk_that_lags(self) -> None:
-        told = stored(*LOG[1:], epochs=MAP[1:], start=2, lagging=0)
-        assert held(self.judge, told) == ["increasing", "covered", "bounds"]
+        history = stored(*LOG[1:], epochs=MAP[1:], start=2, lagging=0)
+        assert held(self.judge, history) == ["increasing", "covered", "bounds"]
 
     def test_a_log_start_that_fell_back_in_a_crash(self) -> None:
-        told = LogHistory().settled(1, 4).trim(1, 2).restart(2).at_rest().whole(2, *LOG, epoch=4, hw=4)
-        assert held(self.judge, told.on_disk(held_on_disk(2, *LOG, epochs=MAP[1:]))) == [
+        history = LogHistory().settled(1, 4).trim(1, 2).restart(2).at_rest().whole(2, *LOG, epoch=4, hw=4)
+        assert held(self.judge, history.on_disk(held_on_disk(2, *LOG, epochs=MAP[1:]))) == [
             "increasing",
             "covered",
             "bounds",
@@ -218,12 +218,12 @@ class TestEpochMaps:
 
     @pytest.mark.parametrize("fault", ["remove-epoch-checkpoint", "cut-epoch-checkpoint"])
     def test_a_file_that_the_kit_took(self, fault: str) -> None:
-        told = LogHistory().settled(1, 4).hit(fault, 2, partition="topic-0").at_rest().whole(2, *LOG, epoch=4, hw=4)
-        assert judged_by(self.judge, told.on_disk(held_on_disk(2, *LOG, epochs=((4, 3),)))) == []
+        history = LogHistory().settled(1, 4).hit(fault, 2, partition="topic-0").at_rest().whole(2, *LOG, epoch=4, hw=4)
+        assert judged_by(self.judge, history.on_disk(held_on_disk(2, *LOG, epochs=((4, 3),)))) == []
 
     def test_before_the_rest_a_file_is_behind_its_log(self) -> None:
-        told = LogHistory().settled(1, 4).on_disk(held_on_disk(2, *LOG, epochs=((0, 0),)))
-        assert judged_by(self.judge, told) == []
+        history = LogHistory().settled(1, 4).on_disk(held_on_disk(2, *LOG, epochs=((0, 0),)))
+        assert judged_by(self.judge, history) == []
 
 
 # --- a restarted leader (KIP101-EPOCH-04)
@@ -233,9 +233,9 @@ class TestRestartedLeader:
     judge = leader_epochs.a_restarted_leader_opens_a_new_epoch
 
     def test_a_leader_that_leads_on_at_its_epoch(self) -> None:
-        told = LogHistory().settled(1, 0).restart(1).fetch(1, epoch=0, hw=0)
-        assert broken(self.judge, told) == ["broker"]
-        assert labels(self.judge, told) == {"epoch-regression"}
+        history = LogHistory().settled(1, 0).restart(1).fetch(1, epoch=0, hw=0)
+        assert broken(self.judge, history) == ["broker"]
+        assert labels(self.judge, history) == {"epoch-regression"}
 
     def test_a_leader_that_leads_at_a_new_one(self) -> None:
         assert held(self.judge, LogHistory().settled(1, 0).restart(1).settled(1, 2).fetch(1, epoch=2, hw=0)) == [
@@ -243,16 +243,16 @@ class TestRestartedLeader:
         ]
 
     def test_one_that_comes_back_as_a_follower(self) -> None:
-        told = LogHistory().settled(1, 0).kill(1).settled(2, 1).start(1).fetch(1, epoch=1, hw=0)
-        assert held(self.judge, told) == []
+        history = LogHistory().settled(1, 0).kill(1).settled(2, 1).start(1).fetch(1, epoch=1, hw=0)
+        assert held(self.judge, history) == []
 
     def test_one_that_was_only_frozen(self) -> None:
-        told = LogHistory().settled(1, 0).hit("paused-zombie", 1).heal("paused-zombie", 1).fetch(1, epoch=0, hw=0)
-        assert held(self.judge, told) == []
+        history = LogHistory().settled(1, 0).hit("paused-zombie", 1).heal("paused-zombie", 1).fetch(1, epoch=0, hw=0)
+        assert held(self.judge, history) == []
 
     def test_one_that_did_not_lead_when_it_crashed(self) -> None:
-        told = LogHistory().settled(1, 0).settled(2, 1).restart(1).settled(1, 2).fetch(1, epoch=2, hw=0)
-        assert held(self.judge, told) == []
+        history = LogHistory().settled(1, 0).settled(2, 1).restart(1).settled(1, 2).fetch(1, epoch=2, hw=0)
+        assert held(self.judge, history) == []
 
 
 # --- stale leaders (KIP101-INV-15)
@@ -263,13 +263,13 @@ class TestStaleLeaders:
 
     def zombie(self) -> LogHistory:
         """2 leads at epoch 1 and acts on it; 1 has not heard of it."""
-        told = LogHistory().settled(1, 0).whole(1, A, epoch=0, hw=1).hit("cut-off-from-controllers", 1)
-        return told.metadata(2, 2, 1).metadata(3, 2, 1).fetch(2, A, epoch=1, hw=1)
+        history = LogHistory().settled(1, 0).whole(1, A, epoch=0, hw=1).hit("cut-off-from-controllers", 1)
+        return history.metadata(2, 2, 1).metadata(3, 2, 1).fetch(2, A, epoch=1, hw=1)
 
     def test_an_acknowledgement_of_all_by_a_stale_leader(self) -> None:
-        told = self.zombie().produce(1, "z", at=1).whole(1, A, stamped(0, 1, "z"), epoch=0, hw=1)
-        assert broken(self.judge, told) == ["acks-all"]
-        assert labels(self.judge, told) == {"fence-leak"}
+        history = self.zombie().produce(1, "z", at=1).whole(1, A, stamped(0, 1, "z"), epoch=0, hw=1)
+        assert broken(self.judge, history) == ["acks-all"]
+        assert labels(self.judge, history) == {"fence-leak"}
         assert broken(self.judge, self.zombie().produce(1, "z", at=1)) == ["acks-all"]
 
     def test_a_watermark_over_what_it_appended(self) -> None:
@@ -283,32 +283,32 @@ class TestStaleLeaders:
 
     @pytest.mark.parametrize("error", [Error.NOT_ENOUGH_REPLICAS, Error.REQUEST_TIMED_OUT])
     def test_it_cannot(self, error: Error) -> None:
-        told = self.zombie().produce(1, "t", at=1, acks=1).produce(1, "z", error=error)
-        assert held(self.judge, told.whole(1, A, stamped(0, 1, "t"), epoch=0, hw=1)) == ["acks-all", "watermark"]
+        history = self.zombie().produce(1, "t", at=1, acks=1).produce(1, "z", error=error)
+        assert held(self.judge, history.whole(1, A, stamped(0, 1, "t"), epoch=0, hw=1)) == ["acks-all", "watermark"]
 
     def test_before_the_new_leader_acts_a_last_fetch_may_commit(self) -> None:
         """Another broker tells of the new epoch before the new leader stops to fetch at the old one."""
-        told = LogHistory().settled(1, 0).metadata(3, 2, 1).produce(1, "a", at=0).fetch(2, A, epoch=1, hw=1)
-        assert held(self.judge, told) == []
+        history = LogHistory().settled(1, 0).metadata(3, 2, 1).produce(1, "a", at=0).fetch(2, A, epoch=1, hw=1)
+        assert held(self.judge, history) == []
 
     def test_what_it_had_before_may_be_committed_by_a_fetch_that_was_on_its_way(self) -> None:
         """A frozen leader wakes, and reads the fetch of a follower that leads by now."""
-        told = LogHistory().settled(1, 0).produce(1, "a", at=0, acks=1).hit("paused-zombie", 1).metadata(2, 2, 1)
-        told.fetch(2, A, epoch=1, hw=0).heal("paused-zombie", 1).fetch(1, epoch=0, hw=0).fetch(1, A, epoch=0, hw=1)
-        assert held(self.judge, told) == []
+        history = LogHistory().settled(1, 0).produce(1, "a", at=0, acks=1).hit("paused-zombie", 1).metadata(2, 2, 1)
+        history.fetch(2, A, epoch=1, hw=0).heal("paused-zombie", 1).fetch(1, epoch=0, hw=0).fetch(1, A, epoch=0, hw=1)
+        assert held(self.judge, history) == []
 
     def test_alone_in_its_isr_it_commits_what_an_unclean_election_passed_over(self) -> None:
-        told = LogHistory().settled(1, 0, isr=(1,)).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
-        told.produce(1, "z", at=0).whole(1, stamped(0, 0, "z"), epoch=0, hw=1)
-        assert held(self.judge, told) == []
+        history = LogHistory().settled(1, 0, isr=(1,)).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
+        history.produce(1, "z", at=0).whole(1, stamped(0, 0, "z"), epoch=0, hw=1)
+        assert held(self.judge, history) == []
 
     def test_alone_in_its_isr_it_commits_while_nobody_leads(self) -> None:
-        told = LogHistory().settled(1, 0, isr=(1,)).metadata(2, -1, 1, isr=(1,)).produce(1, "z", at=0)
-        assert held(self.judge, told.whole(1, stamped(0, 0, "z"), epoch=0, hw=1)) == []
+        history = LogHistory().settled(1, 0, isr=(1,)).metadata(2, -1, 1, isr=(1,)).produce(1, "z", at=0)
+        assert held(self.judge, history.whole(1, stamped(0, 0, "z"), epoch=0, hw=1)) == []
 
     def test_it_leads_again(self) -> None:
-        told = self.zombie().settled(1, 2).produce(1, "z", at=1).whole(1, A, stamped(2, 1, "z"), epoch=2, hw=2)
-        assert held(self.judge, told) == []
+        history = self.zombie().settled(1, 2).produce(1, "z", at=1).whole(1, A, stamped(2, 1, "z"), epoch=2, hw=2)
+        assert held(self.judge, history) == []
         assert held(self.judge, self.zombie().produce(1, "z", at=1).settled(1, 2)) == []
 
 
@@ -321,81 +321,81 @@ class TestFences:
         return LogHistory().settled(1, 0).settled(2, 1).fetch(1, A, epoch=1, hw=1)
 
     def test_an_older_epoch_is_served(self) -> None:
-        told = self.passed().fetch(1, A, epoch=0, hw=1).epoch_end(1, 0, (0, 1), 0).latest(1, 1, epoch=0)
+        history = self.passed().fetch(1, A, epoch=0, hw=1).epoch_end(1, 0, (0, 1), 0).latest(1, 1, epoch=0)
         for judge, case in (
             (leader_epochs.fetches_at_an_older_epoch_are_fenced, "consumer"),
             (leader_epochs.epoch_lookups_are_fenced_by_epoch, "older"),
             (leader_epochs.offset_lookups_are_fenced_by_epoch, "older"),
         ):
-            assert broken(judge, told) == [case]
-            assert labels(judge, told) == {"fence-leak"}
+            assert broken(judge, history) == [case]
+            assert labels(judge, history) == {"fence-leak"}
 
     def test_an_older_epoch_is_refused(self) -> None:
-        told = self.passed().refused(1, 0, Error.FENCED_LEADER_EPOCH)
-        told.epoch_end(1, 0, (-1, -1), 0, error=Error.FENCED_LEADER_EPOCH)
-        assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, told) == ["consumer"]
-        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, told) == ["older"]
+        history = self.passed().refused(1, 0, Error.FENCED_LEADER_EPOCH)
+        history.epoch_end(1, 0, (-1, -1), 0, error=Error.FENCED_LEADER_EPOCH)
+        assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, history) == ["consumer"]
+        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, history) == ["older"]
 
     def test_a_zombie_has_not_passed_its_epoch(self) -> None:
-        told = LogHistory().settled(1, 0).metadata(2, 2, 1).fetch(2, A, epoch=1, hw=1).fetch(1, A, epoch=0, hw=1)
-        assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, told) == []
+        history = LogHistory().settled(1, 0).metadata(2, 2, 1).fetch(2, A, epoch=1, hw=1).fetch(1, A, epoch=0, hw=1)
+        assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, history) == []
 
     def test_a_restarted_broker_begins_anew(self) -> None:
-        told = self.passed().restart(1).fetch(1, A, epoch=0, hw=1)
-        assert broken(leader_epochs.fetches_at_an_older_epoch_are_fenced, told) == []
+        history = self.passed().restart(1).fetch(1, A, epoch=0, hw=1)
+        assert broken(leader_epochs.fetches_at_an_older_epoch_are_fenced, history) == []
 
     def test_an_epoch_of_its_own_is_unknown_to_it(self) -> None:
-        told = self.passed().refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert broken(leader_epochs.fetches_at_the_epoch_are_served, told) == ["follower"]
-        assert labels(leader_epochs.fetches_at_the_epoch_are_served, told) == {"false-fence"}
+        history = self.passed().refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
+        assert broken(leader_epochs.fetches_at_the_epoch_are_served, history) == ["follower"]
+        assert labels(leader_epochs.fetches_at_the_epoch_are_served, history) == {"false-fence"}
 
     def test_an_epoch_of_its_own_is_fenced(self) -> None:
         """Once only: afterwards it serves it, or names no later one."""
-        told = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH)
-        assert broken(leader_epochs.fetches_at_the_epoch_are_served, told) == []
-        assert broken(leader_epochs.fetches_at_the_epoch_are_served, told.fetch(1, A, epoch=1, hw=1)) == ["consumer"]
-        told = (
+        history = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH)
+        assert broken(leader_epochs.fetches_at_the_epoch_are_served, history) == []
+        assert broken(leader_epochs.fetches_at_the_epoch_are_served, history.fetch(1, A, epoch=1, hw=1)) == ["consumer"]
+        history = (
             LogHistory().settled(1, 1).epoch_end(1, 0, (-1, -1), 1, error=Error.FENCED_LEADER_EPOCH).metadata(1, 1, 1)
         )
-        assert broken(leader_epochs.epoch_lookups_are_fenced_by_epoch, told) == ["equal"]
-        told = LogHistory().settled(1, 1).latest(1, -1, Error.FENCED_LEADER_EPOCH, epoch=1).metadata(1, 1, 1)
-        assert broken(leader_epochs.offset_lookups_are_fenced_by_epoch, told) == ["served"]
+        assert broken(leader_epochs.epoch_lookups_are_fenced_by_epoch, history) == ["equal"]
+        history = LogHistory().settled(1, 1).latest(1, -1, Error.FENCED_LEADER_EPOCH, epoch=1).metadata(1, 1, 1)
+        assert broken(leader_epochs.offset_lookups_are_fenced_by_epoch, history) == ["served"]
 
     def test_a_fence_that_closes_before_anybody_names_the_next_epoch(self) -> None:
-        told = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH).metadata(2, 1, 1).settled(1, 3)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, told) == []
+        history = LogHistory().settled(1, 1).refused(1, 1, Error.FENCED_LEADER_EPOCH).metadata(2, 1, 1).settled(1, 3)
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, history) == []
 
     def test_a_broker_that_has_not_heard_yet(self) -> None:
-        told = LogHistory().settled(1, 0).metadata(1, 2, 1).refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, told.fetch(1, epoch=1, hw=0)) == []
+        history = LogHistory().settled(1, 0).metadata(1, 2, 1).refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, history.fetch(1, epoch=1, hw=0)) == []
 
     def test_a_replica_that_was_taken_away_and_given_back_learns_its_epoch_anew(self) -> None:
-        told = self.passed().hit("reassignment", 1, partition="topic-0").refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, told) == []
+        history = self.passed().hit("reassignment", 1, partition="topic-0").refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, history) == []
 
     def test_at_rest_the_epoch_is_served(self) -> None:
-        told = LogHistory().settled(1, 1).at_rest().fetch(1, A, epoch=1, hw=1).fetch(2, A, epoch=1, hw=1)
-        told.epoch_end(1, 1, (1, 1), 1).latest(1, 1, epoch=1)
-        assert held(leader_epochs.fetches_at_the_epoch_are_served, told) == ["consumer", "follower"]
-        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, told) == ["equal"]
-        assert held(leader_epochs.offset_lookups_are_fenced_by_epoch, told) == ["served"]
+        history = LogHistory().settled(1, 1).at_rest().fetch(1, A, epoch=1, hw=1).fetch(2, A, epoch=1, hw=1)
+        history.epoch_end(1, 1, (1, 1), 1).latest(1, 1, epoch=1)
+        assert held(leader_epochs.fetches_at_the_epoch_are_served, history) == ["consumer", "follower"]
+        assert held(leader_epochs.epoch_lookups_are_fenced_by_epoch, history) == ["equal"]
+        assert held(leader_epochs.offset_lookups_are_fenced_by_epoch, history) == ["served"]
 
 
 class TestNewerEpochs:
     judge = leader_epochs.fetches_at_an_unknown_epoch_are_refused
 
     def test_an_epoch_that_never_was_is_served(self) -> None:
-        told = LogHistory().settled(1, 0).fetch(1, A, epoch=1, hw=1).settled(1, 0).at_rest()
-        assert broken(self.judge, told) == ["consumer"]
-        assert labels(self.judge, told) == {"fence-leak"}
+        history = LogHistory().settled(1, 0).fetch(1, A, epoch=1, hw=1).settled(1, 0).at_rest()
+        assert broken(self.judge, history) == ["consumer"]
+        assert labels(self.judge, history) == {"fence-leak"}
 
     def test_it_is_refused(self) -> None:
-        told = LogHistory().settled(1, 0).refused(2, 1, Error.UNKNOWN_LEADER_EPOCH).settled(1, 0).at_rest()
-        assert held(self.judge, told) == ["follower"]
+        history = LogHistory().settled(1, 0).refused(2, 1, Error.UNKNOWN_LEADER_EPOCH).settled(1, 0).at_rest()
+        assert held(self.judge, history) == ["follower"]
 
     def test_an_epoch_that_was_heard_of_later_may_have_been_there(self) -> None:
-        told = LogHistory().settled(1, 0).fetch(2, A, epoch=1, hw=1).settled(2, 1).at_rest()
-        assert broken(self.judge, told) == []
+        history = LogHistory().settled(1, 0).fetch(2, A, epoch=1, hw=1).settled(2, 1).at_rest()
+        assert broken(self.judge, history) == []
 
     def test_without_rest_nobody_knows_what_the_newest_was(self) -> None:
         assert broken(self.judge, LogHistory().settled(1, 0).fetch(1, A, epoch=1, hw=1)) == []

@@ -19,19 +19,19 @@ class TestWatermark:
     judge = offsets.watermark_is_monotone_on_a_leader
 
     def test_a_watermark_that_falls_on_a_leader(self) -> None:
-        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).fetch(1, A, epoch=0, hw=1)
-        assert broken(self.judge, told) == ["watermark"]
+        history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).fetch(1, A, epoch=0, hw=1)
+        assert broken(self.judge, history) == ["watermark"]
 
     def test_a_log_start_that_falls_on_a_leader(self) -> None:
-        told = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).whole(1, A, B, epoch=0, hw=2)
-        assert broken(self.judge, told) == ["log-start"]
+        history = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).whole(1, A, B, epoch=0, hw=2)
+        assert broken(self.judge, history) == ["log-start"]
 
     def test_both_may_rise_or_stay(self) -> None:
-        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).whole(1, B, epoch=0, hw=2, start=1)
-        assert held(self.judge, told) == ["watermark", "log-start"]
+        history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).whole(1, B, epoch=0, hw=2, start=1)
+        assert held(self.judge, history) == ["watermark", "log-start"]
 
     def test_a_followers_may_fall_when_it_meets_a_new_leader(self) -> None:
-        told = (
+        history = (
             LogHistory()
             .settled(1, 0)
             .whole(3, A, B, epoch=0, hw=2)
@@ -39,22 +39,24 @@ class TestWatermark:
             .settled(2, 1)
             .whole(3, A, B, epoch=1, hw=1)
         )
-        assert held(self.judge, told) == []
-        assert held(self.judge, told.whole(3, A, B, epoch=1, hw=0)) == []
+        assert held(self.judge, history) == []
+        assert held(self.judge, history.whole(3, A, B, epoch=1, hw=0)) == []
 
     def test_the_next_leader_may_begin_lower(self) -> None:
         """Its own watermark lags by a fetch, and its log start by a trim that it had not heard of."""
-        told = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).move(1, 2).settled(2, 1)
-        assert held(self.judge, told.whole(2, A, B, epoch=1, hw=1)) == []
+        history = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).move(1, 2).settled(2, 1)
+        assert held(self.judge, history.whole(2, A, B, epoch=1, hw=1)) == []
 
     def test_a_leader_elected_again_begins_anew(self) -> None:
-        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).settled(2, 1).settled(1, 2)
-        assert held(self.judge, told.whole(1, A, B, epoch=2, hw=1)) == []
+        history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).settled(2, 1).settled(1, 2)
+        assert held(self.judge, history.whole(1, A, B, epoch=2, hw=1)) == []
 
     def test_a_restarted_leader_begins_at_its_checkpoint(self) -> None:
         """Releases before 4.0 may let it lead on at the same epoch."""
-        told = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).restart(1).whole(1, A, B, epoch=0, hw=0)
-        assert judged_by(self.judge, told) == []
+        history = (
+            LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).restart(1).whole(1, A, B, epoch=0, hw=0)
+        )
+        assert judged_by(self.judge, history) == []
 
 
 # --- offsets of one answer (KIP101-INV-09)
@@ -74,46 +76,46 @@ class TestOffsetsOfOneAnswer:
 
     def test_a_stable_offset_that_follows_the_log_end(self) -> None:
         """Each time replication makes it look like a coincidence, but it happens each time."""
-        told = LogHistory().settled(1, 0).fetch(1, epoch=0, hw=0, lso=1).fetch(1, A, epoch=0, hw=1, lso=2)
-        assert broken(self.judge, told.fetch(1, A, B, epoch=0, hw=2)) == ["stable", "stable"]
+        history = LogHistory().settled(1, 0).fetch(1, epoch=0, hw=0, lso=1).fetch(1, A, epoch=0, hw=1, lso=2)
+        assert broken(self.judge, history.fetch(1, A, B, epoch=0, hw=2)) == ["stable", "stable"]
 
     def test_an_earliest_offset_above_the_latest(self) -> None:
         assert broken(self.judge, LogHistory().settled(1, 0).earliest(1, 3).latest(1, 2)) == ["listed"]
 
     def test_honest_offsets(self) -> None:
-        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).earliest(1, 0).latest(1, 1)
-        assert held(self.judge, told) == ["log", "stable", "listed"]
+        history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1).earliest(1, 0).latest(1, 1)
+        assert held(self.judge, history) == ["log", "stable", "listed"]
 
     def test_an_empty_log_and_one_trimmed_to_its_end(self) -> None:
-        told = (
+        history = (
             LogHistory()
             .settled(1, 0)
             .whole(1, epoch=0, hw=0)
             .whole(1, epoch=0, hw=3, start=3)
             .whole(2, epoch=0, hw=3, start=3)
         )
-        assert held(self.judge, told.earliest(1, 3).latest(1, 3)) == ["log", "stable"] * 3 + ["listed"]
+        assert held(self.judge, history.earliest(1, 3).latest(1, 3)) == ["log", "stable"] * 3 + ["listed"]
 
     def test_a_log_that_ends_with_a_marker(self) -> None:
         """Control batches are no records, but they have offsets."""
-        told = LogHistory().settled(1, 0).whole(1, A, stamped(0, 1, "commit", control=True), epoch=0, hw=2)
-        assert held(self.judge, told) == ["log", "stable"]
+        history = LogHistory().settled(1, 0).whole(1, A, stamped(0, 1, "commit", control=True), epoch=0, hw=2)
+        assert held(self.judge, history) == ["log", "stable"]
 
     def test_an_unclosed_transaction_holds_the_stable_offset_back(self) -> None:
         assert held(self.judge, LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2, lso=1)) == ["stable"]
 
     def test_a_watermark_that_rose_while_the_answer_was_made(self) -> None:
         """A broker reads it first and the others after it, without a lock; the next answer shows that it rose."""
-        told = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1, lso=2).whole(1, A, B, epoch=0, hw=2)
-        assert held(self.judge, told) == ["log", "stable"]
-        told = LogHistory().settled(1, 0).whole(2, C, epoch=0, hw=1, start=2).whole(2, C, epoch=0, hw=3, start=2)
-        assert held(self.judge, told) == ["log", "stable"]
+        history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=1, lso=2).whole(1, A, B, epoch=0, hw=2)
+        assert held(self.judge, history) == ["log", "stable"]
+        history = LogHistory().settled(1, 0).whole(2, C, epoch=0, hw=1, start=2).whole(2, C, epoch=0, hw=3, start=2)
+        assert held(self.judge, history) == ["log", "stable"]
 
     def test_ends_that_were_asked_for_at_different_times(self) -> None:
         """Between them the broker came back with an older log start and watermark."""
-        told = LogHistory().settled(1, 0).earliest(1, 3).restart(1).settled(1, 2).latest(1, 2)
-        told.earliest(2, 3).latest(1, 2).earliest(1, 3).latest(1, -1, error=Error.OFFSET_NOT_AVAILABLE)
-        assert held(self.judge, told) == []
+        history = LogHistory().settled(1, 0).earliest(1, 3).restart(1).settled(1, 2).latest(1, 2)
+        history.earliest(2, 3).latest(1, 2).earliest(1, 3).latest(1, -1, error=Error.OFFSET_NOT_AVAILABLE)
+        assert held(self.judge, history) == []
 
 
 # --- end offsets over epochs (KIP101-INV-14)
@@ -131,26 +133,26 @@ class TestEndOffsets:
     judge = offsets.end_offsets_grow_with_the_epoch
 
     def test_an_end_that_falls(self) -> None:
-        told = rested(*THREE).epoch_end(1, 0, (0, 2), 2).epoch_end(1, 1, (1, 1), 2).epoch_end(1, 2, (2, 3), 2)
-        assert broken(self.judge, told) == ["vector"]
+        history = rested(*THREE).epoch_end(1, 0, (0, 2), 2).epoch_end(1, 1, (1, 1), 2).epoch_end(1, 2, (2, 3), 2)
+        assert broken(self.judge, history) == ["vector"]
 
     @pytest.mark.parametrize("answer", [(2, 2), (2, 4), (1, 2)])
     def test_a_newest_epoch_that_does_not_end_the_log(self, answer: tuple[int, int]) -> None:
-        told = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, answer, 2)
-        assert broken(self.judge, told) == ["vector"]
+        history = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, answer, 2)
+        assert broken(self.judge, history) == ["vector"]
 
     def test_ends_that_grow_to_the_log_end(self) -> None:
-        told = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, (2, 3), 2)
-        assert held(self.judge, told) == ["vector"] * 3
+        history = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, (2, 3), 2)
+        assert held(self.judge, history) == ["vector"] * 3
 
     def test_epochs_without_records(self) -> None:
         """Asked for an epoch that wrote nothing, the leader names the one below it, or none."""
-        told = rested(A, hw=1).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (0, 1), 2).epoch_end(1, 2, (2, 1), 2)
-        assert held(self.judge, told) == ["vector"] * 3
+        history = rested(A, hw=1).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (0, 1), 2).epoch_end(1, 2, (2, 1), 2)
+        assert held(self.judge, history) == ["vector"] * 3
 
     def test_epochs_that_were_trimmed_away(self) -> None:
-        told = rested(start=3).epoch_end(1, 0, (0, 3), 2).epoch_end(1, 1, (1, 3), 2).epoch_end(1, 2, (2, 3), 2)
-        assert held(self.judge, told) == ["vector"] * 3
+        history = rested(start=3).epoch_end(1, 0, (0, 3), 2).epoch_end(1, 1, (1, 3), 2).epoch_end(1, 2, (2, 3), 2)
+        assert held(self.judge, history) == ["vector"] * 3
         unknown = rested(start=3).epoch_end(1, 0, (-1, -1), 2).epoch_end(1, 2, (2, 3), 2)
         assert [o.result for o in judged_by(self.judge, unknown)] == ["held"]
 
@@ -159,26 +161,26 @@ class TestEndOffsets:
 
     def test_a_leader_that_changed_meanwhile(self) -> None:
         """The last question is refused, so the last answer is not of the newest epoch."""
-        told = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2)
-        told.epoch_end(1, 2, (-1, -1), 2, error=Error.FENCED_LEADER_EPOCH)
-        assert held(self.judge, told) == ["vector"]
+        history = rested(*THREE).epoch_end(1, 0, (0, 1), 2).epoch_end(1, 1, (1, 2), 2)
+        history.epoch_end(1, 2, (-1, -1), 2, error=Error.FENCED_LEADER_EPOCH)
+        assert held(self.judge, history) == ["vector"]
         late = rested(*THREE).settled(2, 3).epoch_end(2, 2, (2, 3), 3).epoch_end(2, 3, (3, 5), 3)
         assert held(self.judge, late) == ["vector"]
 
     def test_what_was_asked_before_the_rest_is_no_instance(self) -> None:
-        told = LogHistory().settled(1, 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, (2, 1), 2)
-        assert held(self.judge, told) == []
-        assert held(self.judge, told.at_rest()) == []
+        history = LogHistory().settled(1, 2).epoch_end(1, 1, (1, 2), 2).epoch_end(1, 2, (2, 1), 2)
+        assert held(self.judge, history) == []
+        assert held(self.judge, history.at_rest()) == []
 
 
 # --- answers against the model (KIP320-OFLE-08)
 
 
-def vector(told: LogHistory, *answers: tuple[int, int], current: int = 2, broker: int = 1) -> LogHistory:
+def vector(history: LogHistory, *answers: tuple[int, int], current: int = 2, broker: int = 1) -> LogHistory:
     """The answers to epochs from -2 on."""
     for epoch, answer in enumerate(answers, -2):
-        told.epoch_end(broker, epoch, answer, current)
-    return told
+        history.epoch_end(broker, epoch, answer, current)
+    return history
 
 
 NONE = (-1, -1)
@@ -188,8 +190,8 @@ class TestModel:
     judge = offsets.ends_equal_the_model
 
     def test_a_leader_whose_map_is_what_its_stamps_say(self) -> None:
-        told = vector(rested(*THREE), (-2, 0), NONE, (0, 1), (1, 2), (2, 3), NONE, NONE)
-        assert held(self.judge, told) == ["running"] * 7
+        history = vector(rested(*THREE), (-2, 0), NONE, (0, 1), (1, 2), (2, 3), NONE, NONE)
+        assert held(self.judge, history) == ["running"] * 7
 
     @pytest.mark.parametrize(
         "answers",
@@ -206,33 +208,36 @@ class TestModel:
         assert broken(self.judge, vector(rested(*THREE), *answers)) == ["running"]
 
     def test_epochs_without_records_have_no_entry_but_the_newest(self) -> None:
-        told = vector(rested(A, B, hw=2), (-2, 0), NONE, (0, 2), (0, 2), (2, 2), NONE)
-        assert held(self.judge, told) == ["running"] * 6
+        history = vector(rested(A, B, hw=2), (-2, 0), NONE, (0, 2), (0, 2), (2, 2), NONE)
+        assert held(self.judge, history) == ["running"] * 6
         own = vector(rested(A, B, hw=2), (-2, 0), NONE, (0, 2), (1, 2), (2, 2), NONE)
         assert broken(self.judge, own) == ["running"]
 
     def test_a_leader_that_was_restarted(self) -> None:
-        told = LogHistory().settled(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
-        assert held(self.judge, vector(told, (-2, 0), NONE, (0, 1), (1, 2), (2, 3))) == ["restarted"] * 5
-        told = LogHistory().settled(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
-        assert broken(self.judge, vector(told, (-2, 0), NONE, (0, 2))) == ["restarted"]
+        history = LogHistory().settled(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        assert held(self.judge, vector(history, (-2, 0), NONE, (0, 1), (1, 2), (2, 3))) == ["restarted"] * 5
+        history = LogHistory().settled(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        assert broken(self.judge, vector(history, (-2, 0), NONE, (0, 2))) == ["restarted"]
 
     def test_a_log_that_was_trimmed(self) -> None:
         three = stamped(0, 0, "a", "b", "c")
-        told = vector(rested(three, stamped(2, 3, "d"), start=2, hw=4), (-2, 2), NONE, (0, 3), (0, 3), (2, 4), NONE)
-        assert held(self.judge, told) == ["running", "trimmed"] * 6
-        told = vector(rested(three, stamped(2, 3, "d"), start=2, hw=4), (-2, 0))
-        assert broken(self.judge, told) == ["running", "trimmed"]
+        history = vector(rested(three, stamped(2, 3, "d"), start=2, hw=4), (-2, 2), NONE, (0, 3), (0, 3), (2, 4), NONE)
+        assert held(self.judge, history) == ["running", "trimmed"] * 6
+        history = vector(rested(three, stamped(2, 3, "d"), start=2, hw=4), (-2, 0))
+        assert broken(self.judge, history) == ["running", "trimmed"]
 
     def test_a_log_trimmed_to_its_end(self) -> None:
-        told = vector(rested(start=3), (-2, 3), NONE, (0, 3), (1, 3), (2, 3), NONE)
-        assert set(held(self.judge, told)) == {"running", "trimmed"}
+        history = vector(rested(start=3), (-2, 3), NONE, (0, 3), (1, 3), (2, 3), NONE)
+        assert set(held(self.judge, history)) == {"running", "trimmed"}
 
     def test_a_crash_that_sets_the_log_start_back_behind_a_map_that_was_trimmed(self) -> None:
         """log-start-offset-checkpoint is written once a minute, leader-epoch-checkpoint at once."""
-        told = LogHistory().settled(1, 1).trim(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        history = (
+            LogHistory().settled(1, 1).trim(1, 1).restart(1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
+        )
         assert (
-            held(self.judge, vector(told, (-2, 1), NONE, (0, 1), (1, 2), (2, 3), NONE)) == ["restarted", "trimmed"] * 6
+            held(self.judge, vector(history, (-2, 1), NONE, (0, 1), (1, 2), (2, 3), NONE))
+            == ["restarted", "trimmed"] * 6
         )
         never = LogHistory().settled(1, 1).trim(1, 1).settled(1, 2).at_rest().whole(1, *THREE, epoch=2, hw=3)
         assert broken(self.judge, vector(never, (-2, 1))) == ["running"]
@@ -257,62 +262,64 @@ class TestDivergence:
     judge = offsets.divergence_is_sound
 
     def test_an_end_where_the_epoch_ended(self) -> None:
-        told = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3)
-        assert held(self.judge, told.fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))) == ["leader"]
-        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))
-        assert held(self.judge, told.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
+        history = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3)
+        assert held(self.judge, history.fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))) == ["leader"]
+        history = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1))
+        assert held(self.judge, history.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
 
     @pytest.mark.parametrize(
         "judged_by", [(0, 0), (1, 2)], ids=["an end too low", "a batch of the epoch above its end"]
     )
     def test_an_end_below_records_of_that_epoch(self, judged_by: tuple[int, int]) -> None:
-        told = LogHistory().settled(2, 2).whole(2, *SPLIT, epoch=2, hw=3)
-        assert broken(self.judge, told.fetch(2, epoch=2, hw=3, offset=5, last=1, diverging=judged_by)) == ["leader"]
+        history = LogHistory().settled(2, 2).whole(2, *SPLIT, epoch=2, hw=3)
+        assert broken(self.judge, history.fetch(2, epoch=2, hw=3, offset=5, last=1, diverging=judged_by)) == ["leader"]
 
     def test_an_end_beyond_the_log(self) -> None:
-        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=5, last=1, diverging=(1, 4))
-        assert broken(self.judge, told.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
+        history = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=5, last=1, diverging=(1, 4))
+        assert broken(self.judge, history.whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
 
     def test_an_epoch_later_than_the_one_that_was_named(self) -> None:
-        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(1, 1))
-        assert broken(self.judge, told) == ["leader"]
-        assert broken(self.judge, told.fetch(3, epoch=-1, hw=3, offset=3, last=0, diverging=(1, 1))) == [
+        history = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=3, last=0, diverging=(1, 1))
+        assert broken(self.judge, history) == ["leader"]
+        assert broken(self.judge, history.fetch(3, epoch=-1, hw=3, offset=3, last=0, diverging=(1, 1))) == [
             "leader",
             "follower",
         ]
 
     def test_a_purged_epoch_ends_where_the_log_begins(self) -> None:
-        told = LogHistory().settled(2, 1).whole(2, stamped(1, 0, "a", "b", "c"), epoch=1, hw=3, start=2)
-        assert held(self.judge, told.fetch(2, epoch=1, hw=3, start=2, offset=3, last=0, diverging=(0, 2))) == ["leader"]
+        history = LogHistory().settled(2, 1).whole(2, stamped(1, 0, "a", "b", "c"), epoch=1, hw=3, start=2)
+        assert held(self.judge, history.fetch(2, epoch=1, hw=3, start=2, offset=3, last=0, diverging=(0, 2))) == [
+            "leader"
+        ]
 
     def test_a_follower_read_before_and_after(self) -> None:
-        told = LogHistory().settled(2, 1).whole(3, *SPLIT, epoch=1, hw=3)
-        told.fetch(3, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1)).whole(3, *SPLIT, epoch=1, hw=3)
-        assert held(self.judge, told) == ["follower"]
-        told = LogHistory().settled(2, 1).whole(3, *SPLIT, epoch=1, hw=3)
-        told.fetch(3, epoch=1, hw=3, offset=3, last=0, diverging=(0, 0)).whole(3, *SPLIT, epoch=1, hw=3)
-        assert broken(self.judge, told) == ["follower"]
+        history = LogHistory().settled(2, 1).whole(3, *SPLIT, epoch=1, hw=3)
+        history.fetch(3, epoch=1, hw=3, offset=3, last=0, diverging=(0, 1)).whole(3, *SPLIT, epoch=1, hw=3)
+        assert held(self.judge, history) == ["follower"]
+        history = LogHistory().settled(2, 1).whole(3, *SPLIT, epoch=1, hw=3)
+        history.fetch(3, epoch=1, hw=3, offset=3, last=0, diverging=(0, 0)).whole(3, *SPLIT, epoch=1, hw=3)
+        assert broken(self.judge, history) == ["follower"]
 
     def test_a_follower_that_may_have_been_cut_and_filled_meanwhile(self) -> None:
         """It answered from a log that was never read."""
-        told = LogHistory().settled(2, 1).whole(3, A, B, epoch=1, hw=1)
-        told.fetch(3, epoch=1, hw=1, offset=3, last=0, diverging=(0, 1))
-        assert held(self.judge, told) == []
-        assert held(self.judge, told.whole(3, *SPLIT, epoch=1, hw=3)) == []
+        history = LogHistory().settled(2, 1).whole(3, A, B, epoch=1, hw=1)
+        history.fetch(3, epoch=1, hw=1, offset=3, last=0, diverging=(0, 1))
+        assert held(self.judge, history) == []
+        assert held(self.judge, history.whole(3, *SPLIT, epoch=1, hw=3)) == []
 
     def test_what_a_leader_appended_after_it_answered(self) -> None:
-        told = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=5, last=1, diverging=(1, 2))
-        assert held(self.judge, told.produce(2, "c2", at=2).whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
+        history = LogHistory().settled(2, 1).fetch(2, epoch=1, hw=3, offset=5, last=1, diverging=(1, 2))
+        assert held(self.judge, history.produce(2, "c2", at=2).whole(2, *SPLIT, epoch=1, hw=3)) == ["leader"]
 
     def test_another_life_or_epoch_of_the_answerer_is_another_log(self) -> None:
-        told = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3).restart(2).settled(2, 3)
-        assert held(self.judge, told.fetch(2, epoch=3, hw=3, offset=3, last=1, diverging=(1, 2))) == []
+        history = LogHistory().settled(2, 1).whole(2, *SPLIT, epoch=1, hw=3).restart(2).settled(2, 3)
+        assert held(self.judge, history.fetch(2, epoch=3, hw=3, offset=3, last=1, diverging=(1, 2))) == []
 
 
 def test_an_unclean_election_takes_the_other_replicas_down_too() -> None:
     """The one that is elected may have come back with a log start from before a trim, and a map from after it."""
-    told = LogHistory().settled(1, 0).trim(1, 1)
-    told.hit("unclean-election", 1, by="kill", own_topic=False).heal("unclean-election", 1).settled(2, 2)
-    told.all_healed().at_rest().settled(2, 2).whole(2, A, B, epoch=2, hw=2)
-    told = vector(told, (-2, 1), NONE, (0, 2), (0, 2), (2, 2), NONE, broker=2)
-    assert broken(offsets.ends_equal_the_model, told) == []
+    history = LogHistory().settled(1, 0).trim(1, 1)
+    history.hit("unclean-election", 1, by="kill", own_topic=False).heal("unclean-election", 1).settled(2, 2)
+    history.all_healed().at_rest().settled(2, 2).whole(2, A, B, epoch=2, hw=2)
+    history = vector(history, (-2, 1), NONE, (0, 2), (0, 2), (2, 2), NONE, broker=2)
+    assert broken(offsets.ends_equal_the_model, history) == []
