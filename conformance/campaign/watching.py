@@ -26,7 +26,7 @@ _ENDS = {0: "satisfied", 1: "violated", 2: "wrong use", 3: "trouble", 130: "inte
 
 
 class ColumnState(msgspec.Struct, kw_only=True):
-    """One column as it is shown. `state` is waiting, running, or how it ended; `seconds` is its running time."""
+    """One column for display. `state` is waiting, running, or how it ended; `seconds` is its running time."""
 
     name: str
     state: str

@@ -1,5 +1,7 @@
-"""Uncommitted suffixes of several epochs, each on one replica only, and epochs without a record: truncation converges
-(KIP101-SC-06)."""
+"""Uncommitted suffixes of several epochs, each on one replica only, and epochs without a record.
+
+Truncation converges (KIP101-SC-06).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from fixtures.wire.log import EpochEnd
 OFTEN = 0.1
 
 
-# --- alternating tails
+# --- alternating suffixes
 
 
 def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:

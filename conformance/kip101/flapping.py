@@ -32,7 +32,7 @@ SEGMENT_BYTES = "16384"
 """Far less than the mebibyte that a follower fetches at once."""
 KBIT = 128
 BURST = 8
-"""Batches that the leader takes right before it is replaced: over the slow link they need some seconds."""
+"""Batches that the leader takes right before it is replaced: over the slow link they take some seconds."""
 PAYLOAD = b"." * 3_000
 OFTEN = 0.1
 MOVES = 20
@@ -51,7 +51,7 @@ def small_segments(bench: Bench) -> PartitionData:
 
 
 class Flapping:
-    """The leader as the nodes taking part see it. No node is waited for longer than an election takes."""
+    """The leader as the nodes taking part see it. The wait for a node is no longer than an election takes."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -110,7 +110,7 @@ class Flapping:
         self.epochs.add(state.leader_epoch)
 
 
-# --- what must not be
+# --- violations
 
 
 def held(partition: Partition) -> tuple[HeldReplica, ...]:

@@ -1,4 +1,4 @@
-"""Writes while fewer replicas are in sync than min.insync.replicas asks for (KIP-101 as released)."""
+"""Writes while fewer replicas are in sync than min.insync.replicas requires (KIP-101 as released)."""
 
 from __future__ import annotations
 

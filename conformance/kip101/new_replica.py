@@ -69,7 +69,7 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
     return partition.bench.settles(written_and_joined, f"{added} in the ISR", CONVERGES_WITHIN)
 
 
-# --- the map
+# --- the leader epoch cache
 
 
 def with_records(file: File, epochs: set[int]) -> tuple[Boundary, ...]:

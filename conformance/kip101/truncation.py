@@ -12,7 +12,7 @@ from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 
-# --- KIP101-SC-01: an acknowledged record and the cut to the high watermark
+# --- KIP101-SC-01: an acknowledged record and truncation to the high watermark
 
 ACKNOWLEDGED = 2
 """Records before anything else happens."""

@@ -23,7 +23,7 @@ from strategies.batches import RECORDS
 MAX_WAIT = 12.0
 """Seconds that the broker may wait for data, which never comes."""
 SOON, EARLY = MAX_WAIT / 3, MAX_WAIT * 2 / 3
-"""The completing event happens before the first, so that an answer before the second is no expiry, and well before one."""
+"""The completing event happens before the first, and an answer before the second is not an expiry but came well before it."""
 FUTURE_REPLICA = -3
 """Reads up to the log end, beyond the high watermark, and from any replica."""
 FETCH_WAIT = 0.6

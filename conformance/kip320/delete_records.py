@@ -132,7 +132,7 @@ def full_deletion_keeps_the_current_epoch(
     yield held_if(held, current, purged)
 
 
-# --- refused trims
+# --- refused deletions
 
 
 def refused_unchanged(answer: DeletedRecords, error: Error, before: ListedOffset, after: ListedOffset) -> bool:

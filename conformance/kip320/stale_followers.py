@@ -119,7 +119,7 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
     try:
         faults.heal(fault)
     except Unhealed:
-        """The rules are gone. Whether the replica returns is the very question."""
+        """The rules are gone. Whether the replica returns is what the check observes."""
 
     def listed() -> bool:
         return stale.id in {broker.node_id for broker in stale.leader.metadata([]).brokers}

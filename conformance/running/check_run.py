@@ -20,13 +20,13 @@ from history.shards import Column, ExcuseCount, FaultCount, PremiseCount
 from history.taken import taken
 
 MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
-"""Examples in trouble of the kit after which a check gives up, and the seconds that they may take together."""
+"""A check gives up after this many examples that ended in trouble of the kit, or this many seconds of them together."""
 
 
 class CheckRun:
-    """One check on one column. `violations` holds what broke a row, `trouble` why the check did not get to its floors.
+    """One check on one column. `violations` are the observations that broke a row, `trouble` is why the check missed its floors.
 
-    A `further` run comes after the one that was for the floors: no end that time puts to it cuts anything off.
+    A `further` run comes after the one for the floors: if time ends it, no check counts as cut off.
     """
 
     def __init__(self, check: AnyCheck, lab: Lab, label: str, *, further: bool = False) -> None:
@@ -47,7 +47,7 @@ class CheckRun:
         self.ends = math.inf
 
     def run(self, seconds: float = math.inf) -> None:
-        """Run it, for that long at most, and not at all for 0 seconds.
+        """Run it for at most that many seconds; not at all for 0.
 
         All results are in the shard when this returns; raises nothing that a check or a cluster may cause. An interruption from
         outside passes through, with the check recorded as an error.
@@ -101,13 +101,16 @@ class CheckRun:
         raise NotImplementedError
 
     def standing(self) -> Standing:
-        """The cluster for the next example: the one of the last, or another where that was given up. Raises KitError."""
+        """The cluster for the next example: the same as before, or another if that one was given up. Raises KitError."""
         standing = self.lab.standing(self.label, self.topology)
         self._column = standing.column
         return standing
 
     def replace_cluster(self, reason: str) -> None:
-        """The cluster did not become whole after an example. The next one boots another; the check's line tells why."""
+        """The cluster did not become healthy after an example.
+
+        The next example boots another; the check's line has the reason.
+        """
         self.remarks.append(f"{REPLACED_NOTE}: {reason}"[:1000])
         self.lab.drop_cluster()
 
@@ -139,7 +142,10 @@ class CheckRun:
             self.lab.keep()
 
     def failed(self, detail: str, seconds: float) -> None:
-        """An example ended in trouble. After some of them the check gives up; what its own time cut short is none."""
+        """An example ended in trouble.
+
+        After some of them the check gives up; an example cut short by the check's own time does not count.
+        """
         if self.is_over:
             self.cut_off = True
             return
@@ -190,7 +196,10 @@ def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
 
 
 def premises_of(history: History) -> dict[str, PremiseCount]:
-    """How often each premise was met in one example. The values read back for it are left out, so that it stays one premise."""
+    """How often each premise was met in one example.
+
+    The values that were read back are left out, so that it stays one premise.
+    """
     counts: dict[str, list[bool]] = defaultdict(list)
     for event in history.events:
         if isinstance(event, Premise):

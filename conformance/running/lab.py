@@ -1,4 +1,4 @@
-"""The lab of one worker: its cluster of the moment, its history file and its shards."""
+"""The lab of one worker: its current cluster, its history file and its shards."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from history.store import HistoryWriter
 
 READY_AGAIN_WITHIN = 30.0
 WHOLE_AGAIN_WITHIN = 60.0
-"""Seconds after an example that broke something: until all nodes serve again, and until nothing is lacking any more."""
+"""Seconds after an example that broke something: until all nodes serve again, and until the cluster is healthy."""
 HEALED_WITHIN, HURRIED = 150.0, 30.0
-"""Seconds for all of that, with the faults taken back, and where the time of the check is up; then the cluster is replaced."""
+"""Seconds for all of that, including the healing of faults, once the time of the check is up; then the cluster is replaced."""
 
 REPLACED_NOTE = "the cluster was replaced"
-"""The note in the history of the example after which a cluster was given up; its data has the reason."""
+"""The note in the history of the example after which a cluster was given up; its data holds the reason."""
 
 
 class Standing(msgspec.Struct, kw_only=True):
@@ -99,9 +99,9 @@ class Lab:
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
 
     def _booted(self, image: Image, topology: Topology) -> KRaftCluster:
-        """Another try after trouble of the engine, such as a busy disk, which says nothing about this Kafka.
+        """Another try after trouble of the engine, such as a busy disk, which is no fault of this Kafka.
 
-        The trouble of the first try is the context of whatever the second one ends in.
+        The error of the first try is the context of any error of the second.
         """
         try:
             return KRaftCluster(topology, image, self.run).boot()
@@ -109,10 +109,10 @@ class Lab:
             return KRaftCluster(topology, image, self.run).boot()
 
     def healed(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
-        """After an example: what it left broken is taken back, and the cluster seen to be whole `within` some seconds.
+        """After an example: heal whatever it left broken, and wait up to `within` seconds for a healthy cluster.
 
-        Returns why the cluster has to be replaced, which the history then says too; empty when it is whole. Nothing is looked
-        at after an example that had no fault and ran into no trouble.
+        Returns why the cluster has to be replaced, which is also noted in the history; empty if it is healthy. Nothing is
+        checked after an example without faults and trouble.
         """
         if self._standing is None or not (troubled or any(isinstance(event, Fault) for event in tape.events)):
             return ""
@@ -128,7 +128,7 @@ class Lab:
         return ""
 
     def _wait_whole(self, bench: Bench, standing: Standing) -> None:
-        """A quorum with voters that the kit plays is whole when its controllers answer: who leads it is up to the check."""
+        """A quorum with scripted voters is healthy when its controllers answer: electing a leader is up to the check."""
 
         def lacking() -> list[str]:
             return [] if standing.cluster.topology.scripted else [*bench.lacking(), *standing.watch.lacking()]
@@ -147,7 +147,7 @@ class Lab:
         )
 
     def keep(self) -> None:
-        """Leave the cluster of the moment up for the user to look at, and say where it is."""
+        """Leave the current cluster up for the user to inspect, and print its addresses."""
         if self._standing is not None and self._standing[1].cluster not in self.kept:
             cluster = self._standing[1].cluster
             self.kept.append(cluster)
@@ -188,7 +188,7 @@ class Lab:
         return Bench(tape, standing.column, cluster.topology.members(), LiveCluster(cluster), standing.clients)
 
     def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
-        """The data of a shared rig, prepared on a tape of its own when first asked for. Raises KitError."""
+        """The data of a shared rig, prepared on a tape of its own at its first use. Raises KitError."""
         if rig.name not in standing.rigs:
             tape = self.tape(f"rig:{rig.name}", standing)
             bench = self.bench(tape, standing)
@@ -237,7 +237,7 @@ class Lab:
         )
 
     def bare_column(self, label: str) -> Column:
-        """A column whose cluster never came up: what its image says, and nothing that it would have declared."""
+        """A column whose cluster never came up: the facts of its image, without any that the cluster would have declared."""
         return column_of(label, self.images[label], {})
 
     @property
@@ -246,11 +246,11 @@ class Lab:
         return time.monotonic() - self._began
 
     def allowance(self, work: Work) -> float:
-        """Seconds that an item gets which begins now; 0 when it is too late for it."""
+        """Seconds for an item that begins now; 0 if it is too late for it."""
         return self.plan.share(work).allowance(self.elapsed)
 
     def ledger(self, label: str) -> Ledger:
-        """Where the time goes that this worker spends on a column."""
+        """How this worker spends its time on a column."""
         return self._ledgers.setdefault(label, Ledger())
 
     def close(self) -> None:

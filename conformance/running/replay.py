@@ -1,4 +1,4 @@
-"""Replaying one schedule: what `--replay schedule.json` does."""
+"""Replaying one schedule, for `--replay schedule.json`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_schedule(path: Path) -> Schedule:
 
 
 class ReplayRun(CheckRun):
-    """Runs the schedule some times and says how often the violation was seen again."""
+    """Runs the schedule several times and reports how often the violation was seen again."""
 
     def __init__(self, check: AnyCheck, schedule: Schedule, lab: Lab, label: str) -> None:
         super().__init__(check, lab, label)

@@ -89,11 +89,11 @@ class ConformanceSession:
         images = {label: msgspec.to_builtins(image, enc_hook=str) for label, image in self.images.items()}
         return {"settings": msgspec.to_builtins(self.settings), "images": images}
 
-    # --- what is asked for
+    # --- options
 
     @property
     def place(self) -> tuple[Path, str]:
-        """Where what this run brings goes, and the run's id in the names of it."""
+        """The directory for this run's output, and the run's id in its file names."""
         return self.settings.out_dir, self.run.id
 
     @property
@@ -121,12 +121,12 @@ class ConformanceSession:
 
     @property
     def seconds(self) -> float:
-        """The time of the whole run; 0 where there is no clock."""
+        """The time of the whole run; 0 without a clock."""
         return 60 * (self.settings.minutes or MINUTES[self.settings.profile]) * len(self.images)
 
     @property
     def searches(self) -> int:
-        """How many workers look for the rarest cases in the end."""
+        """How many workers search for the rarest cases at the end."""
         return self.workers if self.settings.fills_its_time else 0
 
     def expects(self, items: Sequence[Work]) -> None:
@@ -164,7 +164,7 @@ class ConformanceSession:
     def finish(self, exitstatus: int, hung: str = "") -> int:
         """Take everything down; in the controller also sweep the run and judge. Returns the exit code.
 
-        `hung` is why the watchdog ended the run, where it did.
+        `hung` is why the watchdog ended the run, if it did.
         """
         if self._lab is not None:
             self._lab.close()
@@ -174,7 +174,7 @@ class ConformanceSession:
             self.run.end(ensure(install=False))
         shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
         self._cells = judge_shards(shards, run=self.run.id)
-        # One schedule, again and again, is not meant to reach anything else.
+        # One schedule, run again and again, is not expected to reach anything else.
         reached_lines = [] if self._replay is not None else lines(reached(shards, self.run.id), every_check())
         left = unfinished_lines(shards, every_check(), self.settings.out_dir)
         self._lines = [
@@ -189,8 +189,11 @@ class ConformanceSession:
         return exit_code(exitstatus, self._cells, self._known)
 
     def summary(self) -> list[str]:
-        """The end of the terminal output: the coverage of machines and schedules, the verdicts, the use of time, the checks
-        that time cut off, and the clusters kept on the engine."""
+        """The end of the terminal output.
+
+        The coverage of machines and schedules, the verdicts, the use of time, the checks that time cut off, and the
+        clusters kept on the engine.
+        """
         return self._lines + kept_of(self.run.id)
 
 
@@ -211,7 +214,7 @@ class Listing:
 
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
-    """One code for what pytest says and what was judged: 130, 2, 1, 3 or 0 (DESIGN, command line)."""
+    """One code from pytest's and the verdicts': 130, 2, 1, 3 or 0 (README, exit codes)."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return EXIT_INTERRUPTED
     if exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
@@ -224,7 +227,7 @@ def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
 
 
 def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
-    """The settings and the released versions that they name. Ends pytest with 2 for what cannot be done."""
+    """The settings and the released versions that they name. Ends pytest with 2 for requests that cannot be fulfilled."""
     try:
         settings = read(config)
         _matched(settings)
@@ -247,7 +250,7 @@ def _label(name: str, settings: Settings) -> str:
 
 
 def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
-    """Is the check to run: the one of the schedule, or one of the rows asked for that is worth the profile's time?"""
+    """True if the check is to run: that of the schedule, or one of the selected rows that fits the profile's time."""
     if replay is not None:
         return check.id == current_id(replay.check)
     wanted = {row.id for row in shipped().matching(settings.requirements)}
@@ -255,12 +258,12 @@ def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bo
 
 
 def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck) -> int:
-    """In how many parts a check is run; a schedule is replayed by one worker."""
+    """The number of parts in which a check is run; a schedule is replayed by one worker."""
     return PARTS[settings.profile] if isinstance(check, MachineCheck) and replay is None else 1
 
 
 def _versions(settings: Settings) -> tuple[str, ...]:
-    """The released versions to run: those named, beside an image or a home; the newest where nothing is named."""
+    """The released versions to run: those named, besides an image or a home; the newest if nothing is named."""
     own = settings.image or settings.home
     return select(settings.versions or [newest()]) if settings.versions or not own else ()
 

@@ -31,18 +31,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     run: str = ""
     whole: bool = True
-    """Is the whole profile run, and not files or checks that were named?"""
+    """True if the whole profile is run, and not named files or checks."""
     began: float = 0.0
-    """When the run began, in seconds since the epoch; 0 where it begins with its first check."""
+    """When the run began, in seconds since the epoch; 0 if it begins with its first check."""
 
     @property
     def is_timed(self) -> bool:
-        """Is there a clock? Without one all the work is done, however long it takes."""
+        """True if there is a clock; without one all the work is done, however long it takes."""
         return bool(self.minutes or MINUTES[self.profile])
 
     @property
     def fills_its_time(self) -> bool:
-        """Is the time used up that the floors leave: in a run of a whole profile, or for minutes that were given?"""
+        """True if the time that the floors leave is used up: in a run of a whole profile, or if minutes were given."""
         is_whole = self.whole and not self.requirements
         return self.is_timed and not self.replay and (is_whole or self.minutes > 0)
 
@@ -106,7 +106,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def read(config: pytest.Config) -> Settings:
-    """The settings in force: command line, then environment, then ini. Raises ValueError for what cannot be read."""
+    """The settings in force: command line, then environment, then ini. Raises ValueError for values that cannot be read."""
     value = {option.name: _value(config, option) for option in OPTIONS}
     return Settings(
         versions=_list(value["kafka_version"]),
@@ -146,7 +146,7 @@ def _profile(value: str | None) -> Profile:
 
 
 def _minutes(value: str | None) -> float:
-    """0 where nothing was given."""
+    """0 if nothing was given."""
     try:
         minutes = float(value or 0)
     except ValueError:

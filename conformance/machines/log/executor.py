@@ -58,7 +58,7 @@ STALE_WITHIN_MS = 300
 GROUP = "group"
 MOST_MEMBERS = 3
 REVISITED: tuple[ReplicaRole, ...] = ("leader", "follower")
-"""The roles that are asked about former positions at rest."""
+"""The roles that get requests with former positions at rest."""
 
 
 class LogExecutor(StepExecutor[LogStep]):
@@ -297,7 +297,7 @@ class LogExecutor(StepExecutor[LogStep]):
 
     def at_rest(self) -> None:
         self._revisit_positions()
-        # The log of a replica is certain between two reads of it.
+        # The content of a replica's log is certain between two reads of it.
         self.read_everything()
 
     def _revisit_positions(self) -> None:

@@ -1,9 +1,9 @@
 """The log machine: replicated partitions under writes, reads and rebalances, while leaders change (KIP-101, KIP-320).
 
-Producers write with acks 0, 1 and all, to leaders and to former leaders. Raw fetchers name leader epochs of their choice.
+Producers write with acks 0, 1 and all, to leaders and to former leaders. Raw fetchers send drawn leader epochs.
 Consumers of kafka-python read alone and in a group. Brokers are killed, cut off, frozen and woken; uncommitted suffixes and
 leader-epoch-checkpoint files are lost; a replica out of the ISR is elected. `executor` runs the steps,
-`conformance.judging.log` holds the history against the catalogue.
+`conformance.judging.log` judges the history by the catalogue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The model that the log machine draws by."""
+"""The model that guides the draws of the log machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strategies.steps import Step
 
 @dataclasses.dataclass
 class LogModel(FaultModel):
-    """Beside faults: whether a consumer was ever asked for, whose group then has something to commit."""
+    """Besides faults: whether a consumer step was ever drawn, since only then its group has something to commit."""
 
     consumers: bool = False
 

@@ -88,7 +88,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
 
     @run.register
     def _misassign(self, step: MisassignPartitions) -> None:
-        """As many assignments as there are partitions to add; a topic that is gone is asked for all of them."""
+        """One assignment for each partition to add; for a topic that is gone, for all of them."""
         name, node = self.topic(step.on).name, self.asked_broker()
         added = step.total - len(node.metadata([name]).topic(name).partitions)
         node.create_partitions(name, step.total, assignment=((NO_SUCH_BROKER,),) * added)
@@ -190,7 +190,7 @@ class TopicsExecutor(TopicAdministration[TopicsStep]):
         return self.bench.settles(described, what, DESCRIBED_WITHIN)
 
     def _delete_broker_configs(self) -> None:
-        """A former example may have been ended before it could do so."""
+        """An earlier example may have ended before it could do so."""
         owners = [CLUSTER_DEFAULT, *((ResourceType.BROKER, str(self.bench.id_of(name))) for name in self.bench.brokers)]
         for owner in owners:
             with suppress(*UNANSWERED, Absent):

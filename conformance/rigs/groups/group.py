@@ -273,7 +273,7 @@ class Group:
         answering_again(self.bench, name)
         coordinated(self.bench, self.name)
 
-    # --- what the coordinator says
+    # --- the coordinator's answers
 
     def describe(self) -> DescribedGroup:
         return self.node.consumer_group_describe(self.name)

@@ -61,7 +61,7 @@ class Crashing(Partition):
         [other] = {self.bench.id_of(name) for name in self.bench.brokers} - set(self.replicas)
         return other
 
-    # --- doing
+    # --- actions
 
     def acknowledged(self, *values: bytes, by: int | None = None) -> list[Written]:
         """One batch for each of the values, written with acks=all; to this leader while other brokers are down."""
@@ -155,10 +155,10 @@ class Crashing(Partition):
         self.until(tried, what)
         return ends
 
-    # --- looking
+    # --- reading
 
     def read(self, id: int) -> FetchedPartition:
-        """All records of a replica, whichever leader it believes in. Logs here have one segment, so one answer has it all."""
+        """All records of a replica, whichever leader it follows. Logs here have one segment, so one answer has all of them."""
         node = self.bench.node(id)
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
         return node.fetch(self.topic, self.index, start, replica_id=FUTURE_REPLICA)
@@ -188,4 +188,4 @@ LAGGING_TRIO = on_brokers("lagging_trio", LAGGING, 3, min_insync_replicas="2")
 LAGGING_PAIR = on_brokers("lagging_pair", LAGGING, 2, min_insync_replicas="1")
 PAIR = on_brokers("pair", QUICK_CLUSTER, 2, min_insync_replicas="1")
 TRIO = on_brokers("crashing_trio", QUICK_CLUSTER, 3, min_insync_replicas="2")
-"""The third broker of a pair stays up, to be asked."""
+"""The third broker of a pair stays up, so that it can answer."""

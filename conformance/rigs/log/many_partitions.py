@@ -81,7 +81,7 @@ class ManyPartitions:
         wanted = [OffsetQuery(topic.name, 0, LATEST) for topic in self.topics]
         return {p.offset for p in self.bench.node(node).list_offsets_many(wanted, replica_id=DEBUGGER).partitions}
 
-    # --- who leads
+    # --- leaders
 
     def states(self) -> list[PartitionMetadata]:
         """All partitions in the bystander's Metadata."""

@@ -1,8 +1,8 @@
 """A reference consumer that tracks leader epochs: it detects all that KIP-320 lets a reader detect, and nothing else.
 
 It remembers the start of each epoch in its delivered records, as a replica does. That is more than the last (offset,
-epoch): after several unclean elections a broker may answer with an older epoch that continued there, and only the
-reader's own end of that epoch tells how long the common prefix is.
+epoch): after several unclean elections a broker may answer with an older epoch that continued there, and only the reader's
+own end of that epoch shows how long the common prefix is.
 """
 
 from __future__ import annotations

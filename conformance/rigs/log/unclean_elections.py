@@ -64,7 +64,7 @@ class UncleanPartition(Partition):
         """The partition in the bystander's Metadata."""
         return self.state(self.bystander)
 
-    # --- who is there
+    # --- live replicas
 
     def leave_alone(self, survivor: str) -> PartitionMetadata:
         """Kill the other replica. Returns the state once the survivor is the ISR."""

@@ -82,7 +82,7 @@ class Frozen:
         """True if an election starts with a pre-vote (KIP-996)."""
         return self.version("Vote") >= since("VoteRequest", "PreVote")
 
-    # --- what it says and holds
+    # --- its state
 
     def reported(self) -> LeaderAndEpoch:
         """Leader and epoch as the voter has them; -1 for an unknown leader."""
@@ -94,7 +94,7 @@ class Frozen:
     def next_epoch(self, ahead: int = 1) -> int:
         return self.reported().leader_epoch + ahead
 
-    # --- asking it
+    # --- requests to it
 
     def vote(self, candidate: int, epoch: int, log: LogEnd, **more: Any) -> VoteAnswer:
         more.setdefault("cluster_id", self.cluster_id)

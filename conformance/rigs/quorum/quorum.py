@@ -98,7 +98,7 @@ class Quorum:
     def client(self, name: str, purpose: str = "") -> NodeClient:
         return self.bench.node(name, controller=True, purpose=purpose)
 
-    # --- what it says
+    # --- its state
 
     def reported(self, name: str) -> LeaderAndEpoch:
         """Leader and epoch as the controller has them; -1 for an unknown leader."""
@@ -132,7 +132,7 @@ class Quorum:
         """The leader's own answer to DescribeQuorum."""
         return self.client(self.one("leader")).describe_quorum()
 
-    # --- who is who
+    # --- roles
 
     def one(self, role: Role) -> str:
         leader = self.bench.name_of(self.settled().leader_id)
@@ -164,7 +164,7 @@ class Quorum:
         """The newest version of a raft API that the controllers declare, or `older` versions below it."""
         return max(self.bench.column.ranges[f"controller.{api}"] - older, at_least)
 
-    # --- trying
+    # --- requests
 
     def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
         """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.

@@ -1,7 +1,7 @@
 """Files on the nodes' disks about the subjects of a violation: a collector for each kind of subject.
 
-A partition is its replicas' segments; a group and its members are what the coordinator wrote to `__consumer_offsets`, a
-transactional id what is in `__transaction_state`; the quorum is quorum-state and the metadata log of every controller.
+For a partition these are its replicas' segments; for a group and its members the segments of `__consumer_offsets`, for a
+transactional id those of `__transaction_state`; for the quorum quorum-state and the metadata log of every controller.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OFFSETS, TRANSACTIONS = "__consumer_offsets-0", "__transaction_state-0"
 
 
 class FilesOnDisk(msgspec.Struct, kw_only=True):
-    """Lines in words, of the files that were copied; and what is missing."""
+    """Descriptions of the files that were copied, line by line, and of those that are missing."""
 
     lines: list[str] = []
     lacking: list[str] = []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 BEFORE = 2.0
-"""Seconds of logs and frames from before the example: clocks of nodes and kit, and what was under way."""
+"""Seconds of logs and frames from before the example: clocks of nodes and kit differ, and requests may have been in flight."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,10 @@ def write_evidence(out: Path, standing: Standing, history: History, observation:
 
 
 def conclude(folder: Path, replays: ReplayResult) -> None:
-    """Say in the report what shrinking and replays showed; a schedule that did not show it again is kept beside it."""
+    """Add the results of shrinking and replays to the report.
+
+    A schedule that did not show the violation again is kept beside it.
+    """
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
     path = folder / "report.md"
     path.write_text(with_replays(path.read_text(), counted + replays.note))
@@ -116,10 +119,13 @@ class _Collected:
         self.lacking += filter(None, [without_files(about)])
 
     def _tried(self, what: str, do: Callable[[], object]) -> None:
-        """Evidence of a cluster that is in trouble may be incomplete; a violation is filed all the same, and says so."""
+        """Evidence from a cluster in trouble may be incomplete.
+
+        The violation is filed all the same, and its report lists the gaps.
+        """
         try:
             do()
-        except Exception as trouble:  # whatever the engine says: what else there is must not be lost for it
+        except Exception as trouble:  # whatever the engine answers: the rest of the evidence must not be lost
             self.lacking.append(
                 f"{what}: {type(trouble).__name__}: {str(trouble).splitlines()[0] if str(trouble) else ''}"
             )

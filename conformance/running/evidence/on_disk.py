@@ -1,4 +1,4 @@
-"""Files on the nodes' disks, for a reader of the evidence: the files themselves, and their batches in words."""
+"""Files on the nodes' disks, for a reader of the evidence: the files themselves, and a description of their batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def replicas(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Copies each broker's replicas to `folder`/<broker>/; returns what they hold, in words, and what is missing."""
+    """Copies each broker's replicas to `folder`/<broker>/; returns a description of their content, and the missing ones."""
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
     lines: list[str] = []
     lacking: list[str] = []
@@ -32,7 +32,7 @@ def replicas(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> 
 
 
 def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
-    """Copies each controller's quorum-state and metadata log; returns what they hold, in words, and what is missing."""
+    """Copies each controller's quorum-state and metadata log; returns a description of their content, and the missing ones."""
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
     lines: list[str] = []
     lacking: list[str] = []

@@ -14,9 +14,9 @@ from history.subjects import Subject
 from history.taken import Taken
 
 MOST_LINES = 40
-"""Of one step, or before what shows the violation where there are no steps."""
+"""Of one step, or before the events that show the violation if there are no steps."""
 SEEN_AGAIN = "Seen again: "
-"""How the line begins that says what replays showed; it is known only after the report is written."""
+"""The beginning of the line with the result of the replays, which is known only after the report is written."""
 
 
 def report(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str) -> str:
@@ -94,7 +94,7 @@ def _step(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -
 
 
 def _block(lines: Sequence[str]) -> list[str]:
-    """The last lines before what shows the violation are worth most; what is left out is said."""
+    """The lines just before the violation matter most; the number of lines left out is given."""
     if not lines:
         return []
     shown = [number for number, line in enumerate(lines) if line.startswith("->")]
@@ -132,6 +132,6 @@ def _files(replay: str, lacking: Sequence[str]) -> list[str]:
 
 
 def with_replays(text: str, replays: str) -> str:
-    """The report with what replays showed."""
+    """The report with the result of the replays."""
     lines = text.splitlines()
     return "\n".join([f"{SEEN_AGAIN}{replays}" if line.startswith(SEEN_AGAIN) else line for line in lines]) + "\n"

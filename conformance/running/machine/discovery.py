@@ -13,7 +13,7 @@ from history.observations import Observation
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """An example as it was recorded: what no example had shown before is `news`; `evidence` are its folders."""
+    """An example as it was recorded: `news` are breaches that no earlier example had shown, `evidence` are its folders."""
 
     played: Played
     news: tuple[Observation, ...] = ()
@@ -30,7 +30,7 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Record = Callable[[Played], Discovery]
-"""Files an example; everything it showed is in the shard when this returns."""
+"""Files an example; all its observations are in the shard when this returns."""
 
 
 class Play(Protocol):

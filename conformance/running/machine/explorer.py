@@ -1,4 +1,4 @@
-"""Exploring: Hypothesis draws examples of a machine, which are played and recorded until one shows something new."""
+"""Exploring: Hypothesis draws examples of a machine, which are run and recorded until one shows something new."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.running.machine.example import ExampleRun
 from conformance.running.violations import RequirementViolated, violation_of
 
 BATCH = 20
-"""Examples that Hypothesis is asked for at a time: it repeats none of them, and time may be up after any."""
+"""Examples that Hypothesis draws in one run of it: it repeats none of them, and time may be up after any."""
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 class Explorer:
     """Draws examples while more are wanted; `drawn` is how many there were.
 
-    Machines that Hypothesis makes after a finding, to see a failure again or to use up its examples, do nothing.
+    Machines that Hypothesis creates after a finding, to reproduce a failure or to use up its examples, do nothing.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Explorer:
         self._wanted = wanted
 
     def draw(self, drawing: Drawing) -> Discovery | None:
-        """Examples until one has news; None when none had, of as many as are wanted or as Hypothesis is asked for at a time."""
+        """Examples until one has news; None if none had, among as many as are wanted or as Hypothesis draws in one run."""
         found: list[Discovery] = []
 
         def machine() -> Any:
@@ -92,7 +92,7 @@ def _settings(drawing: Drawing, examples: int) -> settings:
 
 
 def database_of(folder: Path, column: str) -> Any:
-    """One directory for each column, the others read-only beside it: a pass there must not forget what failed here."""
+    """One directory for each column, the others read-only beside it: a pass there must not remove an example that failed here."""
     own = folder / column
     own.mkdir(parents=True, exist_ok=True)
     others = [ReadOnlyDatabase(DirectoryBasedExampleDatabase(p)) for p in sorted(folder.iterdir()) if p != own]

@@ -1,8 +1,8 @@
-"""Investigating: the schedule of a finding is shrunk on the cluster and replayed, and its evidence says what that showed.
+"""Investigating: the schedule of a finding is shrunk on the cluster and replayed, and the results are added to its evidence.
 
-What one example broke shares the shrunk schedule of the first breach as far as its replays show it too. A breach that they do
-not show is shrunk by itself while there is time; after that it keeps the schedule of the example that showed it, and its
-report says so.
+The breaches of one example share the shrunk schedule of the first one, as far as its replays show them too. A breach that
+they do not show is shrunk by itself while there is time; after that it keeps the schedule of its example, as its report
+notes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEPT_FOR_REPLAYS = 0.3
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule after shrinking, and what that took."""
+    """A schedule after shrinking, and the cost of that."""
 
     schedule: list[Step]
     before: int
@@ -44,7 +44,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 class Investigator:
     """Investigates what a machine found, within `seconds` for all findings together.
 
-    `concluded` are the breaches that were replayed. `out` is where evidence is, `tell` shows how far it is.
+    `concluded` are the breaches that were replayed. `out` is the directory of evidence, `tell` reports progress.
     """
 
     def __init__(self, check: AnyMachine, play: Play, out: Path, seconds: float, tell: Callable[[str], None]) -> None:
@@ -58,7 +58,7 @@ class Investigator:
     def investigate(
         self, finding: Discovery, broken: Sequence[Observation], until: float, done: Callable[[Reproduced], None]
     ) -> None:
-        """Shrink and replay until each breach has its replays, or time is up; `done` hears of each at once."""
+        """Shrink and replay until each breach has its replays, or time is up; `done` is called for each at once."""
         began = time.monotonic()
         ends = min(began + self.seconds, until)
         pending = {breach_of(observation): observation for observation in broken}
@@ -110,7 +110,7 @@ class Investigator:
     # --- replaying
 
     def _replayed(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
-        """How often each breach was seen that has no replays yet; their evidence says so."""
+        """How often each breach without replays was seen; this is added to their evidence."""
         seen: Counter[Breach] = Counter({breach: 0})
         evidence: dict[Breach, str] = {}
 
@@ -157,7 +157,7 @@ def _shown(played: Played, observation: Observation) -> Reproduction:
 
 
 def _hints(played: Played, observation: Observation) -> list[set[int]]:
-    """The steps that show it; these and the faults on their subjects; all that is about their subjects."""
+    """The steps that show it; these and the faults on their subjects; all steps about their subjects."""
     steps = taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}

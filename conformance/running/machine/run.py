@@ -1,4 +1,4 @@
-"""Running a machine on one column: its opening, then drawn examples; each is recorded, and what it finds is investigated."""
+"""Running a machine on one column: its opening, then drawn examples; each is recorded, and its findings are investigated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fixtures.errors import KitError
 from history.observations import Observation
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
-"""Examples of a machine on one column, shared by its parts, where no clock ends them."""
+"""Examples of a machine on one column, shared by its parts, if there is no clock."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 
 
@@ -32,7 +32,7 @@ class MachineRun(CheckRun):
     """One machine, or a part of it, on one column.
 
     `found` are the breaches seen so far, with the evidence of the first example that showed each (from the start those that are
-    `known`). One that is known stops no further example: what else there is to find is still looked for.
+    `known`). One that is known stops no further example, so that others can still be found.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class MachineRun(CheckRun):
         self._say_what_time_left_out()
 
     def _wanted(self) -> int:
-        """How many more examples: as many as there is time for, where all of it is used."""
+        """How many more examples: as many as there is time for, if all of it is used."""
         if time.monotonic() >= self._explores_until or self.gave_up:
             return 0
         if self.lab.settings.fills_its_time and self.ends < math.inf:
@@ -97,7 +97,7 @@ class MachineRun(CheckRun):
         )
 
     def _say_what_time_left_out(self) -> None:
-        """The floor of what a machine's judges see is in examples; each part draws its own of them."""
+        """The floor of a machine's judges is counted in examples; each part draws its share of them."""
         floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn
         if drawn < floor and self.ends < math.inf and not self.gave_up:
             self.cut_off = True
@@ -105,7 +105,7 @@ class MachineRun(CheckRun):
 
     @property
     def gave_up(self) -> bool:
-        """A machine has many examples, with faults of many kinds: some in trouble are no reason to end it, most of them are."""
+        """A machine has many examples, with faults of many kinds: a few in trouble are no reason to end it, a majority is."""
         return super().gave_up and 2 * len(self._errors) >= self._examples
 
     # --- playing
@@ -119,8 +119,10 @@ class MachineRun(CheckRun):
         return Ending(stops=self._is_enough)
 
     def _example(self, ending: Ending) -> ExampleRun:
-        """A new one, which ends with this check at the latest; what keeps it from beginning is noted first, since Hypothesis may
-        make something else of it."""
+        """A new one, which ends with this check at the latest.
+
+        An error that keeps it from beginning is noted first, since Hypothesis may turn it into another.
+        """
         try:
             ending = msgspec.structs.replace(ending, at=min(ending.at, self.ends))
             return ExampleRun(self.check, self.lab, self.standing(), ending)
@@ -156,7 +158,7 @@ class MachineRun(CheckRun):
         )
         if played.replaced:
             self.replace_cluster(played.replaced)
-        # A try of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
+        # A run of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
         if played.trouble and not self._investigating:
             self.failed(played.trouble, played.seconds)
         return finding
@@ -168,7 +170,7 @@ class MachineRun(CheckRun):
     # --- investigating
 
     def _investigate(self, finding: Discovery) -> None:
-        """Of what it broke first: what was asked for before the rest, and of that what ended the example."""
+        """Investigate its breaches: those of selected rows first, and among them the one that ended the example."""
         suspicion = finding.played.suspicion
         suspected = breach_of(suspicion.observation) if suspicion is not None else None
         order = sorted(finding.news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected))

@@ -15,9 +15,9 @@ import msgspec
 MOST = 2
 """Of three runs."""
 TO_CONFIRM = 0.15
-"""Share of the time that is kept for seeing the result again."""
+"""Share of the time that is kept for confirming the result."""
 GOOD_ENOUGH = 6
-"""Steps. A schedule of no more is short enough to be read: no second round is spent on it."""
+"""Steps. A schedule of at most this length is short enough to be read: no second round is spent on it."""
 
 
 class Reproduction(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ Simpler: TypeAlias = Callable[[S], Sequence[S]]
 class Shrinker(Generic[S]):
     """Works on places in the first schedule, which was seen to show the violation once: `first`.
 
-    `left` is the share of its time that is left, 1 to 0. `report` gets each shorter schedule, and the number of runs so far.
+    `left` is the remaining share of its time, from 1 to 0. `report` gets each shorter schedule, and the number of runs up to it.
     """
 
     def __init__(
@@ -83,7 +83,10 @@ class Shrinker(Generic[S]):
     # --- dropping steps
 
     def _rounds(self, good_enough: int) -> None:
-        """Faults first: they take the most time. One may be needed only by an operation that is dropped later: another round."""
+        """Drop faults first, since they take the most time.
+
+        One may be needed only by an operation that is dropped later, hence another round.
+        """
         before = -1
         while len(self._best) != before and self._in_time():
             before = len(self._best)

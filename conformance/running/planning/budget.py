@@ -24,29 +24,33 @@ SEARCH = "rarest_cases"
 """The name of the items in which workers spend the time that is left on the rarest cases."""
 
 MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
-"""Time of a column, by profile. 0 is no clock: all the work is done, however long it takes."""
+"""Time of a column, by profile. 0 means no clock: all the work is done, however long it takes."""
 PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
 """A machine is run in parts, each by a worker and on a cluster of its own, since one worker alone would not use the time."""
 
 SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
-"""Seconds in which a part of a machine makes the schedules of what it found shorter and replays them."""
+"""Seconds in which a part of a machine shrinks the schedules of its findings and replays them."""
 SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
-"""Seconds in which a probe makes the inputs smaller of each breach that it found, and replays them."""
+"""Seconds in which a probe shrinks the inputs of each breach that it found, and replays them."""
 EXPLORING = 0.75
-"""Of a machine's time under a clock: what it finds has to be made shorter and replayed in the rest."""
+"""Share of a machine's time under a clock; its findings have to be shrunk and replayed in the rest."""
 
 COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "machine": 120.0, "rarest": 0.0}
-"""Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores: a probe,
-half of it on a cluster of one node, a schedule, and the opening of a machine with what follows it."""
+"""Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores.
+
+For a probe (half of it on a cluster of one node), for a schedule, and for the opening of a machine with what follows it.
+"""
 PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "machine": 0.0, "rarest": 0.0}
-"""Seconds after which one probe or schedule is cut off under a clock: several times what the slowest of them takes on a busy
-machine, so that a broken broker costs the others no more than this."""
+"""Seconds after which one probe or schedule is cut off under a clock.
+
+Several times what the slowest of them takes on a busy machine, so that a broken broker costs the others no more than this.
+"""
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
 """Seconds that are kept for each part of a machine: its opening, and some drawn examples."""
 MOST_RESERVED = 1 / 3
-"""Of all the time, for all machines together."""
+"""Share of all the time, for all machines together."""
 FOR_THE_RAREST = 1 / 3
-"""Of the time that is left when machines begin, where a search is among the items."""
+"""Share of the remaining time when machines begin, if a search is among the items."""
 
 
 def kind_of(check: AnyCheck) -> Kind:
@@ -57,7 +61,7 @@ def kind_of(check: AnyCheck) -> Kind:
 
 
 def cost_of(check: AnyCheck) -> float:
-    """Seconds that a check takes on all its floors, as far as its kind and cluster tell. A machine's is its opening."""
+    """Seconds that a check takes to meet all its floors, estimated from its kind and cluster. A machine's is its opening."""
     if isinstance(check, Check) and not check.schedule and len(check.topology.members()) == 1:
         return COSTS["probe"] / 2
     return COSTS[kind_of(check)]
@@ -100,7 +104,7 @@ class TimePlan(msgspec.Struct, frozen=True):
 
     @property
     def longest(self) -> float:
-        """Seconds that one item may take by plan; 0 where there is no clock."""
+        """Seconds that one item may take by plan; 0 without a clock."""
         return max((share.allowance(0.0) for share in self.shares.values()), default=0.0) if self.total else 0.0
 
 
@@ -126,7 +130,7 @@ def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float
 
 
 def _unbounded(items: Sequence[Work], total: float, workers: int) -> dict[Work, Share]:
-    """Rounds of machines, and after them the search for the rarest cases, as long as its part of all rounds."""
+    """Rounds of machines, followed by the search for the rarest cases, which gets its share of all rounds."""
     parts = [work for work in items if work.kind == "machine"]
     searches = [work for work in items if work.kind == "rarest"]
     rounds = math.ceil(len(parts) / workers)

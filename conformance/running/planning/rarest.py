@@ -1,4 +1,4 @@
-"""The rarest cases of a run so far, and the checks that observe them: where time that is left is spent."""
+"""The rarest cases of a run so far, and the checks that observe them: remaining time is spent on these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RowCase = tuple[str, str]
 
 
 class Rare(msgspec.Struct, frozen=True, kw_only=True):
-    """A case, how many observations there are for each that its floor wants, and the check that observes it most often."""
+    """A case, its observations as a share of its floor, and the check that observes it most often."""
 
     requirement: str
     case: str
@@ -32,7 +32,8 @@ class Rare(msgspec.Struct, frozen=True, kw_only=True):
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """The observations of a run on one column, over all workers.
 
-    `seconds` are those of examples, by check; `breaches` are what was violated, with the evidence of the first observation.
+    `seconds` are those of examples, by check; `breaches` are the violated rows and cases, with the evidence of the first
+    observation.
     """
 
     column: Column
@@ -72,7 +73,7 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
 
 
 def ranked(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
-    """The rarest first, each check once. One that was `tried` already comes after all that were tried less often."""
+    """The rarest first, each check once. Checks that were `tried` less often come first."""
     rare = [
         Rare(
             requirement=row, case=case, share=found.count(row, case) / floor, check=_best(found, row, case, able, tried)
@@ -100,5 +101,5 @@ def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, st
 
 
 def _best(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
-    """The check that has observed it most often in its time; where none has, the one that was tried least."""
+    """The check that has observed it most often for its time; if none has, the one that was tried least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

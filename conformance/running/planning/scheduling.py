@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
     """Units of work are the checks of one column and topology; long ones are split where workers would else be idle.
 
-    They begin in the order in which they were collected. Under a clock machines come last and share what time is left. A worker
-    is given its next unit with its last check, and no earlier: what it had in hand, no other could begin.
+    They begin in the order in which they were collected. Under a clock machines come last and share what time is left. A
+    worker gets its next unit together with its last check, and no earlier: no other worker could take what it already
+    holds.
     """
 
     def __init__(self, config: pytest.Config, log: object, *, timed: bool) -> None:
@@ -46,7 +47,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         return self._units[nodeid]
 
     def _reschedule(self, node: WorkerController) -> None:
-        # xdist keeps three checks in hand, which may be all parts of a machine. A worker begins its last one only when it
+        # xdist keeps three checks queued, which may be all parts of a machine. A worker begins its last one only when it
         # knows what follows, or that nothing does; and a part of a machine takes all the time that it is given.
         in_hand = [id for unit in self.assigned_work[node].values() for id, done in unit.items() if not done]
         others = sum(not other.shutting_down for other in self.nodes if other is not node)
@@ -77,12 +78,15 @@ def units(
 
 
 SHARES_PER_WORKER = 4
-"""Checks of one kind may take three seconds or thirty. With whole shares the last of three workers ended 180 s after the first,
-with quarters 30 s, at the price of a boot or two: by the times of 3.3.2, 3.5.2 and 3.6.2 in the quick profile."""
+"""Checks of one kind may take three seconds or thirty.
+
+With whole shares the last of three workers ended 180 s after the first, with quarters 30 s, at the price of a boot or two:
+by the times of 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
+"""
 
 
 def shares(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
-    """Where there are schedules a few boots more don't count; all else is done within minutes, and boots are much of that."""
+    """With schedules a few more boots don't matter; everything else is done within minutes, and boots are much of that."""
     longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_endless(nodeid)), default=0)
     return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
 
@@ -92,7 +96,7 @@ MANY_SECONDS = 20
 
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:
-    """Seconds that an item takes, rounded up. Under a clock what has no end of its own weighs as little as may be."""
+    """Seconds that an item takes, rounded up. Under a clock items without an end of their own weigh as little as possible."""
     return 1 if timed and _is_endless(nodeid) else ceil(cost_of(check_of_item(nodeid)))
 
 

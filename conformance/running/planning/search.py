@@ -19,9 +19,9 @@ from history.observations import Observation
 from history.shards import read_shards
 
 FEWEST_SECONDS = 30.0
-"""Less is not worth another round: there may be a cluster to boot first."""
+"""With less time another round is not worth it: a cluster may have to be booted first."""
 SLICE = 120.0
-"""Seconds of a machine before the rarest cases are looked for again."""
+"""Seconds of a machine before the rarest cases are determined again."""
 
 
 class Search:
@@ -57,7 +57,7 @@ class Search:
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
     def _run_of(self, rare: Rare) -> CheckRun:
-        """Another seed each time: rounds and parts go on where the planned ones ended."""
+        """Another seed each time: rounds and parts are numbered on from the planned ones."""
         check = self._checks[rare.check]
         again = self._tried[rare.check] + 100 * self._part
         if isinstance(check, MachineCheck):

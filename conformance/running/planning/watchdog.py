@@ -1,4 +1,4 @@
-"""The end of a run in which nothing comes to an end any more."""
+"""Ends a run in which no check finishes any more."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from types import TracebackType
 WITHIN = 600.0
 """Seconds in which some check has to finish, by plan or beyond the time of the run."""
 CLEARS_UP_WITHIN = 180.0
-"""Seconds that the process has to take its clusters down, once it was told to end."""
+"""Seconds that the process has to remove its clusters after it was interrupted."""
 
 
 class Watchdog:
-    """Interrupts the process when no check has finished for `within` seconds; ends it where that does not help.
+    """Interrupts the process when no check has finished for `within` seconds; ends it if that does not help.
 
     Before `total` seconds have passed nothing is wrong with a run under a clock: a part of a machine may take all of them.
     """
@@ -45,7 +45,7 @@ class Watchdog:
         self._finished = time.monotonic()
 
     def over(self) -> None:
-        """The run has cleared up: nothing is left to be watched."""
+        """The run has cleaned up: there is nothing left to watch."""
         self._over.set()
 
     def __enter__(self) -> Watchdog:
@@ -55,7 +55,7 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Goes on watching a run that it has interrupted until that is `over`."""
+        """Keeps watching a run that it has interrupted until the run is `over`."""
         if not self.barked:
             self.over()
 

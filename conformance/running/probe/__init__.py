@@ -1,1 +1,1 @@
-"""Running a probe, and making the inputs of what it finds smaller."""
+"""Running a probe, and shrinking the inputs of its findings."""

@@ -59,12 +59,12 @@ class ProbeRun(CheckRun):
                     break
 
     def _time_is_up(self) -> bool:
-        """Between examples: those of a schedule take minutes together."""
+        """Checked between examples, since those of a schedule take minutes together."""
         self.cut_off = self.cut_off or self.is_over
         return self.cut_off
 
     def cases(self, column: Column) -> list[str]:
-        """The cases to run for; one empty one for a probe that says itself which it observes; none if no row applies."""
+        """The cases to run for; one empty one for a probe that names its cases itself; none if no row applies."""
         facts = Facts(version=column.version, ranges=column.ranges)
         applicable = [row for id in self.check.own_rows if applies(facts, (row := shipped()[id]).applies, row.needs)]
         if not applicable:
@@ -83,7 +83,7 @@ class ProbeRun(CheckRun):
         return iter(draw(self.check.strategies, number, self.check.examples))
 
     def _at_floor(self, case: str) -> bool:
-        """Has every case seen so far (of those that this round was for) what a probe's cell needs?"""
+        """True if every case seen so far (of those that this round was for) has the observations that a probe's cell needs."""
         # Observations of a scenario's judges, or of other rows, are welcome, but not worth another run.
         scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped()[id].kind == "scenario"]
         own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
@@ -91,7 +91,7 @@ class ProbeRun(CheckRun):
         return bool(seen) and all(_enough(row, found) for (row, _), found in seen.items())
 
     def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
-        """One example on the cluster, filed when this returns: what it broke, with evidence of what is new or what it `shows`."""
+        """One example on the cluster, filed with evidence of each breach that is new or that it `shows`."""
         began = time.monotonic()
         standing = self.standing()
         context = self.lab.shared_context(self.check.rig, standing) if self.check.rig.shared else {}

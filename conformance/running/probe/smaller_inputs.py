@@ -1,4 +1,4 @@
-"""Making the drawn inputs of a violated probe smaller: numbers towards the least, sampled values towards the first."""
+"""Shrinking the drawn inputs of a violated probe: numbers towards the least, sampled values towards the first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempted(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an example showed the breach, and its evidence where that was wanted."""
+    """Whether an example showed the breach, and its evidence if that was wanted."""
 
     shown: bool
     evidence: str = ""
@@ -51,7 +51,10 @@ class Smallest(msgspec.Struct, frozen=True, kw_only=True):
 def investigate(
     broken: BrokenInputs, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: Try, out: Path, ends: float
 ) -> Smallest:
-    """Make the inputs smaller and replay the smallest until `ends` (`time.monotonic`); the evidence below `out` says so."""
+    """Shrink the inputs and replay the smallest until `ends` (`time.monotonic`).
+
+    The results are added to the evidence below `out`.
+    """
     tried = smallest(
         broken.inputs,
         least_of(strategies),
@@ -105,7 +108,7 @@ def smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], lef
 def _one_smaller(
     inputs: Inputs, name: str, least: Any, shows: Callable[[Inputs], bool], left: Callable[[], bool]
 ) -> Inputs:
-    """Its least value if that shows it; else, of a number, the nearest to it that a bisection finds."""
+    """Its least value if that shows the breach; else, for a number, the value nearest to it that a bisection finds."""
     value = inputs[name]
     if value == least or not left():
         return inputs

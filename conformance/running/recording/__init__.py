@@ -1,1 +1,1 @@
-"""Writing down what a run shows, and telling of it."""
+"""Recording the results of a run, and reporting them."""

@@ -28,7 +28,7 @@ class SoFar(msgspec.Struct, kw_only=True):
 
 
 class Doing(msgspec.Struct, kw_only=True):
-    """One worker: what it is at, since when (seconds since the epoch), and what it has brought to each column."""
+    """One worker: its current check, since when (seconds since the epoch), and its contribution to each column."""
 
     run: str
     worker: str
@@ -40,7 +40,7 @@ class Doing(msgspec.Struct, kw_only=True):
 
 
 class Progress:
-    """Written by a worker. Progress is not worth ending a run: after a file that cannot be written, none is."""
+    """Written by a worker. Progress is not worth ending a run for: once a file cannot be written, no more are."""
 
     def __init__(self, folder: Path, run: str, worker: str) -> None:
         self.doing = Doing(run=run, worker=worker)
@@ -61,7 +61,7 @@ class Progress:
         self._write()
 
     def example_begins(self) -> None:
-        """Whatever faults are open were the last one's."""
+        """Any open faults were the last one's."""
         if self._open:
             self._open.clear()
             self._write()
@@ -83,7 +83,7 @@ class Progress:
         self._write()
 
     def ends(self) -> None:
-        """The check that it was at has ended."""
+        """The current check has ended."""
         self._column(self.doing.label).done += 1
         self.doing.check = ""
         self._open.clear()
@@ -107,7 +107,7 @@ class Progress:
 
 
 class ColumnProgress(msgspec.Struct, kw_only=True):
-    """All workers of one column: the sums, and those that are at it now."""
+    """All workers of one column: the sums, and those that work on it now."""
 
     label: str
     so_far: SoFar

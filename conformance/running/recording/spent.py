@@ -1,4 +1,4 @@
-"""Where the time of a run went, by column: a line each."""
+"""How the time of a run was used, a line for each column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
 
 
 def spent_lines(shards: Sequence[Shard]) -> list[str]:
-    """A line for each column, of seconds and shares of all that its workers spent; nothing where none was recorded."""
+    """A line for each column, with seconds and shares of its workers' time; nothing if none was recorded."""
     return [f"time  {label:10} {_shares(seconds)}" for label, seconds in spent(shards).items() if seconds.total()]
 
 

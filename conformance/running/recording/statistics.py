@@ -1,4 +1,4 @@
-"""Coverage of machines and schedules in a run: what they reached, and what never, in a few lines for each column."""
+"""Coverage of machines and schedules in a run: what they reached and what they never reached, in a few lines for each column."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, Any
 
 
 def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
-    """Steps, faults, premises and cases with how often they were reached, and by name what never was."""
+    """Steps, faults, premises and cases with how often they were reached, and the names of those that never were."""
     ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.ended.items())) or "not run"
     head = (
         f"{check.id} on {label}: {len(one.examples)} examples ({ended}), {one.steps.total()} steps, {one.seconds:.0f} s"
@@ -143,7 +143,7 @@ def _counted(counts: Counter[str]) -> list[str]:
 
 
 def _faults(one: CheckTotals) -> list[str]:
-    """How often each was witnessed; where it was injected or healed another number of times, that too."""
+    """How often each was witnessed; also how often it was injected or healed, if that differs."""
     injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
     return [
         f"{name} {witnessed[name]}" + (f" of {count} injected" if count != witnessed[name] else "")
@@ -175,7 +175,7 @@ def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
 
 
 def _troubles(one: CheckTotals) -> list[str]:
-    """The reasons that ended examples early, by its first line, without the names of the example's own topics and groups."""
+    """The reasons that ended examples early, by their first lines, without the names of the example's own topics and groups."""
     errors = [e.detail.partition("\n")[0] for e in one.examples if e.outcome == "error"]
     counts = Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in errors)
     return [f"{count} times {line}" for line, count in counts.most_common()]
@@ -192,7 +192,7 @@ def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
 
 
 def verdict(check: Check, one: CheckTotals) -> str:
-    """Of what the schedule itself showed, of its own rows and of the invariants that judged its history."""
+    """From the observations of the schedule itself, for its own rows, and of the invariants that judged its history."""
     results = Counter(observation.result for observation in one.observations)
     if results["violated"]:
         rows = sorted({o.requirement for o in one.observations if o.result == "violated"})

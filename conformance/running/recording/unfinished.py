@@ -39,7 +39,7 @@ def _path(check: AnyCheck) -> str:
 
 
 def _options(header: Header) -> list[str]:
-    """Those that name a column and its profile, as its label tells: `4.3.1`, `4.3.1@some/image` or `4.3.1+feature=1`."""
+    """The options that select a column and its profile, read from its label: `4.3.1`, `4.3.1@some/image` or `4.3.1+feature=1`."""
     version, *features = header.column.label.split("+")
     named = ["--kafka-image", header.column.image] if "@" in version else ["--kafka-version", version]
     levels = [word for feature in features for word in ("--feature", feature)]
