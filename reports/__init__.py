@@ -1,4 +1,4 @@
-"""From shards to the conformance matrix: a Spark job, and what people read of it.
+"""From shards to the conformance matrix: a Spark job, and its reports.
 
     python -m reports --in DIR/shards --out DIR/matrix
 
@@ -11,13 +11,14 @@ the code as a zip:
 (or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2 and
 rich; executors run no Python.
 
-The way of the data: `ingest` makes a table of distinct whole lines with an explicit schema and sums up each shard;
+The flow of data: `ingest` makes a table of distinct whole lines with an explicit schema and sums up each shard;
 `conformance.judging.intake` decides on the driver which shards count and which columns are marked; `pool` makes small tables of
-observations, checks, faults and violations; `matrix` has each cell judged by `conformance.judging.pooling`; `insights` holds the
-other tables; `site` and `texts` show it all. Everything after `ingest` is a function of the *set* of lines: neither the order of
+observations, checks, faults and violations; `matrix` has each cell judged by `conformance.judging.pooling`; `insights`
+holds the other tables; `site` and `texts` present all of them. Everything after `ingest` is a function of the *set* of
+lines: neither the order of
 shards nor their splitting or repetition changes a byte of the result.
 
-What `--out` holds: `matrix.json` (the contract), `insights.json` (since when, how often, how long), `index.html` and the
+`--out` gets `matrix.json` (the contract), `insights.json` (since when, how often, how long), `index.html` and the
 other pages (offline, no JavaScript needed), `matrix.md` (for a pull request; with `--baseline` also what changed),
 `summary.md` (for a job), `junit.xml`, `badges/*.json` (for the endpoint of shields.io), and `parquet/` with a table for
 each question.

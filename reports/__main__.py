@@ -21,12 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = given.pop(0) if given and given[0] in COMMANDS else "merge"
     try:
-        # Imported when it is asked for: Spark takes longer to import than the others to answer.
+        # Imported on demand: Spark takes longer to import than the other commands to run.
         code = int(import_module(f"reports.commands.{command}").run(given))
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader has closed the pipe (`… | head`); nothing more may be written, not even while Python ends.
+        # The reader has closed the pipe (`… | head`); nothing more may be written, not even while Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ReportError, CatalogueError) as error:

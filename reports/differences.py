@@ -26,7 +26,7 @@ def compare(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list
 
 
 def better(change: VerdictChange) -> bool:
-    """It was broken, and is seen to be right."""
+    """It was broken, and is satisfied now."""
     return change.before in BROKEN and change.after in MENDED
 
 
@@ -46,7 +46,7 @@ TURNS: tuple[Turn, ...] = ("worse", "better", "other")
 
 
 class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row that changed, and why it is what it is now."""
+    """A row that changed, and the reason for its present verdict."""
 
     change: VerdictChange
     reason: str
@@ -69,7 +69,7 @@ class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def between_columns(seen: ComparedMatrix, old: str, new: str) -> ColumnDifference:
-    """Raises ReportError for a column that is not there."""
+    """Raises ReportError for a missing column."""
     before, after = (seen.column(column_named(label, seen.kafka_versions)) for label in (old, new))
     return _difference(old, new, before, after)
 
@@ -86,9 +86,8 @@ def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDif
 
 
 def pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
-    """Columns that stand for the same: of one label, or a user's image (`4.3.1@image`) beside the release of its version.
-
-    Where there are none and each matrix has one column, these two.
+    """Columns that correspond: of one label, or a user's image (`4.3.1@image`) and the release of its version. If there are
+    none and each matrix has one column, these two.
     """
     known = set(old.kafka_versions)
     found = [

@@ -42,14 +42,14 @@ class HadoopFolder:
             yield str(found.next().getPath().toUri().getPath())[start:]
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """The name and the bytes of every file below, in no order; a reader of Spark's passes over those that are empty."""
+        """The name and the bytes of every file below, in no order; Spark's readers skip empty ones."""
         found = self._files.listFiles(self._root, True)
         while found.hasNext():
             file = found.next()
             yield str(file.getPath().getName()), int(file.getLen())
 
     def move(self, source: str, target: str) -> bool:
-        """Moves a file at once; False if there is one already at `target`, which then stays."""
+        """Moves a file atomically; False if there is one at `target` already, which then stays."""
         to = self._path(target)
         self._files.mkdirs(to.getParent())
         return not self._files.exists(to) and bool(self._files.rename(self._path(source), to))

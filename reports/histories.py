@@ -58,7 +58,7 @@ Workers: TypeAlias = Mapping[tuple[str, str], ByLabel]
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a frame is; `content` holds it where only Spark can read the file."""
+    """The place of a frame; `content` holds it if only Spark can read the file."""
 
     path: str
     offset: int
@@ -107,7 +107,7 @@ def frames(files: DataFrame, *, local: bool) -> DataFrame:
 
 def _mapped(table: DataFrame, function: Mapped, schema: StructType) -> DataFrame:
     with warnings.catch_warnings():
-        # Spark warns of new versions of pandas wherever Python runs, though only Arrow is used here.
+        # Spark warns about new versions of pandas wherever Python runs, though only Arrow is used here.
         warnings.simplefilter("ignore", FutureWarning)
         return table.mapInArrow(function, schema)
 

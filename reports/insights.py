@@ -56,7 +56,7 @@ class Firsts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wavering(msgspec.Struct, frozen=True, kw_only=True):
-    """Identical tries of a check on one column that were answered in more than one way, or broke a row only at times."""
+    """Identical tries of a check on one column that were answered in more than one way, or broke a row only sometimes."""
 
     requirement: str
     kafka_version: str
@@ -87,7 +87,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultMet(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault on a column, each example counted once, though it is behind the cells of many rows."""
+    """A fault on a column, each example counted once, though it contributes to the cells of many rows."""
 
     kafka_version: str
     fault: str
@@ -130,7 +130,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell as one archived run saw it."""
+    """A cell as judged from one archived run."""
 
     requirement: str
     kafka_version: str

@@ -67,7 +67,7 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedCell(Cell, frozen=True, kw_only=True):
-    """A cell with what a report shows beside its verdict. `known` are the known deviations it shows."""
+    """A cell with the facts that a report shows beside its verdict. `known` are its known deviations."""
 
     faults: dict[str, FaultCount]
     evidence: list[str]
@@ -100,7 +100,7 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnReport(msgspec.Struct, kw_only=True):
-    """The facts of a column, and what is known to be missing from it."""
+    """The facts of a column, and its known gaps."""
 
     kafka_version: str
     version: str

@@ -41,7 +41,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
 
 
 class ComparedMatrix(msgspec.Struct, frozen=True):
-    """The part of a matrix that a comparison needs: also what a kit of another day wrote."""
+    """The part of a matrix that a comparison needs; it may have been written by another version of the kit."""
 
     schema: int
     kafka_versions: list[str]
@@ -53,17 +53,17 @@ class ComparedMatrix(msgspec.Struct, frozen=True):
 
 
 def compared(matrix: Matrix) -> ComparedMatrix:
-    """A matrix as one that is compared."""
+    """A matrix reduced to what a comparison needs."""
     return msgspec.convert(matrix, ComparedMatrix, from_attributes=True)
 
 
 def read_compared(path: Path) -> ComparedMatrix:
-    """Raises ReportError for a file that is no matrix, or one of another schema."""
+    """Raises ReportError for a file that is not a matrix, or has another schema."""
     return _of_our_schema(_read(path, ComparedMatrix), path)
 
 
 def read_matrix(path: Path) -> Matrix:
-    """All of it. Raises ReportError for a file that is no matrix, or one that another kit wrote in another shape."""
+    """All of it. Raises ReportError for a file that is not a matrix, or that another version of the kit wrote in another form."""
     return _of_our_schema(_read(path, Matrix), path)
 
 

@@ -1,4 +1,4 @@
-"""The merge: shards in, everything that `--out` holds out."""
+"""The merge: from shards to all of the output."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _counts(count: FaultCount) -> tuple[int, int, int]:
 
 
 def _write_answers(spark: SparkSession, cells: DataFrame, insights: Insights, folder: str) -> None:
-    """The matrix, the insights, and what changed from column to column and from run to run."""
+    """The matrix, the insights, and the changes from column to column and from run to run."""
     _write(cells, f"{folder}/matrix")
     for name, struct in TABLES.items():
         rows = [msgspec.to_builtins(row) for row in getattr(insights, name)]

@@ -20,20 +20,20 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Adaptive execution puts together what is little of many, but cuts nothing apart that is too much of few.
+    # Adaptive execution joins many small partitions, but does not split few large ones.
     "spark.sql.shuffle.partitions": "32",
     "spark.sql.parquet.compression.codec": "zstd",
-    # Java interprets longer methods for ever, and those that Spark generates for all fields of a line at once are longer.
+    # Java never compiles longer methods, and those that Spark generates for all fields of a line are longer.
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }
 # Caches and shuffles go to disk beyond it, so that it does not have to grow with the input.
 _LARGE = {"spark.driver.memory": "2g"}
 _LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _CODE = Path(__file__).parent.parent
-"""Where tasks find the kit's own modules; spark-submit brings them along."""
+"""The path of the kit's own modules for tasks; spark-submit ships them itself."""
 _FLAGS = f"-Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
 
-# Where a merge takes seconds, compiling it takes most of them: half the time is saved by not doing so.
+# If a merge takes seconds, compiling takes most of them: half the time is saved without it.
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",

@@ -1,1 +1,1 @@
-"""An archive of runs, which is only ever added to."""
+"""An append-only archive of runs."""

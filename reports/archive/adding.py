@@ -1,11 +1,11 @@
-"""Adding runs to an archive: a folder on any Hadoop file system that is only ever added to.
+"""Adding runs to an archive: an append-only folder on any Hadoop file system.
 
     TABLE/run_date=2026-11-21/kafka_version=4.3.1/RUN-BATCH-0.parquet    lines (`reports.archive.lines`), cells, quarantine
     commits/RUN-0.json                                                   which batches of rows count
 
-A *batch* is what one merge adds of one run. Its files are written aside and moved to their places; last, one small file
-commits it. Rows of a batch without a commit count for nothing, so that a run is there wholly or not at all; what an
-archiving that died has left of it is removed when the run is offered again. No line that counts is ever replaced or removed:
+A *batch* is the part of one run that one merge adds. Its files are staged and then moved to their places; finally one small
+file commits it. Rows of a batch without a commit are ignored, so that a run is there completely or not at all; leftovers of
+a merge that died are removed when the run is offered again. No line that counts is ever replaced or removed:
 a run that is offered with more lines adds them, and is judged again; one that is offered with fewer, or with others, stays as
 it is. Two merges may add to one archive at the same time, but not the same run.
 """
@@ -43,7 +43,7 @@ _FILED = re.compile(r".*/(?P<run>[^/]*)-(?P<batch>[0-9a-f]{32})-\d+\.parquet")
 
 
 class Filed(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """The outcome of a run that was offered: `added` lines are new; `lacking` are archived, but not among those offered."""
+    """The outcome of a run that was offered: `added` lines are new; `lacking` ones are archived, but not among those offered."""
 
     run: str
     outcome: Literal["added", "unchanged", "kept"]
@@ -70,7 +70,7 @@ class _Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The beginning of the names of its files. A run's id may be any text."""
+        """The prefix of its files' names. A run's id may be any text."""
         return f"{quote(self.run, safe='')}-{self.batch}"
 
     @property
@@ -86,10 +86,10 @@ def archive(
     judge: Callable[[Intake], Matrix],
     catalogue: Catalogue,
 ) -> list[Filed]:
-    """Adds to the archive at `uri` what it lacks of these runs; gives the outcome of each run.
+    """Adds to the archive at `uri` the lines of these runs that it lacks; returns the outcome of each run.
 
-    `lines` are those of `reports.ingest.validate.classify`, `runs` what `take_in(by_run=True)` made of them; `judge` gives the
-    matrix of such an intake, and is asked about runs that have new lines only.
+    `lines` are those of `reports.ingest.validate.classify`, `runs` what `take_in(by_run=True)` made of them; `judge`
+    returns the matrix of such an intake, and is called only for runs that have new lines.
     """
     folder = HadoopFolder(spark, uri)
     shards = _shards(spark, runs)
@@ -164,7 +164,7 @@ def _batches(filed: Sequence[Filed], earlier: Mapping[str, int]) -> list[_Batch]
 
 @contextmanager
 def _staging(folder: HadoopFolder) -> Iterator[str]:
-    """A place within the archive that no reader looks at, removed at the end."""
+    """A folder within the archive that readers ignore, removed at the end."""
     place = f"_staging/{uuid.uuid4().hex}"
     try:
         yield place
@@ -173,14 +173,14 @@ def _staging(folder: HadoopFolder) -> Iterator[str]:
 
 
 def _stage(table: DataFrame, place: str, *order: str) -> None:
-    """One file for each batch and column, more where they are large; `batch` stays a column of the file."""
+    """One file for each batch and column, or more if they are large; `batch` stays a column of the file."""
     split = table.withColumn("_batch", F.col("batch"))
     even = split.hint("rebalance", "kafka_version", "batch").sortWithinPartitions("kafka_version", "batch", *order)
     even.write.partitionBy(*PARTITIONS, "_batch").parquet(place)
 
 
 def _stage_refused(spark: SparkSession, uri: str, lines: DataFrame, runs: Intake, place: str) -> None:
-    """Lines that count for nothing, unless the quarantine has them."""
+    """Lines that do not count, except those already in the quarantine."""
     if not runs.quarantine.unreadable and not runs.quarantine.shards:
         return
     entries = [(entry.shard, entry.kafka_version, entry.reason) for entry in runs.quarantine.shards]
@@ -220,7 +220,7 @@ def _cells(
 
 
 def _sweep(spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection[str], days: Collection[str]) -> None:
-    """Removes what an archiving of these runs left that died before it committed."""
+    """Removes leftovers of a merge that died before it committed these runs."""
     names = {quote(run, safe="") for run in runs}
     places = [f"{table}/run_date={day}" for table in (*LINES, "cells") for day in days]
     files = [file for place in places for file in folder.files(place)]
@@ -231,7 +231,7 @@ def _sweep(spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection
 
 
 def _publish(folder: HadoopFolder, staging: str, names: Mapping[str, str]) -> None:
-    """Moves what is staged to where it belongs. Quarantined lines belong to no batch."""
+    """Moves staged files to their places. Quarantined lines belong to no batch."""
     counts: Counter[str] = Counter()
     for file in sorted(folder.files(staging)):
         if found := _STAGED.fullmatch(file):

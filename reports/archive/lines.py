@@ -1,6 +1,6 @@
 """The lines of shards as tables, one for each kind of line: the form in which an archive keeps them. DataFrame -> DataFrame.
 
-Each table has the fields of its struct in `history.shards`, with defaults filled in, and before them whose line it is.
+Each table has the fields of its struct in `history.shards`, with defaults filled in, after the columns that identify the line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINES: dict[str, type[msgspec.Struct]] = {
     "replays": ReplayLine,
     "footers": Footer,
 }
-"""The tables of lines by name. Every line of a shard stands in exactly one of them."""
+"""The tables of lines by name. Every line of a shard is in exactly one of them."""
 
 OWNER = ("run", "batch", "digest")
 """Before a line's own fields: its run, the batch in which it was archived, and the xxhash64 of its text, which sets it
@@ -52,7 +52,7 @@ QUARANTINE = (
     "run string, batch string, shard string, reason string, text string, length long, "
     "digest long, run_date string, kafka_version string"
 )
-"""Table `quarantine`: lines that count for nothing, and why; `length` is that of the whole text."""
+"""Table `quarantine`: lines that do not count, and why; `length` is that of the whole text."""
 
 _RUN = r"^(\d{6}-\d{6}-[0-9a-f]+)"
 _DAY = r"^(\d{6})-\d{6}-"
@@ -72,7 +72,7 @@ def table_schema(name: str) -> StructType:
 
 
 def offered(lines: DataFrame, shards: DataFrame) -> DataFrame:
-    """Whole lines of the shards that count, with whose they are (`shards`: shard, run, run_date, kafka_version)."""
+    """Whole lines of the shards that count, with their origin (`shards`: shard, run, run_date, kafka_version)."""
     known = lines.where("whole").drop("run").join(F.broadcast(shards), "shard")
     return known.withColumn("digest", F.xxhash64("text"))
 
@@ -103,7 +103,7 @@ def _own(line: type[msgspec.Struct]) -> list[inspect.Field]:
 
 
 def _field(field: inspect.Field) -> Column:
-    """The field as its own struct types it, with its default where the line leaves it out."""
+    """The field with its struct's type, and its default if the line leaves it out."""
     wanted = spark_type(field.type)
     column = F.col(field.encode_name)
     if line_schema()[field.encode_name].dataType != wanted:

@@ -13,17 +13,17 @@ CELLS = (
     "run string, batch string, requirement string, verdict string, reason string, observations long, violations long, "
     "row_hash string, complete boolean, run_date string, kafka_version string"
 )
-"""Table `cells`: a row on a column as one run alone saw it. `row_hash` is the hash of the row as it was judged; `complete`
+"""Table `cells`: a row on a column as judged from one run alone. `row_hash` is the hash of the row as it was judged; `complete`
 means that no line of the column is known to be missing."""
 
 COMMITS = "run string, batch string, sequence long, lines long"
 """The batches that count; a run's are numbered by `sequence` from 0."""
 
 TREND_RUNS = 60
-"""Runs that the trend of a cell goes back."""
+"""The number of runs in the trend of a cell."""
 
 UNSEEN = ("not-run", "untested", "inapplicable")
-"""Verdicts of a cell that a run saw nothing of: no points of its trend."""
+"""Verdicts of a cell without observations in a run: no points of its trend."""
 
 _TREND = ("requirement", "kafka_version", "run_date", "run", "verdict", "observations", "violations")
 
@@ -37,7 +37,7 @@ def commits(spark: SparkSession, uri: str) -> DataFrame:
 
 
 def lines(spark: SparkSession, uri: str, name: str) -> DataFrame:
-    """A table of lines (`reports.archive.lines.LINES`), or `cells` with every judgement that a run ever had."""
+    """A table of lines (`reports.archive.lines.LINES`), or `cells` with every verdict that a run ever had."""
     return stored(spark, uri, name).join(
         F.broadcast(commits(spark, uri).select("run", "batch")), ["run", "batch"], "semi"
     )
@@ -55,7 +55,7 @@ def quarantine(spark: SparkSession, uri: str) -> DataFrame:
 
 
 def trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFrame:
-    """Rows of `reports.insights.TrendPoint`: for each cell its last `runs` runs that looked at it, oldest first."""
+    """Rows of `reports.insights.TrendPoint`: for each cell its last `runs` runs with a verdict, oldest first."""
     seen = cells(spark, uri).where(~F.col("verdict").isin(*UNSEEN))
     newest = Window.partitionBy("kafka_version", "requirement").orderBy(
         (F.col("run_date") == UNDATED).asc(), F.col("run_date").desc(), F.col("run").desc()

@@ -1,4 +1,4 @@
-"""Why a cell is what it is: the row, what the verdict rests on, and how to see it for oneself."""
+"""The explanation of a cell: the row, the observations behind the verdict, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDEST = 110
 
 
 def run(arguments: Sequence[str]) -> int:
-    """0. Raises ReportError for a file that is no matrix, and for rows and columns that it does not have."""
+    """0. Raises ReportError for a file that is not a matrix, and for rows and columns that it does not have."""
     asked = _parser().parse_args(arguments)
     matrix, insights = read_matrix(asked.matrix), read_insights(asked.matrix)
     label = column_named(asked.column or matrix.kafka_versions[-1], matrix.kafka_versions)
@@ -41,13 +41,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(matrix: Path) -> Path | None:
-    """The run's folder, if it lies where a run of the kit leaves its matrix: DIR/matrix/matrix.json."""
+    """The run's folder, if the file is where a run of the kit writes its matrix: DIR/matrix/matrix.json."""
     beside = matrix.parent.parent
     return beside if (beside / "evidence").is_dir() or (beside / "histories").is_dir() else None
 
 
 def _wrapped(lines: Iterator[str]) -> Iterator[str]:
-    """A line goes on below its own text; commands, which are indented by six, stay whole so that they can be copied."""
+    """A line is continued below its own text; commands, which are indented by six, stay whole so that they can be copied."""
     width = min(shutil.get_terminal_size((_WIDEST, 0)).columns, _WIDEST)
     for line in map(clean, lines):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

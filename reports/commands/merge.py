@@ -1,4 +1,4 @@
-"""Shards to everything that `--out` holds."""
+"""From shards to all of the output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
     merged = _merged(asked)
     out = Path(asked.out)
     write_texts(merged.matrix, merged.insights, out, baseline)
-    # Evidence lies beside the shards.
+    # Evidence is beside the shards.
     beside = Path(asked.shards).parent if Path(asked.shards).is_dir() else None
     index = write_site(merged, shipped(), out, beside)
     terminal.show(merged.matrix, sys.stdout)
@@ -78,7 +78,7 @@ def _merged(asked: argparse.Namespace) -> Merged:
 
 
 def _uri(folder: str) -> str:
-    """A local folder as a URI, so that no default file system of a cluster takes it for its own; nothing for nothing.
+    """A local folder as a URI, so that it is not taken for a path on a cluster's default file system; None for None.
 
     Hadoop takes a URI as it stands: a blank in it is a blank, and %20 would be the name of another folder.
     """

@@ -1,8 +1,8 @@
-"""Every line once, though it may stand in several files.
+"""Every line once, though it may be in several files.
 
-Comparing all texts with each other moves them all through a shuffle, which is most of what a merge would cost. But lines
-are numbered: where the numbers of a shard's lines are exactly 0, 1, 2 and so on, none of them stands there twice. So only
-lines of other shards are compared: of those that were cut, have bad lines, or lie there more than once.
+Comparing all texts with each other would move them through a shuffle, which would be most of a merge's cost. But lines are
+numbered: if the numbers of a shard's lines are exactly 0, 1, 2 and so on, none of them occurs twice. So only lines of other
+shards are compared: those that were cut, have bad lines, or exist more than once.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from reports.ingest.validate import count
 class DistinctLines(msgspec.Struct, frozen=True):
     """Distinct lines, their counts (`reports.ingest.validate.count`), and the shards whose counts leave duplicates possible.
 
-    `few` are those of them that are no whole observations, or violations: most questions are about these, and to look through
-    all lines for each question took an eighth of a merge.
+    `few` are those of them that are no whole observations, or violations: most tables need only these, and scanning all
+    lines for each table took an eighth of a merge.
     """
 
     lines: DataFrame
@@ -32,14 +32,14 @@ class DistinctLines(msgspec.Struct, frozen=True):
 
     @property
     def several(self) -> DataFrame:
-        """The lines of doubtful shards: different ones may carry one number."""
+        """The lines of doubtful shards: different lines may have the same number."""
         return self.lines.where(F.col("shard").isin(self.doubtful))
 
 
 @contextmanager
 def once(lines: DataFrame) -> Iterator[DistinctLines]:
     """Distinct lines of those that `reports.ingest.validate.classify` gives. They are kept, parsed, as long as this lasts."""
-    # Memory does not hold them. Filled with what it can, it took twice the time to collect garbage.
+    # Memory cannot hold them all. Filling it with as many as possible doubled the time for garbage collection.
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
         kept.append(counts := count(lines).persist())
@@ -58,12 +58,12 @@ def once(lines: DataFrame) -> Iterator[DistinctLines]:
 
 
 def fitting(table: DataFrame) -> DataFrame:
-    """A table that is looked at often, in no more parts than the cores can use: each part takes a task each time."""
+    """A table that is scanned often, in no more partitions than the cores can use: each takes a task every time."""
     return table.coalesce(2 * table.sparkSession.sparkContext.defaultParallelism)
 
 
 def _doubtful(counts: DataFrame) -> list[str]:
-    """Shards whose lines are not known to be one of each number. One row per shard comes to the driver."""
+    """Shards whose line numbers may repeat. One row per shard comes to the driver."""
     shards = counts.collect()
     hopeful = [
         (one.shard, one.last, one.mark)

@@ -1,4 +1,4 @@
-"""Shards that a merge refuses to go on with: none that counts, or two images under one label."""
+"""Shards that a merge refuses: none that counts, or two images under one label."""
 
 from __future__ import annotations
 

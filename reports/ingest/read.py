@@ -14,12 +14,12 @@ SHARDS = "*.jsonl"
 _JSON = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": UNREADABLE,
-    # Spark takes these for JSON, and `history.shards` does not.
+    # Spark accepts these as JSON, and `history.shards` does not.
     "allowNonNumericNumbers": "false",
     "allowSingleQuotes": "false",
 }
 _AROUND = "\ufeff \t\r"
-"""Characters that editors and other systems put around a line: a mark of the byte order, blanks, the end of a line on Windows."""
+"""Characters that editors and other systems put around a line: a byte order mark, blanks, a Windows line end."""
 
 
 def read_text(spark: SparkSession, folder: str) -> DataFrame:
@@ -56,13 +56,14 @@ def parse(texts: DataFrame) -> DataFrame:
 
 
 def _bare(name: str) -> Column:
-    """The text without what is around it. Trimming looks at each character and costs as much as reading JSON: few need it."""
+    """The text without these characters. Trimming inspects each character and costs as much as parsing JSON; few lines need
+    it."""
     is_bare = F.startswith(name, F.lit("{")) & F.endswith(name, F.lit("}"))
     return F.when(is_bare, F.col(name)).otherwise(F.trim(name, F.lit(_AROUND)))
 
 
 def empty_files(spark: SparkSession, folder: str) -> bool:
-    """Is there a shard file without a single byte? Its worker died, or a disk was full, before the header was written."""
+    """True if there is an empty shard file: its worker died, or a disk was full, before the header was written."""
     return any(
         not size and name.endswith(SHARDS.removeprefix("*")) for name, size in HadoopFolder(spark, folder).sizes()
     )

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 from history.shards import AnyShardLine
 
 UNREADABLE = "unreadable"
-"""The column that holds a line which is no JSON or has a field of another type (`columnNameOfCorruptRecord`)."""
+"""The column for a line that is not JSON or has a field of another type (`columnNameOfCorruptRecord`)."""
 
 LINES: tuple[type[msgspec.Struct], ...] = get_args(AnyShardLine)
 
@@ -68,7 +68,7 @@ def line_schema() -> StructType:
 
 
 def is_whole() -> Column:
-    """Has the line a known type, and all that its type requires?"""
+    """True if the line has a known type and all fields that the type requires."""
     known = reduce(or_, (_has_all(struct(line)) for line in LINES))
     return F.coalesce(F.col(UNREADABLE).isNull() & known, F.lit(False))
 

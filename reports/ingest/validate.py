@@ -33,13 +33,13 @@ def classify(lines: DataFrame) -> DataFrame:
 
 
 def _label_of_torn() -> Column:
-    # A regular expression makes one of Java's texts out of each line that it looks at, so it is shown headers only.
+    # A regular expression creates a Java string for each line that it inspects, so it is applied to headers only.
     begins = F.startswith("text", F.lit(_HEADER))
     return F.when(begins, F.regexp_extract("text", _LABEL, 1)).otherwise("")
 
 
 def _one() -> Column:
-    """Is the text one line and nothing else? JSON's reader stops after the first value and replaces what is no UTF-8."""
+    """True if the text is exactly one line. The JSON reader stops after the first value and replaces invalid UTF-8."""
     return F.is_valid_utf8("text") & F.endswith("text", F.lit("}")) & ~F.contains("text", F.lit(_GLUED))
 
 

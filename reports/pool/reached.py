@@ -1,4 +1,5 @@
-"""How far a run came: examples, cases and faults of each cell, faults and premises of each column, and the time of each check."""
+"""The coverage of a run: examples, cases and faults of each cell, faults and premises of each column, and the time of each
+check."""
 
 from __future__ import annotations
 

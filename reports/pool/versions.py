@@ -1,4 +1,4 @@
-"""Since which version a row is broken and since which it is mended, and what changed between two columns or two runs."""
+"""The versions since which a row is broken or mended, and the changes between two columns or two runs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def columns(cells: DataFrame) -> tuple[DataFrame, DataFrame]:
 
 
 def runs(trend: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Cells and pairs for `changes`: what each run saw of a column beside the run before it (`4.3.1 in run 261121-…`).
+    """Cells and pairs for `changes`: each run of a column beside the run before it (`4.3.1 in run 261121-…`).
 
     `trend` is as `reports.insights.TrendPoint`.
     """
@@ -95,7 +95,7 @@ def _kind() -> Column:
 
 
 def _worse() -> Column:
-    """The worst come first in BROKEN; what is not there is not broken, and comes after them."""
+    """The worst come first in BROKEN; verdicts that are not in it are not broken, and come after them."""
     return _rank("after") < _rank("before")
 
 

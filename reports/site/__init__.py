@@ -1,4 +1,4 @@
-"""The static site: many pages that work from a folder, ask for nothing elsewhere and are whole without JavaScript."""
+"""The static site: pages that work from a folder, load nothing from elsewhere and are complete without JavaScript."""
 
 from reports.site.pages import write_site
 

@@ -43,7 +43,7 @@ class ViolationText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the course. `number` counts those that show the violation; `raw` are request and answer as recorded."""
+    """An event of the example. `number` counts those that show the violation; `raw` are request and answer as recorded."""
 
     event: int
     t: str
@@ -58,7 +58,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CourseSection(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of the course: open, folded, or only counted (`rows` empty)."""
+    """A range of events: open, folded, or only counted (`rows` empty)."""
 
     how: str
     rows: list[EventRow]
@@ -76,7 +76,7 @@ class ScheduleStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvidenceView(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a page shows."""
+    """The content of a page."""
 
     cell: ReportedCell
     row: Requirement
@@ -186,7 +186,7 @@ def _step(step: Taken, shown: Sequence[EventRow], example: str) -> ScheduleStep:
     )
 
 
-# --- the course
+# --- the events
 
 
 def _rows(history: History, lines: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[EventRow]:

@@ -1,6 +1,6 @@
 """The evidence folder of a violation, as `conformance.running.evidence.folder` writes it: read back, complete or not.
 
-Everything in it comes from brokers or may be torn: what can't be read is named in `lacking`, and nothing here raises for it.
+Everything in it comes from brokers or may be torn: unreadable parts are named in `lacking`, and nothing here raises for them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from history.events import AnyEvent, End, Example, History, Line
 
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
-"""Paths of folders that a page is made for; a shard may hold any path."""
+"""Paths of folders that get a page; a shard may hold any path."""
 TEXT_BYTES = 4_096
 """Files of a disk up to this size are shown when they are text."""
 LOG_BYTES = 16 * 2**20
@@ -141,7 +141,7 @@ class _Reader:
             return {}
 
     def _history(self) -> History:
-        """Up to the first line that is torn: what comes after it can't be numbered."""
+        """Up to the first torn line: later ones can't be numbered."""
         example, end = Example(example=self._path.rpartition("/")[2], check="", column=""), None
         events: list[AnyEvent] = []
         for line in self._lines("history.jsonl", msgspec.json.Decoder(Line)):

@@ -1,6 +1,6 @@
 """The time line of an example as plain geometry: lanes of nodes, marks of what was asked, bars of faults, bands of leaders.
 
-Its columns are moments, not seconds: what matters often happens in a few milliseconds after minutes. Times stand below them.
+Its columns are moments, not seconds: the relevant events often happen within milliseconds, after minutes. Times are below them.
 Pixels are those of the SVG that `evidence.html.j2` draws.
 """
 
@@ -22,7 +22,7 @@ COLUMN, GAP, MARK, BAR, LEADS, PAD = 28, 22, 30, 30, 16, 8
 TOP, BOTTOM = 44, 26
 _CHAR, _TIME = 6.4, 56
 KIT = "checks"
-"""The lane of what the check itself found: its premises."""
+"""The lane of the check's own findings: its premises."""
 
 Shape = Literal["ok", "refused", "fail", "info", "met", "unmet"]
 """How a call ended: answered, answered with an error, certainly not done, perhaps done; and whether a premise was met."""
@@ -324,7 +324,7 @@ def _stack(bars: Sequence[Bar]) -> dict[int, int]:
 
 
 def _label(bar: Bar) -> float:
-    """How wide a bar's name is, which stands above it."""
+    """The width of a bar's name, which is above it."""
     return 4 + len(bar.name) * _CHAR
 
 

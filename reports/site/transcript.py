@@ -24,7 +24,7 @@ _STEP = 0.02
 """Seconds that pass at most between the kit's note of a call and its frame."""
 _SAMPLE = 60
 _BEHIND = 200
-"""How many frames later an answer may be, while other connections talk."""
+"""How many frames later an answer may be, with frames of other connections in between."""
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (\w+)")
 
 

@@ -29,7 +29,7 @@ class BarSegment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowView(msgspec.Struct, kw_only=True):
-    """A row of the catalogue with its cells in the order of the columns, and what else is known of it."""
+    """A row of the catalogue with its cells in the order of the columns, and its insights."""
 
     row: Requirement
     facts: RowFacts
@@ -97,7 +97,7 @@ class FamilyView(msgspec.Struct, kw_only=True):
 
     @property
     def in_sentence(self) -> str:
-        """``KIP-320`` as it stands; other families are words."""
+        """``KIP-320`` unchanged; other families are words."""
         return self.family if self.family.startswith("KIP") else f"the {self.family.lower()}"
 
 
@@ -161,7 +161,7 @@ def family_anchor(family: str) -> str:
 
 
 def bar(verdicts: dict[Verdict, int]) -> list[BarSegment]:
-    """A column's counts as segments that lie beside each other, what is broken first."""
+    """A column's counts as segments beside each other, broken ones first."""
     segments: list[BarSegment] = []
     start = 0
     for verdict in (verdict for verdict in VERDICTS if verdicts.get(verdict)):
@@ -208,7 +208,7 @@ KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
     "Apply no longer": lambda before, after: after == "inapplicable",
     "Changed otherwise": lambda before, after: True,
 }
-"""In the order in which they are asked and shown."""
+"""In the order in which they are shown."""
 
 
 def _row(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:

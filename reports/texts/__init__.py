@@ -1,1 +1,1 @@
-"""A matrix as text, for people and machines: all but the site."""
+"""A matrix as text, for people and tools: everything but the site."""

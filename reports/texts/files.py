@@ -1,4 +1,4 @@
-"""Writes everything but the site and the tables, for machines and pull requests."""
+"""Writes everything but the site and the tables, for tools and pull requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: Compare
 
 
 def _write_badges(matrix: Matrix, folder: Path) -> None:
-    """Those of columns that an earlier merge into the same folder had are taken away."""
+    """Those of columns from an earlier merge into the same folder are removed."""
     folder.mkdir(exist_ok=True)
     wanted = badges(matrix)
     for found in folder.glob("*.json"):

@@ -39,7 +39,7 @@ def in_words(versions: str) -> str:
 def since(firsts: Firsts, *, race: bool = False) -> str:
     """Since when a row is broken, and whether it was mended; "" for one that no released version breaks.
 
-    A `race` is met by luck, so that good versions say little.
+    A `race` shows only by chance, so good versions prove little.
     """
     if not firsts.first_bad:
         return ""

@@ -92,7 +92,7 @@ def alarming(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Rep
 
 
 def cell_reason(cell: ReportedCell) -> str:
-    """Why a cell has its verdict, and what came of replays."""
+    """Why a cell has its verdict, and the result of replays."""
     parts = [cell.reason]
     if cell.replays.tries:
         parts.append(f"seen again in {cell.replays.seen} of {cell.replays.tries} replays")
