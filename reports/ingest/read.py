@@ -56,8 +56,7 @@ def parse(texts: DataFrame) -> DataFrame:
 
 
 def _bare(name: str) -> Column:
-    """The text without these characters. Trimming inspects each character and costs as much as parsing JSON; few lines need
-    it."""
+    """The text without these characters. Trimming costs as much as parsing JSON, and few lines need it."""
     is_bare = F.startswith(name, F.lit("{")) & F.endswith(name, F.lit("}"))
     return F.when(is_bare, F.col(name)).otherwise(F.trim(name, F.lit(_AROUND)))
 

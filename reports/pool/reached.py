@@ -1,5 +1,4 @@
-"""The coverage of a run: examples, cases and faults of each cell, faults and premises of each column, and the time of each
-check."""
+"""The coverage of a run: examples, cases and faults by cell, faults and premises by column, and time by check."""
 
 from __future__ import annotations
 

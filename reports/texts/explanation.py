@@ -21,8 +21,11 @@ _PATHS = 5
 
 
 class ExplainedCell(NamedTuple):
-    """A cell and its context; `rule` is None for a row that this kit's catalogue does not have, `run` is the local folder
-    that evidence is relative to, if there is one."""
+    """A cell and its context.
+
+    `rule` is None for a row that this kit's catalogue does not have, `run` is the local folder that evidence is relative to,
+    if there is one.
+    """
 
     matrix: Matrix
     insights: Insights
