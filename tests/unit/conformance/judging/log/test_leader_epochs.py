@@ -96,7 +96,9 @@ class TestNoFutureStamps:
 
     def test_a_record_of_a_later_epoch_than_was_named(self) -> None:
         """The broker had served the later epoch before."""
-        history = LogHistory().settled(1, 0).settled(2, 1).fetch(2, A, epoch=1, hw=1).fetch(2, A, LATER_B, epoch=0, hw=2)
+        history = (
+            LogHistory().settled(1, 0).settled(2, 1).fetch(2, A, epoch=1, hw=1).fetch(2, A, LATER_B, epoch=0, hw=2)
+        )
         assert broken(self.judge, history) == ["follower"]
         history.fetch(3, A, epoch=1, hw=1).fetch(3, A, LATER_B, epoch=0, hw=2)
         assert broken(self.judge, history) == ["follower", "follower"]
@@ -137,11 +139,15 @@ class TestChangesOfLeader:
         assert labels(self.judge, history) == {"epoch-regression"}
 
     def test_a_leader_that_came_alive_between_two_halves_of_an_answer(self) -> None:
-        history = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3, unfenced=(2, 3)).metadata(1, -1, 3).metadata(1, 1, 3)
+        history = (
+            LogHistory().metadata(1, 1, 3).metadata(1, -1, 3, unfenced=(2, 3)).metadata(1, -1, 3).metadata(1, 1, 3)
+        )
         assert held(self.judge, history) == []
 
     def test_epochs_that_rise_with_the_leaders(self) -> None:
-        history = LogHistory().metadata(1, 1, 3).metadata(1, 2, 4).metadata(1, 2, 5).metadata(1, -1, 6).metadata(1, 1, 9)
+        history = (
+            LogHistory().metadata(1, 1, 3).metadata(1, 2, 4).metadata(1, 2, 5).metadata(1, -1, 6).metadata(1, 1, 9)
+        )
         assert held(self.judge, history) == ["moved", "leaderless", "leaderless"]
 
     def test_a_broker_that_has_not_heard_yet(self) -> None:
