@@ -54,6 +54,16 @@ PHRASES = (
     _phrase(r"(?i)\brotten\b", "corrupt"),
     _phrase(r"\b(?:class|def) \w*(?:[Tt]old|[Ss]aid)\b", "a noun: Exchange, EpochEndOffset, message"),
     _phrase(r"(?i)\b(?:the|a|each|every|no) told\b", "a noun: exchange, answer, message"),
+    _phrase(
+        r"(?:^|\bfor |, |\()(?<!\")\s*(?:told|said)(?:: [\w\[\], .|]+)? (?:=|in) ", "a noun: answer, output, lines"
+    ),
+    _phrase(r"\w_(?:anew|whoever)(?:_|\b)|\b_?whoever_", "again; the broker, the leader"),
+    _phrase(r"(?i)\bfor ever\b", "forever"),
+    _phrase(r"(?i)\bone of whom\b", "a worker is an it: one of which"),
+    _phrase(r"(?i)\bof the moment\b", "current"),
+    _phrase(r"(?i)\bepoch maps?\b|\bmaps? of epochs\b", "leader epoch cache"),
+    _phrase(r"(?i)\b(?:dead|doomed) tails?\b", "uncommitted or diverging suffix"),
+    _phrase(r"(?i)\bleg\b(?!s)", "column; the job of a workflow"),
 )
 
 

@@ -101,15 +101,17 @@ def held_if(
     legal answers was seen.
     """
     result: Result = "held" if held else "violated"
-    said = detail or _shown(by)
-    seen = Observation(requirement=row, case=case, result=result, example="", detail=said, label=label, variant=variant)
+    shown = detail or _shown(by)
+    seen = Observation(
+        requirement=row, case=case, result=result, example="", detail=shown, label=label, variant=variant
+    )
     return ObservationClaim(seen, by)
 
 
 def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
     """An observation that is never judged (level informational)."""
-    said = detail or _shown(by)
-    seen = Observation(requirement=row, case=case, result="recorded", example="", detail=said, variant=variant)
+    shown = detail or _shown(by)
+    seen = Observation(requirement=row, case=case, result="recorded", example="", detail=shown, variant=variant)
     return ObservationClaim(seen, by)
 
 

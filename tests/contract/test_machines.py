@@ -140,7 +140,7 @@ def test_a_simpler_step_is_a_step_and_gets_no_simpler_for_ever(drawn: tuple[AnyM
         while candidates := check.simpler(simplest):
             assert check.steps([note_of(one)["step"] for one in candidates]) == candidates
             simplest, rounds = candidates[0], rounds + 1
-            assert rounds < 20, f"{step} gets simpler for ever"
+            assert rounds < 20, f"{step} gets simpler forever"
 
 
 # --- on the miniature

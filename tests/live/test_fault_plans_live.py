@@ -35,7 +35,7 @@ def ran(plan: Plan, target: FaultTarget) -> list[Step]:
     return steps
 
 
-def test_the_same_again_is_aimed_anew(target: FaultTarget) -> None:
+def test_the_same_again_is_aimed_again(target: FaultTarget) -> None:
     """A leader that froze is succeeded, and next time it is the successor that freezes."""
     first, second = ran(Repeat(fault=PausePastFencing(), times=2), target)
     assert isinstance(first, Injected)

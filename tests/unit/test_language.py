@@ -20,6 +20,15 @@ DIALECT = (
     "a genuine pair of the leader's log",
     "Without the epoch file it gives up all but the committed.",
     "the fetch that is parked at the follower",
+    "    told = answer.leader_epoch",
+    "    for said in lines:",
+    "def test_a_run_that_ended_begins_anew() -> None:",
+    "read_committed consumers wait for ever",
+    "12 columns with 6 workers each, one of whom has most of it",
+    "the cluster of the moment",
+    "every stamp has an entry in the epoch map",
+    "appends to its dead tail",
+    "a violated row turns its leg red",
 )
 PLAIN = (
     "A voter grants its vote again to the candidate it chose in this epoch, and to no other.",
@@ -29,6 +38,8 @@ PLAIN = (
     "Without leader-epoch-checkpoint the follower must truncate to the high watermark.",
     "what the follower fetched",
     "other heads there were",
+    "as it said in the log",
+    "a consumer waits forever for the leader epoch cache",
 )
 
 

@@ -1,4 +1,4 @@
-"""DeleteRecords and what comes after it (KIP-107, KIP-320): log starts, epoch maps and the low watermark of live replicas."""
+"""DeleteRecords and its effects (KIP-107, KIP-320): log starts, leader epoch caches, and the low watermark of live replicas."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
 
 
 def _is_trimmed(story: PartitionStory) -> bool:
-    """A crash may then have set the log start back behind an epoch map that was trimmed: stamps below it have no entry."""
+    """A crash may then have set the log start back below the first entry of a leader epoch cache that was trimmed."""
     return story.start_inside_segment
 
 

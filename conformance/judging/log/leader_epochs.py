@@ -25,7 +25,7 @@ from conformance.judging.timeline import NEVER, FaultSpan
 COULD_NOT = frozenset((NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT))
 
 
-# --- epoch maps
+# --- leader epoch caches
 
 
 @log_judge("KIP101-INV-04", "on_disk")

@@ -150,7 +150,7 @@ def ends_equal_the_model(story: PartitionStory) -> Iterator[Finding]:
 
 
 def entries_of(leader: FetchResult, begins: int) -> Entries:
-    """The epoch map of a leader with this log, which begins at or above the log start.
+    """The leader epoch cache of a leader with this log, which begins at or above the log start.
 
     It has an entry where its own epoch began, also without records. That of an older epoch without records is gone: the next
     one began at the same offset, and took its place.

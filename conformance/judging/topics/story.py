@@ -146,5 +146,5 @@ def _same_process(one: TopicSeen, other: TopicSeen | Described) -> bool:
 
 
 def _of_another_topic(change: Change, answer: TopicSeen | Described) -> bool:
-    told = answer.topic_id if isinstance(answer, TopicSeen) else ""
-    return bool(change.topic_id and told and change.topic_id != told)
+    topic_id = answer.topic_id if isinstance(answer, TopicSeen) else ""
+    return bool(change.topic_id and topic_id and change.topic_id != topic_id)

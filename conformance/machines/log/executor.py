@@ -118,7 +118,7 @@ class LogExecutor(StepExecutor[LogStep]):
                 self._probe_former_leader(on)
 
     def _probe_leader(self, on: str) -> None:
-        """Whether it commits, whether its high watermark waits for the ISR of the moment, and which leader epochs it serves."""
+        """Whether it commits, whether its high watermark waits for the present ISR, and which leader epochs it serves."""
         leader, epoch = self.roles.node(on, "leader"), self.roles.epoch(on, 0)
         for acks in (-1, 1, -1):
             self._write(on, leader, acks)

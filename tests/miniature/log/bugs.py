@@ -34,12 +34,12 @@ BUGS: dict[str, Bug] = by_name(
     ),
     of_row(
         "KIP101-INV-04",
-        ("epoch-map-shifted", "after a restart the later entries of the epoch map begin one offset too high"),
+        ("epoch-map-shifted", "after a restart the later entries of the leader epoch cache begin one offset too high"),
         also=("KIP101-INV-18",),
     ),
     of_row(
         "KIP320-OFLE-08",
-        ("epoch-entry-not-trimmed", "trimming the log leaves the epoch map as it was"),
+        ("epoch-entry-not-trimmed", "trimming the log leaves the leader epoch cache as it was"),
         ("epoch-end-echoed", "an epoch that this log lacks is echoed, with the log end"),
         also=("KIP101-INV-04", "KIP101-INV-14"),
     ),
@@ -136,7 +136,7 @@ BUGS: dict[str, Bug] = by_name(
     of_row(
         "KIP101-INV-18",
         ("never-unparked", "a follower that was fenced once never fetches again", "stuck"),
-        ("epoch-beyond-log-end", "truncating the log leaves the epoch map as it was", "stuck"),
+        ("epoch-beyond-log-end", "truncating the log leaves the leader epoch cache as it was", "stuck"),
         also=("KIP320-REPL-09", "KIP101-STAMP-03"),
     ),
     of_row("KIP101-INV-19", ("committed-epoch-lost", "committed offsets come back without their epoch", "lost-commit")),

@@ -1,4 +1,4 @@
-"""One replica's log, with its epoch map, as UnifiedLog and LeaderEpochFileCache keep them."""
+"""One replica's log, with its leader epoch cache, as UnifiedLog and LeaderEpochFileCache keep them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ BUGS: dict[str, Bug] = by_name(
         "GEN-19",
         (
             "first-configuration-described",
-            "one broker describes the first configuration of a topic for ever",
+            "one broker describes the first configuration of a topic forever",
             "configuration-not-described",
         ),
         ("deleted-value-kept", "deleting a value is acknowledged and not done", "configuration-not-described"),
@@ -32,7 +32,7 @@ BUGS: dict[str, Bug] = by_name(
 )
 
 ADMINISTRATION: dict[str, str] = {
-    "deleted-topic-described": "one broker describes a deleted topic for ever",
+    "deleted-topic-described": "one broker describes a deleted topic forever",
     "deleted-name-taken": "the name of a deleted topic cannot be used again",
     "last-partition-unheard": "one broker describes one partition less where there are several",
 }

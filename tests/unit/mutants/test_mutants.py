@@ -150,7 +150,7 @@ class TestAgent:
 
 
 class TestEpochMap:
-    """Mutants in a replica's map of epochs, without a broker: 0 from offset 0, 2 from 3, 4 from 6, log end 9."""
+    """Mutants in a replica's leader epoch cache, without a broker: 0 from offset 0, 2 from 3, 4 from 6, log end 9."""
 
     HONEST = ("0=3", "{0=0}", "{2=4, 4=6}", "{4=6}", "{0=0, 2=3, 4=6}", "{0=0, 2=3, 4=6}")
     WRONG = {

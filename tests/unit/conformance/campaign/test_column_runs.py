@@ -110,7 +110,7 @@ def test_finished_columns_are_not_run_again_and_nothing_of_the_unfinished_one_is
     assert not list(kit.out.glob("evidence/*/*"))
 
 
-def test_a_run_that_ended_begins_anew(kit: Kit) -> None:
+def test_a_run_that_ended_starts_over(kit: Kit) -> None:
     kit()
     kit()
     assert sorted(kit.calls) == sorted(ALL_COLUMNS * 2)
@@ -118,7 +118,7 @@ def test_a_run_that_ended_begins_anew(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("other", ["options", "columns", "environment"])
-def test_another_command_begins_anew(kit: Kit, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+def test_another_command_starts_over(kit: Kit, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
     kit(v3_9_2=["killed"])
     if other == "environment":
         monkeypatch.setenv("KAFKA_CONFORMANCE_CONFORMANCE_PROFILE", "nightly")
@@ -284,7 +284,7 @@ def test_the_rows_of_the_fake_are_rows() -> None:
 
 def test_a_plan_of_an_earlier_version_of_the_kit_is_read(tmp_path: Path) -> None:
     """Columns are `legs` on disk, and their selection is `column`."""
-    leg = {
+    column = {
         "name": "3.9.2",
         "column": ["--kafka-version", "3.9.2"],
         "options": [],
@@ -292,7 +292,7 @@ def test_a_plan_of_an_earlier_version_of_the_kit_is_read(tmp_path: Path) -> None
         "code": 0,
         "seconds": 9.5,
     }
-    former = {"options": ["-x"], "environment": {}, "baseline": "", "seed": 7, "legs": [leg]}
+    former = {"options": ["-x"], "environment": {}, "baseline": "", "seed": 7, "legs": [column]}
     (tmp_path / PLAN).write_text(json.dumps(former))
     plan = read_plan(tmp_path)
     assert plan is not None

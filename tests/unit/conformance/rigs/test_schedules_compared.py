@@ -45,7 +45,7 @@ def test_an_entry_that_the_leader_never_had_is_a_ghost() -> None:
     assert not kept_entries(File(None), epochs((0, 0)), 5)
 
 
-def test_an_entry_of_whoever_came_to_lead_since_is_no_ghost() -> None:
+def test_an_entry_of_a_later_leader_is_no_ghost() -> None:
     """A busy machine may move the lead between the reading of two files."""
     assert kept_entries(epochs((0, 0), (1, 3), (12, 6)), epochs((0, 0), (1, 3)), 11)
     assert not kept_entries(epochs((0, 0), (7, 3), (12, 6)), epochs((0, 0), (1, 3)), 11)
@@ -79,7 +79,7 @@ def test_a_gap_is_answered_with_its_floor(answer: EpochEnd, gap: bool) -> None:
 # --- logs
 
 
-def test_what_began_anew_has_nothing_from_before() -> None:
+def test_what_began_again_has_nothing_from_before() -> None:
     assert nothing_below(replica((7, 2, "a"), entries=((2, 7),)), 7)
     assert not nothing_below(replica((6, 2, "x"), (7, 2, "a"), entries=((2, 7),)), 7)
     assert not nothing_below(replica((7, 2, "a"), entries=((1, 3), (2, 7))), 7)

@@ -101,7 +101,7 @@ def failing(*seconds: float) -> Callable[[CheckRun], None]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "trouble"),
     [
         ([1.0] * (MOST_ERRORS - 1), []),
         ([1.0] * (MOST_ERRORS + 2), [f"trouble {number}" for number in range(MOST_ERRORS)]),
@@ -110,11 +110,11 @@ def failing(*seconds: float) -> Callable[[CheckRun], None]:
     ],
 )
 def test_a_check_gives_up_after_some_examples_in_trouble_or_too_long_in_it(
-    tmp_path: Path, state: Path, seconds: list[float], told: list[str]
+    tmp_path: Path, state: Path, seconds: list[float], trouble: list[str]
 ) -> None:
     one, line = ran(tmp_path, failing(*seconds))
-    assert (one.trouble, line.outcome) == (told, "error" if told else "done")
-    assert line.detail == "\n".join(told)
+    assert (one.trouble, line.outcome) == (trouble, "error" if trouble else "done")
+    assert line.detail == "\n".join(trouble)
     assert (line.check, line.rows) == (one.id, [ROW])
 
 

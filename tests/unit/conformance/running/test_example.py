@@ -59,9 +59,9 @@ class Acting:
 @judge(ROW)
 def broken_until_it_is_explained(history: History) -> Iterator[Finding]:
     """Held, unless the latest of both notes says that it is broken."""
-    said = [event for event in history.events if isinstance(event, Note) and event.text in ("broken", "explained")]
-    if said:
-        yield Finding(said[-1].text == "explained", "consumer", (said[-1].n,), "it is broken")
+    notes = [event for event in history.events if isinstance(event, Note) and event.text in ("broken", "explained")]
+    if notes:
+        yield Finding(notes[-1].text == "explained", "consumer", (notes[-1].n,), "it is broken")
 
 
 class NoMachine(KafkaMachine[FaultModel]):

@@ -367,8 +367,8 @@ def test_a_boot_is_tried_again_after_trouble_of_the_engine_only(
         troubles += [KitError("a node ended"), KitError("never tried")]
         with pytest.raises(KitError, match="a node ended"):
             lab._booted(IMAGE, TOPOLOGY)
-        troubles[:] = [EngineTrouble("busy"), EngineTrouble("busy for ever")]
-        with pytest.raises(EngineTrouble, match="busy for ever") as found:
+        troubles[:] = [EngineTrouble("busy"), EngineTrouble("busy forever")]
+        with pytest.raises(EngineTrouble, match="busy forever") as found:
             lab._booted(IMAGE, TOPOLOGY)
         assert str(found.value.__context__) == "busy"
         lab.close()

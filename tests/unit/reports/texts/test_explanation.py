@@ -1,4 +1,4 @@
-"""The explanation of a cell, section by section: what is known is told once, and a section with nothing to say is left out."""
+"""The explanation of a cell, section by section: each fact is given once, and a section with nothing to say is left out."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def green(*versions: str) -> Pooled:
     return Pooled(cases=[one for v in columns for one in all_cases(v)], checks=[checks(v) for v in columns])
 
 
-def red(**said: Any) -> Pooled:
+def red(**fields: Any) -> Pooled:
     cases = [*all_cases(OLD), *all_cases(NEW, violated=2)]
-    return Pooled(cases=cases, checks=[checks(OLD), checks(NEW)], violations=[violation(NEW, **said)])
+    return Pooled(cases=cases, checks=[checks(OLD), checks(NEW)], violations=[violation(NEW, **fields)])
 
 
 def test_a_green_cell_has_neither_violations_nor_replays() -> None:
@@ -122,7 +122,7 @@ def test_only_the_latest_runs_of_the_cell_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last_good", "first_good", "told"),
+    ("last_good", "first_good", "span"),
     [
         ("", "", "no release before it is known to be good); no later release is known to be good"),
         (OLD, "", f"good until {OLD}); no later release is known to be good"),
@@ -130,13 +130,13 @@ def test_only_the_latest_runs_of_the_cell_are_shown() -> None:
     ],
 )
 def test_since_when_a_row_is_broken_is_told_with_the_good_releases_around(
-    last_good: str, first_good: str, told: str
+    last_good: str, first_good: str, span: str
 ) -> None:
     first = Firsts(
         requirement=ROW, bad=["4.0.0"], good=[], first_bad="4.0.0", last_good=last_good, first_good=first_good
     )
     assert (
-        explained(insights=Insights(firsts=[first]))["Over the versions"][-1] == f"  First bad release: 4.0.0 ({told}"
+        explained(insights=Insights(firsts=[first]))["Over the versions"][-1] == f"  First bad release: 4.0.0 ({span}"
     )
 
 

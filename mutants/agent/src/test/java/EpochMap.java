@@ -8,7 +8,7 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 
 /**
- * A replica's map of epochs, without a broker around it: 0 from offset 0, 2 from 3, 4 from 6, and a log that ends at 9.
+ * A replica's leader epoch cache, without a broker around it: 0 from offset 0, 2 from 3, 4 from 6, and a log that ends at 9.
  * Prints, each from such a map of its own: the end of epoch 1, the map cut to end at 3, to start at 4 and at 6, and loaded a
  * first and a second time. Arguments: an empty directory and a topic. Run as a single source file.
  */

@@ -86,7 +86,7 @@ class TestDeletedRecords:
         history.heal("unclean-election", 1).settled(3, 4).fetch(2, A, epoch=4, hw=1)
         assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
 
-    def test_a_replica_that_was_taken_away_and_copied_anew(self) -> None:
+    def test_a_replica_that_was_taken_away_and_copied_again(self) -> None:
         history = trimmed().metadata(1, 1, 1, isr=(1, 3), replicas=(1, 3)).settled(1, 1)
         assert [o.case for o in judged_by(JUDGE, history.fetch(2, A, B, C, epoch=1, hw=3))] == ["low-watermark"]
 

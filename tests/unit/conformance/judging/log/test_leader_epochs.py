@@ -163,7 +163,7 @@ class TestChangesOfLeader:
         assert held(self.judge, history) == ["moved"]
 
 
-# --- epoch maps (KIP101-INV-04)
+# --- leader epoch caches (KIP101-INV-04)
 
 LOG = (stamped(0, 0, "a", "b"), stamped(2, 2, "c"), stamped(4, 3, "d"))
 MAP = ((0, 0), (2, 2), (4, 3))
@@ -346,7 +346,7 @@ class TestFences:
         history = LogHistory().settled(1, 0).metadata(2, 2, 1).fetch(2, A, epoch=1, hw=1).fetch(1, A, epoch=0, hw=1)
         assert held(leader_epochs.fetches_at_an_older_epoch_are_fenced, history) == []
 
-    def test_a_restarted_broker_begins_anew(self) -> None:
+    def test_a_restarted_broker_starts_over(self) -> None:
         history = self.passed().restart(1).fetch(1, A, epoch=0, hw=1)
         assert broken(leader_epochs.fetches_at_an_older_epoch_are_fenced, history) == []
 
@@ -375,7 +375,7 @@ class TestFences:
         history = LogHistory().settled(1, 0).metadata(1, 2, 1).refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
         assert held(leader_epochs.fetches_at_the_epoch_are_served, history.fetch(1, epoch=1, hw=0)) == []
 
-    def test_a_replica_that_was_taken_away_and_given_back_learns_its_epoch_anew(self) -> None:
+    def test_a_replica_that_was_taken_away_and_given_back_learns_its_epoch_again(self) -> None:
         history = self.passed().hit("reassignment", 1, partition="topic-0").refused(1, 1, Error.UNKNOWN_LEADER_EPOCH)
         assert held(leader_epochs.fetches_at_the_epoch_are_served, history) == []
 

@@ -47,7 +47,7 @@ class TestWatermark:
         history = LogHistory().settled(1, 0).whole(1, B, epoch=0, hw=2, start=1).move(1, 2).settled(2, 1)
         assert held(self.judge, history.whole(2, A, B, epoch=1, hw=1)) == []
 
-    def test_a_leader_elected_again_begins_anew(self) -> None:
+    def test_a_leader_elected_again_starts_over(self) -> None:
         history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).settled(2, 1).settled(1, 2)
         assert held(self.judge, history.whole(1, A, B, epoch=2, hw=1)) == []
 

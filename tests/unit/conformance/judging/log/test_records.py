@@ -373,7 +373,7 @@ class TestOneCommitPerOffset:
         history = LogHistory().settled(1, 0).produce(1, "x", at=0, **how).settled(2, 1)  # type: ignore[arg-type]
         assert held(self.judge, history.produce(2, "y", at=0)) == []
 
-    def test_an_unclean_election_gives_offsets_anew(self) -> None:
+    def test_an_unclean_election_gives_offsets_again(self) -> None:
         history = written().elect_uncleanly(2).settled(2, 1).produce(2, "x", at=1)
         assert held(self.judge, history) == []
 
@@ -573,7 +573,7 @@ class TestWhatFollowersKeep:
         assert held(self.judge, history) == ["epoch-change"]
 
     @pytest.mark.parametrize("fault", ["cut-tail-above", "remove-epoch-checkpoint", "wipe-disk", "reassignment"])
-    def test_a_replica_that_lost_its_disk_or_was_copied_anew(self, fault: str) -> None:
+    def test_a_replica_that_lost_its_disk_or_was_copied_again(self, fault: str) -> None:
         history = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=3).whole(3, BOTH, TAIL, epoch=0, hw=3)
         history.hit(fault, 3, partition="topic-0").settled(2, 1).whole(2, BOTH, TAIL, epoch=1, hw=3)
         assert held(self.judge, history.whole(3, epoch=1, hw=0)) == []

@@ -9,7 +9,7 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.message.DescribeConfigsResponseData.DescribeConfigsResourceResult;
 import org.apache.kafka.common.message.DescribeConfigsResponseData.DescribeConfigsResult;
 
-/** A broker describes a topic's max.message.bytes for ever as it was when it first described it. */
+/** A broker describes a topic's max.message.bytes forever as it was when it first described it. */
 @In(
         type = "org.apache.kafka.common.message.DescribeConfigsResponseData$DescribeConfigsResult",
         method = "addSize")

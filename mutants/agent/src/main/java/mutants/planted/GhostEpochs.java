@@ -5,7 +5,7 @@ import mutants.Reach;
 import net.bytebuddy.asm.Advice;
 import org.apache.kafka.common.TopicPartition;
 
-/** The map of epochs is not cut where the log is. */
+/** The leader epoch cache is not truncated with the log. */
 @In(
         type = "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache",
         method = "truncateFromEndAsyncFlush")
