@@ -80,16 +80,20 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The time of one item: of the run's time `until`, an equal part of what is left for each of `rounds`, at most `seconds`.
 
     Items without an end of their own are run in rounds, in each of which every worker has one: as this one, and as those that
-    begin after it.
+    begin after it. The search for the rarest cases, which is as long as `search` such rounds, gets what is left after them: it
+    takes nothing of the seconds that are `reserved`.
     """
 
     seconds: float = math.inf
     until: float = math.inf
-    rounds: float = 1.0
+    rounds: int = 1
+    search: float = 0.0
+    reserved: float = 0.0
 
     def allowance(self, elapsed: float) -> float:
         """Seconds for an item that begins `elapsed` seconds after the run; 0 when it is too late for it."""
-        return min(self.seconds, max(0.0, self.until - elapsed) / self.rounds)
+        left = max(0.0, self.until - elapsed)
+        return min(self.seconds, max(left / (self.rounds + self.search), min(left / self.rounds, self.reserved)))
 
 
 class TimePlan(msgspec.Struct, frozen=True):
@@ -117,11 +121,13 @@ def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: in
     if not total:
         return TimePlan(0.0, {work: Share() for work in items})
     machines = [work for work in items if work.kind == "machine"]
-    latest = total - _reserved(profile, len(machines), total, workers)
+    reserved = _reserved(profile, len(machines), total, workers)
     bounded = {
-        work: Share(seconds=PATIENCE[work.kind], until=latest) for work in items if work.kind in ("probe", "schedule")
+        work: Share(seconds=PATIENCE[work.kind], until=total - reserved)
+        for work in items
+        if work.kind in ("probe", "schedule")
     }
-    return TimePlan(total, {**bounded, **_unbounded(items, total, workers)})
+    return TimePlan(total, {**bounded, **_unbounded(items, total, workers, reserved)})
 
 
 def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:
@@ -129,11 +135,14 @@ def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 
 
-def _unbounded(items: Sequence[Work], total: float, workers: int) -> dict[Work, Share]:
+def _unbounded(items: Sequence[Work], total: float, workers: int, reserved: float) -> dict[Work, Share]:
     """Rounds of machines, followed by the search for the rarest cases, which gets its share of all rounds."""
     parts = [work for work in items if work.kind == "machine"]
     searches = [work for work in items if work.kind == "rarest"]
     rounds = math.ceil(len(parts) / workers)
-    after = rounds * FOR_THE_RAREST / (1 - FOR_THE_RAREST) if searches else 0.0
-    machines = {work: Share(until=total, rounds=rounds - n // workers + after) for n, work in enumerate(parts)}
+    search = rounds * FOR_THE_RAREST / (1 - FOR_THE_RAREST) if searches else 0.0
+    machines = {
+        work: Share(until=total, rounds=rounds - n // workers, search=search, reserved=reserved / rounds)
+        for n, work in enumerate(parts)
+    }
     return {**machines, **{work: Share(until=total) for work in searches}}

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis.strategies import floats, integers, sampled_from
 
 from conformance.running.planning.budget import MINUTES, PARTS, PATIENCE, Profile, TimePlan, Work, planned
@@ -87,6 +87,7 @@ def test_an_item_that_was_not_planned_has_all_the_time() -> None:
 @given(
     sampled_from(WHOLE), integers(1, 5), integers(1, 3), integers(1, 8), floats(0.1, 2000.0), sampled_from([0, 1, 4])
 )
+@example("quick", 5, 3, 1, 12.0, 1)
 def test_no_part_of_a_machine_is_starved(
     profile: Profile, machines: int, parts: int, workers: int, lasts: float, searches: int
 ) -> None:
