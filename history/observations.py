@@ -9,7 +9,7 @@ import msgspec
 Result = Literal["held", "violated", "recorded"]
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One instance of one case of a requirement.
 
     `inputs` is the canonical text of the drawn inputs (floors count distinct ones); `events` are the numbers of the

@@ -104,10 +104,17 @@ class Judge:
             case=finding.case,
             result="held" if finding.held else "violated",
             example=example,
-            events=[*finding.by] if len(finding.by) == 1 else sorted(set(finding.by)),
+            events=_ascending(finding.by),
             detail=finding.detail if not finding.held else "",
             label=finding.label if not finding.held else "",
         )
+
+
+def _ascending(numbers: tuple[int, ...]) -> list[int]:
+    """Each once. Most findings are shown by one event, or by two in their order."""
+    if len(numbers) == 1 or (len(numbers) == 2 and numbers[0] < numbers[1]):
+        return [*numbers]
+    return sorted(set(numbers))
 
 
 def judge(row: str) -> Callable[[Callable[[History], Iterator[Claim]]], Judge]:
@@ -235,7 +242,8 @@ class Judging:
         at = type(story)
         if self._has_changed(at, story.name, (story.version, story.timeline.version)):
             story.forget()
-            self._claims[at, story.name] = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
+            found = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
+            self._claims[at, story.name] = [pair for pair in found if pair[1]]
         return self._claims[at, story.name]
 
     def _has_changed(self, at: object, name: str, version: tuple[int, int]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.judging.facts import decoders_of
-from conformance.judging.facts.exchange import Decoding
+from conformance.judging.facts.exchange import Attributed, Decoding
 from conformance.judging.story import Story
 from conformance.judging.timeline import NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
@@ -33,12 +33,12 @@ class Reading:
         new = [*events]
         self._events += new
         for event in new:
-            if isinstance(event, Answer):
+            if type(event) is Answer:
                 call = self._events[event.call]
-                assert isinstance(call, Call)
-                if call.op in self._decoders:
-                    self._take(call, event)
-            elif not isinstance(event, Call) or event.op in NOTED:
+                assert type(call) is Call
+                for decode in self._decoders.get(call.op, ()):
+                    self._take(decode(call, event, self._decoding))
+            elif type(event) is not Call or event.op in NOTED:
                 self._note(event)
 
     def _note(self, event: AnyEvent) -> None:
@@ -46,15 +46,14 @@ class Reading:
             self._end_stories()
         self.timeline.feed(event)
 
-    def _take(self, call: Call, answer: Answer) -> None:
-        for decode in self._decoders[call.op]:
-            for kind, name, fact in decode(call, answer, self._decoding):
-                for type, stories in self._by_kind.get(kind, ()):
-                    story = stories.get(name)
-                    if story is None:
-                        story = stories[name] = type(name, self.timeline)
-                    story.version += 1
-                    story.take(fact)
+    def _take(self, facts: Iterable[Attributed]) -> None:
+        for kind, name, fact in facts:
+            for type, stories in self._by_kind.get(kind, ()):
+                story = stories.get(name)
+                if story is None:
+                    story = stories[name] = type(name, self.timeline)
+                story.version += 1
+                story.take(fact)
 
     def _end_stories(self) -> None:
         """From here on two leaders of one epoch are legal: the stories that depend on the quorum keep what they have."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -30,6 +31,10 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
     node: str
     incarnation: int
 
+
+by_event: Callable[[Any], int] = attrgetter("event")
+by_asked: Callable[[Any], int] = attrgetter("asked")
+"""Keys by which facts are sorted and looked up."""
 
 Attributed = tuple[Kind, str, Any]
 """Kind and name of a subject, and a fact of its story."""

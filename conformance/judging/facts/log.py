@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -64,8 +65,18 @@ class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
     transactional: bool = False
     marker: ControlMarker | None = None
 
+    def value_at(self, offset: int) -> str | None:
+        place = bisect_left(self.records, (offset,))
+        found = self.records[place] if place < len(self.records) else (-1, None)
+        return found[1] if found[0] == offset else None
+
     def __str__(self) -> str:
         return f"{self.base}-{self.last} of epoch {self.epoch} (CRC {self.crc:08x})"
+
+
+by_last: Callable[[Batch], int] = attrgetter("last")
+by_epoch: Callable[[Batch], int] = attrgetter("epoch")
+"""Keys by which batches of a log are looked up."""
 
 
 class FetchResult(Exchange, frozen=True, gc=False):
@@ -106,13 +117,13 @@ class FetchResult(Exchange, frozen=True, gc=False):
 
     def at(self, offset: int) -> Batch | None:
         """The batch that covers an offset."""
-        place = bisect_left(self.batches, offset, key=lambda batch: batch.last)
+        place = bisect_left(self.batches, offset, key=by_last)
         found = self.batches[place] if place < len(self.batches) else None
         return found if found is not None and found.base <= offset else None
 
     def value_at(self, offset: int) -> str | None:
         batch = self.at(offset)
-        return next((value for place, value in batch.records if place == offset), None) if batch is not None else None
+        return batch.value_at(offset) if batch is not None else None
 
 
 class ErrorResponse(Exchange, frozen=True, gc=False):
@@ -263,25 +274,21 @@ def _metadata(call: Call, answer: Answer, at: Decoding) -> list[Attributed]:
     unfenced = tuple([broker["node_id"] for broker in answer.value["brokers"]])
     # LEADER_NOT_AVAILABLE comes with all else that is known.
     return [
-        ("partition", f"{topic['name']}-{one['partition_index']}", _partition_metadata(by, one, unfenced, at))
+        ("partition", f"{topic['name']}-{one['partition_index']}", _partition_metadata(by, one, unfenced, at.known))
         for topic in answer.value["topics"]
         for one in topic["partitions"]
     ]
 
 
 def _partition_metadata(
-    by: tuple[int, int, str, int, int], one: dict[str, Any], unfenced: tuple[int, ...], at: Decoding
+    by: tuple[int, int, str, int, int], one: dict[str, Any], unfenced: tuple[int, ...], known: dict[Any, Any]
 ) -> PartitionMetadata:
-    state = _state(one, unfenced, at)
-    return PartitionMetadata(*by, state, state.leader, state.epoch)
-
-
-def _state(one: dict[str, Any], unfenced: tuple[int, ...], at: Decoding) -> PartitionState:
-    key = (one["leader_id"], one["leader_epoch"], tuple(one["isr_nodes"]), tuple(one["replica_nodes"]), unfenced)
-    found: PartitionState | None = at.known.get(key)
-    if found is None:
-        found = at.known[key] = PartitionState(*key, tuple(id for id in key[3] if id not in unfenced))
-    return found
+    leader, epoch = one["leader_id"], one["leader_epoch"]
+    key = (leader, epoch, tuple(one["isr_nodes"]), tuple(one["replica_nodes"]), unfenced)
+    state = known.get(key)
+    if state is None:
+        state = known[key] = PartitionState(*key, tuple([id for id in key[3] if id not in unfenced]))
+    return PartitionMetadata(*by, state, leader, epoch)
 
 
 @decodes("produce", about=["partition", "producer", "transactional-id"])

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.exchange import NONE, by_asked, by_event
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
@@ -62,7 +62,7 @@ def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
     """The broker that took a commit; for a client's, the group's coordinator before or after, without an event in between."""
     if commit.node in story.timeline.ids:
         return commit.node
-    place = bisect_left(story.committed, commit.event, key=lambda one: one.event)
+    place = bisect_left(story.committed, commit.event, key=by_event)
     for one in (*reversed(story.committed[:place][-4:]), *story.committed[place : place + 4]):
         first, second = sorted((one.event, commit.event))
         if one.group == commit.group and not story.timeline.fault_between(first, second):
@@ -73,9 +73,9 @@ def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
 def _shown(story: PartitionStory) -> Iterator[Shown]:
     """A stale coordinator answers from what it had: one that a fault is about is not asked, nor any beside broken links."""
     open_commits: dict[str, list[OffsetCommit]] = {}
-    ahead = sorted(story.commits, key=lambda one: one.event)
+    ahead = sorted(story.commits, key=by_event)
     place = 0
-    for fetch in sorted(story.committed, key=lambda one: one.asked):
+    for fetch in sorted(story.committed, key=by_asked):
         while place < len(ahead) and ahead[place].event < fetch.asked:
             _take(open_commits.setdefault(ahead[place].group, []), ahead[place])
             place += 1

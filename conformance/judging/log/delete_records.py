@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult, FetchResult, PartitionMetadata
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.convergence import FinalState, end_of
@@ -59,7 +59,7 @@ def _returned(story: PartitionStory) -> Iterator[Finding]:
 
 def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
     """The last trim that holds for a read: in the life of the node that it reached, and with nothing lost by permission since."""
-    place = bisect_left(trims, read.asked, key=lambda trim: trim.event)
+    place = bisect_left(trims, read.asked, key=by_event)
     trim = trims[place - 1] if place else None
     if trim is None or not story.clean_between(trim.asked, read.event):
         return None
@@ -69,7 +69,7 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
 
 def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
     """The leader, which trimmed, and followers that were alive and in the ISR before and after, with no fault about them."""
-    place = bisect_left(story.metadata, trim.asked, key=lambda seen: seen.event)
+    place = bisect_left(story.metadata, trim.asked, key=by_event)
     before = story.metadata[place - 1] if place else None
     after = next((seen for seen in story.metadata[place : place + 12] if seen.asked > trim.event), None)
     if story.stays(trim.node):

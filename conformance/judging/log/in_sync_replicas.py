@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     NOT_ENOUGH_REPLICAS,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -31,12 +31,16 @@ def isr_is_sane(story: PartitionStory) -> Iterator[Finding]:
         if state in known:
             continue
         known.add(state)
-        shown = f"{seen.node}: leader {seen.leader} at {seen.epoch}, ISR {seen.isr} of {seen.replicas}"
         if seen.leader >= 0:
-            yield Finding(seen.leader in seen.isr, "leader", (seen.event,), shown)
-        fine = set(seen.isr) <= set(seen.replicas) and (bool(seen.isr) or seen.leader < 0)
-        yield Finding(fine, "members", (seen.event,), shown)
+            yield _membership(seen.leader in seen.isr, "leader", seen)
+        outside = [id for id in seen.isr if id not in seen.replicas]
+        yield _membership(not outside and (bool(seen.isr) or seen.leader < 0), "members", seen)
     yield from _fenced(story)
+
+
+def _membership(held: bool, case: str, seen: PartitionMetadata) -> Finding:
+    shown = "" if held else f"{seen.node}: leader {seen.leader} at {seen.epoch}, ISR {seen.isr} of {seen.replicas}"
+    return Finding(held, case, (seen.event,), shown)
 
 
 def _fenced(story: PartitionStory) -> Iterator[Finding]:
@@ -126,7 +130,7 @@ class _Looks:
     def around(self, node: str, asked: int, event: int) -> tuple[PartitionMetadata | None, PartitionMetadata | None]:
         """The last look that was over before, and the first that began after; both of one epoch and incarnation, else None."""
         own = self._own.get(node, [])
-        place = bisect_left(own, asked, key=lambda seen: seen.event)
+        place = bisect_left(own, asked, key=by_event)
         before = own[place - 1] if place else None
         after = next((seen for seen in own[place : place + 4] if seen.asked > event), None)
         return before, after if before is not None and after is not None and self.same(before, after) else None

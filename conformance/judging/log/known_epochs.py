@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
-from conformance.judging.facts.exchange import Exchange
+from conformance.judging.facts.exchange import Exchange, by_asked, by_event
 from conformance.judging.facts.log import (
     FENCED_LEADER_EPOCH,
     EpochEndOffset,
@@ -56,7 +57,7 @@ class KnownEpochs:
         found = [_served(read, "fetch", read.replica_id) for read in self.story.reads if read.cur >= 0]
         found += [_served(end, "offset_for_leader_epoch", -1) for end in self.story.epoch_ends if end.cur >= 0]
         found += [_served(one, "list_offsets", one.replica_id) for one in self.story.listed if one.cur >= 0]
-        return sorted(found, key=lambda one: one.event)
+        return sorted(found, key=by_event)
 
     # --- the least that a broker knows
 
@@ -76,7 +77,7 @@ class KnownEpochs:
     def acted(self, answer: Exchange, epoch: int) -> int:
         """The event by which the broker, in the life in which it was asked, had been at the epoch or later; 0 for none."""
         floors = self._floors.get(self._life(answer), [])
-        place = bisect_left(floors, epoch, key=lambda floor: floor[1])
+        place = bisect_left(floors, epoch, key=itemgetter(1))
         return floors[place][0] if place < len(floors) and floors[place][0] < answer.asked else 0
 
     def passed(self, answer: Asked) -> int:
@@ -88,7 +89,7 @@ class KnownEpochs:
     def serves_later(self, answer: Asked) -> int:
         """The event by which the same life of the broker, asked afterwards, serves the epoch or an older one; 0 for none."""
         later, lowest = self._by_life.get(self._life(answer), ([], []))
-        place = bisect_right(later, answer.event, key=lambda one: one.event)
+        place = bisect_right(later, answer.event, key=by_event)
         if place == len(later) or lowest[place] > answer.cur:
             return 0
         return next((one.event for one in later[place:] if one.asked > answer.event and one.cur <= answer.cur), 0)
@@ -96,7 +97,7 @@ class KnownEpochs:
     def still_at(self, refusal: ErrorResponse) -> int:
         """The same, or the next time that it is asked for Metadata it names no later epoch; 0 for none."""
         named = self.story.metadata_by_incarnation.get(self._life(refusal), [])
-        place = bisect_right(named, refusal.event, key=lambda seen: seen.asked)
+        place = bisect_right(named, refusal.event, key=by_asked)
         if place < len(named) and named[place].epoch <= refusal.cur:
             return named[place].event
         return self.serves_later(refusal)
@@ -126,9 +127,14 @@ class KnownEpochs:
                 found.append(ServingLeader(one.event, one.node, one.cur, one.cur))
         return found
 
+    @property
+    def changed_leaders(self) -> bool:
+        """Was one broker seen to act as leader after another had led? If not, there is no `successor`."""
+        return len(self._led) > 1 and bool(self._takeovers)
+
     def successor(self, node: str, asked: int) -> ServingLeader | None:
         """The leader seen, before the request, at an epoch after the latest that this broker led at; None for none."""
-        place = bisect_left(self._takeovers, asked, key=lambda acting: acting.event)
+        place = bisect_left(self._takeovers, asked, key=by_event)
         newest = self._takeovers[place - 1] if place else None
         if newest is None or newest.node == node:
             return None

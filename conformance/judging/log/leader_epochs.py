@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
     CONSUMER,
     FENCED_LEADER_EPOCH,
@@ -68,22 +69,23 @@ def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) 
 @log_judge("KIP101-INV-10", "metadata", "errors")
 def epochs_never_fall(story: PartitionStory) -> Iterator[Finding]:
     """The leader epoch in the Metadata of one incarnation of a broker never falls, nor does the one by which it fences."""
-    last: dict[tuple[str, int], PartitionMetadata] = {}
-    for seen in story.metadata:
-        key = (seen.node, seen.incarnation)
-        before = last.get(key)
-        # That nothing changed is worth telling only where something might have.
-        if before is not None and before.event < seen.asked and _may_differ(story, before, seen):
-            shown = "" if seen.epoch >= before.epoch else f"{seen.node} said epoch {before.epoch}, then {seen.epoch}"
-            yield Finding(seen.epoch >= before.epoch, "answers", (before.event, seen.event), shown, "epoch-regression")
-        last[key] = seen
+    # That nothing changed is worth recording only where something might have.
+    pairs = [
+        (before, seen)
+        for view in story.metadata_by_incarnation.values()
+        for before, seen in pairwise(view)
+        if (before.faults != seen.faults or before.epoch != seen.epoch) and _may_differ(story, before, seen)
+    ]
+    for before, seen in sorted(pairs, key=lambda pair: pair[1].event):
+        shown = "" if seen.epoch >= before.epoch else f"{seen.node} said epoch {before.epoch}, then {seen.epoch}"
+        yield Finding(seen.epoch >= before.epoch, "answers", (before.event, seen.event), shown, "epoch-regression")
     yield from _fences_never_fall(story)
 
 
 def _may_differ(story: PartitionStory, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
-    if before.epoch != seen.epoch:
-        return True
-    return before.faults != seen.faults and story.timeline.fault_between(before.event, seen.asked)
+    if before.event >= seen.asked:
+        return False
+    return before.epoch != seen.epoch or story.timeline.fault_between(before.event, seen.asked)
 
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Finding]:
@@ -216,6 +218,8 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
     election the old leader may be alone in its ISR and commit records that will be lost.
     """
     knowledge = story.derived(KnownEpochs)
+    if not knowledge.changed_leaders:
+        return
     stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
     for write in story.produced:
         acting = knowledge.successor(write.node, write.asked)
@@ -236,7 +240,7 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
     """Records that a stale leader appends are never below its high watermark. Earlier ones may be, if fetched in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     both: list[ProduceResult | FetchResult] = [*story.produced, *story.leader_reads]
-    for answer in sorted(both, key=lambda one: one.event):
+    for answer in sorted(both, key=by_event):
         if (acting := knowledge.successor(answer.node, answer.asked)) is None:
             continue
         key = (answer.node, acting.stale)

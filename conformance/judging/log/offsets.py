@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
+from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import EARLIEST, LATEST, EpochEndOffset, FetchResult
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
@@ -38,7 +39,7 @@ def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding
 
 def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
     """The highest that was answered before this was asked: answers to requests that overlap may come in any order."""
-    place = bisect_left(rising, read.asked, key=lambda one: one.event)
+    place = bisect_left(rising, read.asked, key=by_event)
     return rising[place - 1] if place else None
 
 

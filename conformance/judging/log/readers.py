@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.groups import ReaderStep
 from conformance.judging.facts.log import EpochEndOffset, FetchResult
 from conformance.judging.judge import Finding, log_judge
@@ -108,5 +109,5 @@ def _single(story: PartitionStory) -> bool:
 
 def _latest(answers: Sequence[T], event: int) -> Iterator[T]:
     """The last few before an event, the latest first."""
-    place = bisect_left(answers, event, key=lambda one: one.event)
+    place = bisect_left(answers, event, key=by_event)
     return reversed(answers[max(0, place - LOOK_BACK) : place])

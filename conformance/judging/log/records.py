@@ -5,12 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, combinations, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
-from conformance.judging.facts.log import Batch, FetchResult, ProduceResult, ReplicaOnDisk
+from conformance.judging.facts.exchange import by_event
+from conformance.judging.facts.log import Batch, FetchResult, ProduceResult, ReplicaOnDisk, by_epoch
 from conformance.judging.judge import Finding, log_judge
 from conformance.judging.log.story import PartitionStory
 
+_by_offset = attrgetter("offset")
 FOLLOWERS_SERVE_NO_DOOMED_TAIL = (3, 4, 1)
 """Before this release a follower may show a consumer what it is about to truncate (KIP101-TRUNC-04, KAFKA-14704)."""
 
@@ -132,21 +135,21 @@ def _from(low: int, held: FetchResult | ReplicaOnDisk) -> list[object]:
 @log_judge("KIP101-INV-05", "produced")
 def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
     """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
-    stamps: dict[tuple[int, str | None], int] = {}
-    for batch, _ in story.batches:
-        stamps.update((record, max(batch.epoch, stamps.get(record, -1))) for record in batch.records)
-    committed = sorted((w for w in story.produced if w.committed and w.values), key=lambda write: write.offset)
+    committed = sorted((w for w in story.produced if w.committed and w.values), key=_by_offset)
+    if not committed:
+        return
+    stamps = _newest_stamps(story)
     writes = [(write, _epoch_of(story, write, stamps)) for write in committed]
+    firsts, lasts = [w.offset for w in committed], [w.offset + len(w.values) - 1 for w in committed]
     ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.committed]
     ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
     lost: set[tuple[int, str]] = set()
     kept_as: dict[tuple[int, int], Batch] = {}
-    for read in (read for read in story.reads if story.by_leader(read) and (read.full or read.by_consumer)):
+    for read in (read for read in story.leader_reads if read.full or read.by_consumer):
         case, kept, shown = "kept" if read.full else "readable", -1, _shown(read)
-        first = bisect_left(writes, shown.start, key=lambda pair: pair[0].offset + len(pair[0].values) - 1)
-        known = bisect_left(ends, read.asked, key=lambda end: end[0])
+        known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
-        for write, epoch in writes[first : bisect_left(writes, stop, key=lambda pair: pair[0].offset)]:
+        for write, epoch in writes[bisect_left(lasts, shown.start) : bisect_left(firsts, stop)]:
             # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
             later = write.event < read.asked and epoch <= read.cur and (write.event, case) not in lost
             if not later or not story.clean_between(min(write.asked, story.began(epoch)), read.event):
@@ -158,6 +161,14 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
                 kept = write.event
         if kept >= 0:
             yield Finding(True, case, (kept, read.event))
+
+
+def _newest_stamps(story: PartitionStory) -> dict[tuple[int, str | None], int]:
+    """Records that were ever read, as (offset, value), with the latest epoch that they were stamped with."""
+    stamps: dict[tuple[int, str | None], int] = {}
+    for batch in sorted((batch for batch, _ in story.batches), key=by_epoch):
+        stamps.update(dict.fromkeys(batch.records, batch.epoch))
+    return stamps
 
 
 def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: dict[tuple[int, str | None], int]) -> int:
@@ -197,7 +208,7 @@ def _gone(
         before = kept_as.get((write.event, offset))
         if batch is not None and batch is before:
             continue
-        now = read.value_at(offset)
+        now = batch.value_at(offset) if batch is not None else None
         if (now is not None or deletes) and now != value:
             what = f"{now} in {batch}" if now is not None else "nothing"
             return f"offset {offset} was acknowledged with {value}, {read.node} at epoch {read.cur} has {what}"
@@ -262,37 +273,41 @@ def _places(story: PartitionStory) -> dict[str | None, int]:
 @log_judge("KIP101-INV-07", "reads", "consumed")
 def reads_are_stable(story: PartitionStory) -> Iterator[Finding]:
     """A record handed to a consumer is never replaced by another at its offset."""
-    handed: dict[int, _Handed] = {}
-    for one in sorted(_consumed(story), key=lambda one: one.event):
+    handed: dict[int, tuple[_Handed, int, str | None]] = {}
+    for one in sorted(_consumed(story), key=by_event):
         again: _Handed | None = None
-        for offset, (epoch, value) in one.records:
-            # Records replaced by an unclean election may be returned by the former leader until it learns of the election.
-            known = handed.setdefault(offset, one._replace(records=((offset, (epoch, value)),)))
-            if known.event == one.event:
-                continue
-            was, began = known.records[0][1], min(story.began(known.records[0][1][0]), story.began(epoch))
-            if not story.clean_between(min(known.event, began), one.event):
-                handed[offset] = one._replace(records=((offset, (epoch, value)),))
-            elif was[1] != value or (-1 not in (was[0], epoch) and was[0] != epoch):
-                shown = (
-                    f"offset {offset}: {was[1]} of epoch {was[0]} by {known.by}, then {value} of {epoch} by {one.by}"
-                )
-                case = "follower" if "follower" in (known.case, one.case) else "leader"
-                yield Finding(False, case, (known.event, one.event), shown, "inconsistent-offsets")
-            elif known.by != one.by or story.timeline.fault_between(known.event, one.event):
-                again = known
+        for epoch, records in one.batches:
+            for offset, value in records:
+                known, was_epoch, was = handed.setdefault(offset, (one, epoch, value))
+                if known.event == one.event:
+                    continue
+                if story.losses and not story.clean_between(_first_known(story, known, was_epoch, epoch), one.event):
+                    handed[offset] = one, epoch, value
+                elif was != value or (was_epoch != epoch and -1 not in (was_epoch, epoch)):
+                    shown = f"offset {offset}: {was} of epoch {was_epoch} by {known.by}, then {value} of {epoch} by {one.by}"
+                    yield Finding(False, _case(known, one), (known.event, one.event), shown, "inconsistent-offsets")
+                elif known.by != one.by or story.timeline.fault_between(known.event, one.event):
+                    again = known
         if again is not None:
-            case = "follower" if "follower" in (again.case, one.case) else "leader"
-            yield Finding(True, case, (again.event, one.event))
+            yield Finding(True, _case(again, one), (again.event, one.event))
 
 
 class _Handed(NamedTuple):
-    """Records handed to a consumer, as (offset, (epoch, value)), by whom at which epoch."""
+    """Records handed to a consumer, by whom at which epoch: batches as (epoch, records), records as (offset, value)."""
 
     event: int
     by: str
     case: str
-    records: tuple[tuple[int, tuple[int, str | None]], ...]
+    batches: Sequence[tuple[int, Sequence[tuple[int, str | None]]]]
+
+
+def _case(known: _Handed, one: _Handed) -> str:
+    return "follower" if "follower" in (known.case, one.case) else "leader"
+
+
+def _first_known(story: PartitionStory, known: _Handed, *epochs: int) -> int:
+    """Records replaced by an unclean election may be returned by the former leader until it learns of the election."""
+    return min(known.event, *map(story.began, epochs))
 
 
 def _consumed(story: PartitionStory) -> Iterator[_Handed]:
@@ -300,12 +315,11 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
         leader = story.leaders.get(read.cur)
         case = "leader" if leader == read.node else "follower"
         if read.by_consumer and (case == "leader" or story.timeline.kafka_version >= FOLLOWERS_SERVE_NO_DOOMED_TAIL):
-            batches = _sound(story, read.batches)
-            records = tuple((offset, (batch.epoch, value)) for batch in batches for offset, value in batch.records)
-            yield _Handed(read.event, f"{read.node} at epoch {read.cur}", case, records)
+            batches = [(batch.epoch, batch.records) for batch in _sound(story, read.batches)]
+            yield _Handed(read.event, f"{read.node} at epoch {read.cur}", case, batches)
     # A consumer may have fetched a record long before it hands it out.
     for one in story.consumed if not story.losses else ():
-        yield _Handed(one.event, one.consumer, "leader", ((one.offset, (one.epoch, one.value)),))
+        yield _Handed(one.event, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
 
 
 # --- truncation

@@ -11,7 +11,16 @@ from bisect import bisect_left
 
 import msgspec
 
-from conformance.judging.facts.log import Batch, EpochEndOffset, ErrorResponse, FetchResult, ListedOffset
+from conformance.judging.facts.exchange import by_event
+from conformance.judging.facts.log import (
+    Batch,
+    EpochEndOffset,
+    ErrorResponse,
+    FetchResult,
+    ListedOffset,
+    by_epoch,
+    by_last,
+)
 from conformance.judging.log.story import PartitionStory
 
 Life = tuple[str, int, int]
@@ -38,7 +47,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
     def from_offset(self, offset: int) -> Batch | None:
         """The first batch with anything at or above an offset that was there for certain."""
-        place = bisect_left(self.held, offset, key=lambda batch: batch.last)
+        place = bisect_left(self.held, offset, key=by_last)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
@@ -48,13 +57,13 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
     def after_epoch(self, epoch: int) -> Batch | None:
         """The first batch of a later epoch."""
-        place = bisect_left(self.held, epoch + 1, key=lambda batch: batch.epoch)
+        place = bisect_left(self.held, epoch + 1, key=by_epoch)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
     def last_of(self, epoch: int) -> Batch | None:
         """The last batch of an epoch."""
-        place = bisect_left(self.held, epoch + 1, key=lambda batch: batch.epoch) - 1
+        place = bisect_left(self.held, epoch + 1, key=by_epoch) - 1
         found = self.held[place] if place >= 0 else None
         return found if found is not None and found.epoch == epoch != self.appended else None
 
@@ -82,7 +91,7 @@ class ReplicaLogs:
     ) -> tuple[FetchResult | None, FetchResult | None]:
         """The last whole read that was over before this was asked, and the first that began after it was answered."""
         reads = self._reads.get(self._life(answer), [])
-        place = bisect_left(reads, answer.asked, key=lambda read: read.event)
+        place = bisect_left(reads, answer.asked, key=by_event)
         after = next((read for read in reads[place : place + 4] if read.asked > answer.event), None)
         return (reads[place - 1] if place else None), after
 

@@ -86,28 +86,13 @@ class PartitionStory(Story):
         """The calls by which an unclean election of it was asked for."""
         self._pieces: dict[str, list[FetchResult]] = {}
         self._views: dict[str, _View] = {}
-        self._takes: dict[type[Any], Callable[[Any], None]] = {
-            FetchedOffset: self.committed.append,
-            ConsumedRecord: self.consumed.append,
-            DeleteRecordsResult: self.deletions.append,
-            EpochEndOffset: self.epoch_ends.append,
-            ErrorResponse: self.errors.append,
-            FetchResult: self._take_read,
-            ListedOffset: self.listed.append,
-            OffsetCommit: self.commits.append,
-            PartitionMetadata: self._take_metadata,
-            ProduceResult: self.produced.append,
-            ReaderStep: self.reader_steps.append,
-            ReplicaOnDisk: self.on_disk.append,
-            UncleanElectionResult: lambda election: self.elections.append(election.asked),
-        }
 
     # --- taking facts
 
     def take(self, fact: Any) -> None:
         """Facts of other types are those of a transaction, which are none of the log's."""
-        if (taken := self._takes.get(type(fact))) is not None:
-            taken(fact)
+        if (taken := self._TAKES.get(type(fact))) is not None:
+            taken(self, fact)
 
     def _take_metadata(self, fact: PartitionMetadata) -> None:
         self.metadata.append(fact)
@@ -162,6 +147,22 @@ class PartitionStory(Story):
         self.reads.append(full)
         self.full_reads.append(full)
 
+    _TAKES: ClassVar[dict[type[Any], Callable[[PartitionStory, Any], None]]] = {
+        ConsumedRecord: lambda story, fact: story.consumed.append(fact),
+        DeleteRecordsResult: lambda story, fact: story.deletions.append(fact),
+        EpochEndOffset: lambda story, fact: story.epoch_ends.append(fact),
+        ErrorResponse: lambda story, fact: story.errors.append(fact),
+        FetchedOffset: lambda story, fact: story.committed.append(fact),
+        FetchResult: _take_read,
+        ListedOffset: lambda story, fact: story.listed.append(fact),
+        OffsetCommit: lambda story, fact: story.commits.append(fact),
+        PartitionMetadata: _take_metadata,
+        ProduceResult: lambda story, fact: story.produced.append(fact),
+        ReaderStep: lambda story, fact: story.reader_steps.append(fact),
+        ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
+        UncleanElectionResult: lambda story, fact: story.elections.append(fact.asked),
+    }
+
     # --- preconditions
 
     @property
@@ -181,6 +182,8 @@ class PartitionStory(Story):
         all the same; a lost leader-epoch-checkpoint, without which a replica may keep what the leader has not; a leader that was
         in no ISR when the partition had none (a last-known-leader election of KIP-966).
         """
+        if not (self._mine or self.elections or self._was_leaderless):
+            return []
         files = [event for span in self._hits(_loses_epochs) for event in span.phases]
         # One that names no partition is asked for by an ElectLeaders in the history.
         unclean = [event for span in self._hits(_elects_uncleanly) if span.partition for event in span.phases]
@@ -196,9 +199,12 @@ class PartitionStory(Story):
 
     def _hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
         """Faults with these effects that were aimed at a replica of this partition, or at all that a broker holds."""
+        return [span for span in self._mine if does(span.effects)]
+
+    @cached_property
+    def _mine(self) -> list[FaultSpan]:
         mine = ("", self.name)
-        hits = (span for span in self.timeline.spans if span.partition in mine or span.effects.every_partition)
-        return [span for span in hits if does(span.effects)]
+        return [span for span in self.timeline.spans if span.partition in mine or span.effects.every_partition]
 
     def _lost_disks(self) -> Iterator[int]:
         hits = self._hits(_damages_log)
