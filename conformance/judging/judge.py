@@ -253,11 +253,15 @@ class Judging:
 
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
     """Every judge's observations of an example, in the order of the judges."""
-    return judged(judges, history).observations
+    return _fed(judges, history).observations()
 
 
 def judged(judges: Sequence[Judge], history: History) -> Judged:
     """Every judge's observations and excuses of a whole example."""
+    return _fed(judges, history).judged()
+
+
+def _fed(judges: Sequence[Judge], history: History) -> Judging:
     judging = Judging(judges, history.example)
     judging.feed(history.events)
-    return judging.judged()
+    return judging

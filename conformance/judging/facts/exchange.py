@@ -51,8 +51,7 @@ class Decoding:
 
     def exchange(self, call: Call, answer: Answer) -> tuple[int, int, str, int]:
         """The fields of an `Exchange`."""
-        node = call.node
-        return call.n, answer.n, node, self.timeline.incarnation_now(node)
+        return call.n, answer.n, call.node, self.timeline.incarnations.get(call.node, 0)
 
 
 Decoder = Callable[[Call, Answer, Decoding], Iterable[Attributed]]
