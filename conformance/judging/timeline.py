@@ -80,6 +80,8 @@ class Timeline:
         self.disagreed = -1
         """The event of AT_REST where it was not met in time."""
         self.version = 0
+        self.incarnations: dict[str, int] = {}
+        """Which incarnation of each node runs by now; those that are not in it run in their first, number 0."""
         self._starts: dict[str, list[int]] = {}
         self._effects: dict[str | tuple[str, str], Effects] = {}
         self._events = events
@@ -103,6 +105,7 @@ class Timeline:
         kept = copy.copy(self)
         kept.spans, kept.faults = copy.deepcopy(self.spans), [*self.faults]
         kept._fault_events = [*self._fault_events]
+        kept.incarnations = {**self.incarnations}
         kept._starts = {node: [*starts] for node, starts in self._starts.items()}
         return kept
 
@@ -132,6 +135,7 @@ class Timeline:
         if fault.effects.begins_incarnation:
             for node in self.broker_names if fault.effects.every_broker else fault.nodes:
                 self._starts.setdefault(node, []).append(fault.event)
+                self.incarnations[node] = len(self._starts[node])
 
     def effects_of(self, event: Fault) -> Effects:
         """Those that the injection carries; in histories that were written before it did, by the legacy table.
@@ -178,9 +182,6 @@ class Timeline:
     def incarnation(self, node: str, event: int) -> int:
         """Which incarnation of the node this was; it rises at each phase of a fault that may have restarted it."""
         return bisect_left(self._starts.get(node, ()), event)
-
-    def incarnation_now(self, node: str) -> int:
-        return len(self._starts.get(node, ()))
 
     def faults_between(self, first: int, second: int) -> list[FaultPhase]:
         """The phases of faults between two other events."""

@@ -164,7 +164,7 @@ def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
 # --- replicas that were healed
 
 
-@log_judge("KIP320-REPL-09", "metadata")
+@log_judge("KIP320-REPL-09", "full_reads")
 def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
     """A replica that was fenced, or led on with a tail of its own, comes back to the common log and into the ISR by itself."""
     end = end_of(story)
