@@ -91,13 +91,23 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
 
 def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Iterator[Claim]:
     """The leader's checkpoint and its answer end the epoch before the lost one where its log ended."""
-    state = partition.led_by(leader)
-    now = Boundary(state.leader_epoch, lost.start)
-    entries = partition.entries(leader, lambda found: now in found)
+    epoch, entries = newest_entries(partition, leader, lost.start)
     answer = partition.bench.node(leader).offset_for_leader_epoch(partition.name, 0, lost.epoch)
-    detail = f"led in epoch {state.leader_epoch}, its entries are {entries}; of epoch {lost.epoch}: {answer}"
-    held = state.leader_epoch > lost.epoch and entries[-1:] == (now,) and lost not in entries
+    detail = f"led in epoch {epoch}, its entries are {entries}; of epoch {lost.epoch}: {answer}"
+    held = epoch > lost.epoch and entries[-1:] == (Boundary(epoch, lost.start),) and lost not in entries
     yield held_if(held and ends_before(answer, lost), answer, case="leader", detail=detail)
+
+
+def newest_entries(partition: Crashing, leader: int, start: int) -> tuple[int, tuple[Boundary, ...]]:
+    """The epoch that a leader leads in, and its entries once they name it from `start` on.
+
+    A leader that loses its session and is elected again begins another epoch there, in place of the empty one.
+    """
+    epoch = partition.led_by(leader).leader_epoch
+    entries = partition.entries(leader, lambda found: Boundary(epoch, start) in found)
+    if Boundary(epoch, start) in entries or partition.led_by(leader).leader_epoch == epoch:
+        return epoch, entries
+    return newest_entries(partition, leader, start)
 
 
 def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
