@@ -119,7 +119,7 @@ class ColumnReport(msgspec.Struct, kw_only=True):
 
 
 class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of the known deviations that no longer holds: the cell is satisfied."""
+    """An entry of the known deviations that no longer holds: every check of the row ran, and the cell is satisfied."""
 
     requirement: str
     kafka_version: str
@@ -230,7 +230,7 @@ def _known(cell: Cell, column: ColumnFacts, deviations: Sequence[Deviation]) -> 
 
 
 def _stale(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:
-    if cell.verdict != "satisfied":
+    if cell.verdict != "satisfied" or cell.checks.ran < cell.checks.known:
         return []
     version = next(column.version for column in intake.columns if column.kafka_version == cell.kafka_version)
     return [

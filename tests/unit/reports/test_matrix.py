@@ -9,7 +9,7 @@ from conformance.catalogue import shipped
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import CHANGED_SINCE
 from reports.matrix import Matrix, Pooled, encode
-from tests.support.sample_matrix import ROW, all_cases, case, cell, checks, matrix, violation
+from tests.support.sample_matrix import ROW, all_cases, case, cell, checks, intake, matrix, violation
 
 V = "4.3.1"
 GREEN = Pooled(cases=all_cases(V), checks=[checks(V)])
@@ -77,6 +77,14 @@ def test_a_known_deviation_marks_a_red_cell_and_is_told_when_it_no_longer_holds(
     assert (cell(found, V).known, cell(found, V).verdict, found.stale_deviations) == ([known], "violated", [])
     found = matrix(GREEN, V, deviations=[known])
     assert [(entry.requirement, entry.kafka_version) for entry in found.stale_deviations] == [(ROW, V)]
+
+
+def test_a_deviation_still_holds_while_a_check_of_its_row_has_not_run() -> None:
+    """The check that shows it may be the one that the clock cut off."""
+    known = Deviation(requirement=ROW, versions=("4.3..",), reason="r", ticket="KAFKA-1")
+    named = intake(V).columns[0].checks[ROW]
+    found = matrix(GREEN, V, deviations=[known], checks={ROW: [*named, "kip320.fencing.never_reached"]})
+    assert (cell(found, V).verdict, found.stale_deviations) == ("satisfied", [])
 
 
 def test_a_deviation_of_one_case_does_not_explain_another() -> None:
