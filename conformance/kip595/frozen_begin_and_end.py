@@ -10,7 +10,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.candidates import BEHIND, other
-from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, candidate_epoch, epoch_of
+from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, Frozen, candidate_epoch, epoch_of
 from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.cluster import Received
 from fixtures.wire import Error
@@ -171,6 +171,15 @@ def _becomes_candidate(frozen: Frozen, leader: int, successors: list[int], earli
     return held_if(earliest <= after < latest, detail=f"after {after:.0f} ms of {earliest}, {successors}: {asked}")
 
 
+def accepted(frozen: Frozen, fetch: Received) -> bool:
+    """True if the voter took the answer to a fetch in time: an answer after its request timeout counts for nothing.
+
+    Its next fetch tells when it was done with this one.
+    """
+    following = next(iter(frozen.left_open), None)
+    return following is not None and (following.at - fetch.at) * 1000 < REQUEST_TIMEOUT
+
+
 @probe("KIP595-END-03", rig=FROZEN, cases=["fetch-cancels"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
 def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) -> Generator[Claim, None, None]:
     """A successor whose leader serves a fetch before the wait is over does not become a candidate."""
@@ -182,4 +191,6 @@ def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) ->
     served = (frozen.bench.now().seconds - began) * 1000
     yield premise(delivered and served < wait, "a fetch that was served before the wait was over")
     asked = frozen.vote_after(epoch_of(fetch), within=(wait + OVER) / 1000)
+    if asked is not None:
+        yield premise(accepted(frozen, fetch), "an answer within the request timeout, as the next fetch shows")
     yield held_if(asked is None and frozen.reported() == LeaderAndEpoch(leader, epoch_of(fetch)), detail=f"{asked}")

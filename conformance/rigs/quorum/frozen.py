@@ -68,6 +68,8 @@ class Frozen:
         self.peers = bench.peers
         self._open: Received | None = None
         """The last fetch that was returned and is not answered yet: it keeps the node from sending another."""
+        self.left_open: list[Received] = []
+        """The fetches that `vote_after` left unanswered."""
         self.peers.recall()
 
     @property
@@ -173,7 +175,9 @@ class Frozen:
             if asked.api == "Vote" and candidate_epoch(asked) >= epoch:
                 if pre_vote in (None, asked.partition.get("pre_vote", False)):
                     return asked
-            elif asked.api != "Fetch" or epoch_of(asked) < epoch:
+            elif asked.api == "Fetch" and epoch_of(asked) >= epoch:
+                self.left_open.append(asked)
+            else:
                 self._dismiss(asked)
         return None
 

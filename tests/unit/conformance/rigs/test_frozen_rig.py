@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.kip595.frozen_begin_and_end import accepted
 from conformance.kip595.frozen_followers import sole_in_flight
 from conformance.rigs.quorum.frozen import Frozen, LogEnd, log_end_of
 from fixtures.cluster import Received
@@ -69,6 +70,15 @@ def test_records_are_served_again_too() -> None:
     assert voter.answered == [0, 1]
     with pytest.raises(KitError, match="did not go on"):
         Voter().feed(fetch_from(HERE))
+
+
+@pytest.mark.parametrize(("next_at", "taken"), [((0.2,), True), ((0.299, 0.9), True), ((0.48,), False), ((), False)])
+def test_an_answer_counts_if_the_next_fetch_came_within_the_request_timeout(
+    next_at: tuple[float, ...], taken: bool
+) -> None:
+    voter = Voter()
+    voter.left_open = [msgspec.structs.replace(fetch_from(HERE, n), at=at) for n, at in enumerate(next_at, 1)]
+    assert accepted(voter, fetch_from(HERE)) is taken
 
 
 @pytest.mark.parametrize(("seconds", "alone"), [(0.0, False), (0.14, False), (0.278, True), (0.3, True)])
