@@ -62,11 +62,10 @@ def rejudge(history: History, column: Column) -> Judged:
         return Judged([])
     if history.example.ranges:  # the shard's header has those of the worker's first cluster
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
-    if check in all_machines():
-        facts = Facts(version=column.version, ranges=column.ranges)
-        return all_applicable(all_machines()[check].judge(history), facts)
-    if check in all_checks():
-        return _again(all_checks()[check], history, column)
+    if (machine := all_machines().get(check)) is not None:
+        return all_applicable(machine.judge(history), Facts(version=column.version, ranges=column.ranges))
+    if (known := all_checks().get(check)) is not None:
+        return _again(known, history, column)
     return Judged([])
 
 

@@ -26,7 +26,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
@@ -166,8 +166,11 @@ class Check:
 
     def drawn(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Recorded inputs as the body takes them, by its annotations."""
-        hints = get_type_hints(self.body)
-        return {name: msgspec.convert(value, hints[name]) for name, value in inputs.items()}
+        return {name: msgspec.convert(value, self._annotations[name]) for name, value in inputs.items()}
+
+    @cached_property
+    def _annotations(self) -> dict[str, Any]:
+        return get_type_hints(self.body)
 
     @property
     def title(self) -> str:

@@ -9,24 +9,32 @@ import pytest
 from conformance.core.faulting import record
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
+from fixtures.tape import FaultPhase
 from history.events import Phase
 from tests.support.fake_faults import FakeLog
 
 ROOT = Path(__file__).parents[4]
 RECORDERS = {"fixtures/faults/base/injector.py", "conformance/core/faulting.py"}
-"""They take the tag from a Fault."""
+MAKER = "fixtures/faults/base/fault.py"
+"""It makes each phase of a Fault, with the fault's own tag and effects."""
 
 
-def calls_of_fault(path: Path) -> Iterator[int]:
+def calls(path: Path, name: str) -> Iterator[int]:
+    """The lines that call a function, a class or a method of this name."""
     for call in ast.walk(ast.parse(path.read_text())):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "fault":
-            yield from (call.lineno for keyword in call.keywords if keyword.arg == "node")
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", None)) == name:
+            yield call.lineno
+
+
+def files_that_call(name: str) -> set[str]:
+    folders = [ROOT / "fixtures", *(path for path in (ROOT / "conformance").iterdir() if path.name != "judging")]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+    return {str(path.relative_to(ROOT)) for path in sources if any(calls(path, name))}
 
 
 def test_no_fault_is_recorded_by_hand() -> None:
-    sources = [path for folder in ("fixtures", "conformance") for path in (ROOT / folder).rglob("*.py")]
-    found = {str(path.relative_to(ROOT)) for path in sources if any(calls_of_fault(path))}
-    assert found == RECORDERS
+    assert files_that_call("fault") == RECORDERS
+    assert files_that_call(FaultPhase.__name__) == {MAKER}
 
 
 @pytest.mark.parametrize("phase", ["inject", "witness", "heal"])
