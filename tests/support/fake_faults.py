@@ -10,7 +10,7 @@ from fixtures.faults.base.fault import AVAILABLE, Availability, Fault, Measured
 from fixtures.faults.base.injector import Injector
 from fixtures.faults.base.target import Snapshot
 from fixtures.faults.kinds.cuts import Link, LinkFault, SeveredLinks
-from fixtures.tape import FaultPhase
+from fixtures.tape import RecordedPhase
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
 from history.effects import Effects
@@ -180,7 +180,7 @@ class FakeLog:
         self.details: list[dict[str, Any]] = []
         self.effects: list[Effects | None] = []
 
-    def fault(self, seen: FaultPhase) -> None:
+    def fault(self, seen: RecordedPhase) -> None:
         self.phases.append((seen.node, seen.phase))
         self.details.append(seen.detail)
         self.effects.append(seen.effects)

@@ -9,7 +9,7 @@ import pytest
 from conformance.core.faulting import record
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
-from fixtures.tape import FaultPhase
+from fixtures.tape import RecordedPhase
 from history.events import Phase
 from tests.support.fake_faults import FakeLog
 
@@ -34,7 +34,7 @@ def files_that_call(name: str) -> set[str]:
 
 def test_no_fault_is_recorded_by_hand() -> None:
     assert files_that_call("fault") == RECORDERS
-    assert files_that_call(FaultPhase.__name__) == {MAKER}
+    assert files_that_call(RecordedPhase.__name__) == {MAKER}
 
 
 @pytest.mark.parametrize("phase", ["inject", "witness", "heal"])
