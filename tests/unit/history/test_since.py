@@ -43,6 +43,12 @@ def first_versions(text: str, field: str) -> set[int]:
     return {int(re.split(r"[+-]", versions)[0]) for versions in named}
 
 
+def highest_version(text: str) -> int:
+    """The highest version that a schema offers; -1 for one that is withdrawn."""
+    offered = json.loads(COMMENT.sub("", text))["validVersions"]
+    return -1 if offered == "none" else int(re.split(r"[+-]", offered)[-1])
+
+
 def test_a_bound_is_found_by_message_and_field_or_by_api_and_what_it_supports() -> None:
     assert since("FetchRequest", "LastFetchedEpoch") == 12
     assert since("InitProducerId", "PRODUCER_FENCED") == 4
@@ -56,10 +62,12 @@ def test_no_name_is_in_both_tables() -> None:
 
 @pytest.mark.parametrize(("message", "field"), [(message, field) for message in FIELDS for field in FIELDS[message]])
 def test_each_field_is_in_the_schemas_since_that_version(message: str, field: str) -> None:
-    """Releases before the field are passed over; where a field moved, its first place counts."""
-    found = {min(first) for _, name, text in TEXTS if name == message and (first := first_versions(text, field))}
-    if any(name == message for _, name, _ in TEXTS):
-        assert found == {since(message, field)}
+    """Where a field moved, its first place counts. A release without the field offers no version that would have it."""
+    texts = [text for _, name, text in TEXTS if name == message]
+    first = [first_versions(text, field) for text in texts]
+    assert {min(found) for found in first if found} <= {since(message, field)}
+    without = [highest_version(text) for text, found in zip(texts, first, strict=True) if not found]
+    assert all(highest < since(message, field) for highest in without)
 
 
 @pytest.mark.parametrize(
