@@ -66,11 +66,16 @@ def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int
     yield held_if(invalid and not answer.batches and tried.unchanged, answer)
 
 
-def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> EpochAndOffset:
-    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and its end offset (KIP-595)."""
+def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> list[EpochAndOffset]:
+    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and its end offset (KIP-595).
+
+    Below the log's first epoch there is none: the answer then names the epoch that was asked for, or that of the snapshot with
+    which the log begins (`0-0.checkpoint`), and the first offset in any case.
+    """
     known = [line.epoch for line in log if line.epoch <= last_fetched_epoch]
     later = [line.start for line in log if line.epoch > last_fetched_epoch]
-    return EpochAndOffset(known[-1] if known else last_fetched_epoch, later[0] if later else end)
+    epochs = known[-1:] or range(last_fetched_epoch + 1)
+    return [EpochAndOffset(epoch, later[0] if later else end) for epoch in epochs]
 
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
@@ -86,7 +91,7 @@ def diverging_epoch_is_answered(
     yield premise(known == (case == "past-epoch-end"), "the log has the epoch only where the case says so")
     tried = fetched(quorum, quorum.one("leader"), offset, last_fetched_epoch=epoch, older=older)
     yield premise(quorum.epochs() == log, "no new epoch in the log")
-    yield held_if(diverges(tried.answer, diverging(log, -1, epoch)), tried.answer)
+    yield held_if(any(diverges(tried.answer, where) for where in diverging(log, -1, epoch)), tried.answer)
 
 
 def _diverging_position(log: list[EpochStart], case: str, by: int, between: int) -> tuple[int, int]:
