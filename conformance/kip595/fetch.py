@@ -66,16 +66,11 @@ def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int
     yield held_if(invalid and not answer.batches and tried.unchanged, answer)
 
 
-def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> list[EpochAndOffset]:
-    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and its end offset (KIP-595).
-
-    Below the log's first epoch there is none: the answer then names the epoch that was asked for, or that of the snapshot with
-    which the log begins (`0-0.checkpoint`), and the first offset in any case.
-    """
+def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> EpochAndOffset:
+    """The largest epoch of the leader's log that is at most `last_fetched_epoch`, and its end offset (KIP-595)."""
     known = [line.epoch for line in log if line.epoch <= last_fetched_epoch]
     later = [line.start for line in log if line.epoch > last_fetched_epoch]
-    epochs = known[-1:] or range(last_fetched_epoch + 1)
-    return [EpochAndOffset(epoch, later[0] if later else end) for epoch in epochs]
+    return EpochAndOffset(known[-1] if known else last_fetched_epoch, later[0] if later else end)
 
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
@@ -91,7 +86,9 @@ def diverging_epoch_is_answered(
     yield premise(known == (case == "past-epoch-end"), "the log has the epoch only where the case says so")
     tried = fetched(quorum, quorum.one("leader"), offset, last_fetched_epoch=epoch, older=older)
     yield premise(quorum.epochs() == log, "no new epoch in the log")
-    yield held_if(any(diverges(tried.answer, where) for where in diverging(log, -1, epoch)), tried.answer)
+    # With epoch 0 the answer is the same whether the log begins with a snapshot or not.
+    whole = [*quorum.first_snapshot(), *log] if 0 < epoch < log[0].epoch else log
+    yield held_if(diverges(tried.answer, diverging(whole, -1, epoch)), tried.answer)
 
 
 def _diverging_position(log: list[EpochStart], case: str, by: int, between: int) -> tuple[int, int]:

@@ -26,6 +26,7 @@ Role = Literal["leader", "follower"]
 
 QUORUM_STATE = "__cluster_metadata-0/quorum-state"
 EPOCHS = "__cluster_metadata-0/leader-epoch-checkpoint"
+FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 LISTENER = "CONTROLLER"
 
 OLD_EPOCHS = 4
@@ -127,6 +128,11 @@ class Quorum:
         """The epoch start offsets of the leader's log, from its disk."""
         lines = self.bench.read_file(self.one("leader"), EPOCHS).text.split("\n")[2:]
         return [EpochStart(*map(int, line.split())) for line in lines if line]
+
+    def first_snapshot(self) -> list[EpochStart]:
+        """Epoch 0 from offset 0, if the leader's log begins with the snapshot `0-0`, which formatting writes from 4.4 on."""
+        found = self.bench.read_file(self.one("leader"), FIRST_SNAPSHOT)
+        return [EpochStart(0, 0)] if found.content is not None else []
 
     def described(self) -> QuorumAnswer:
         """The leader's own answer to DescribeQuorum."""

@@ -71,3 +71,7 @@ def test_what_the_cluster_makes_of_a_fault_neither_ends_it_nor_counts_as_a_fault
     [span] = story.timeline.spans
     assert not story.timeline.fault_between(witnessed, len(history.events) - 2)
     assert (span.witnessed, span.ended) == (witnessed, len(history.events) - 1)
+
+
+def test_each_judge_is_there_once() -> None:
+    assert len({one.function for one in LOG_JUDGES}) == len(LOG_JUDGES)

@@ -1,7 +1,4 @@
-"""The judges of a replicated log: each catches what it is there for, and says nothing against an honest history.
-
-`caught` and `silent` are about what is said; a row that says nothing at all saw no premise.
-"""
+"""Judges of records in a replicated log: each is violated by a history that breaks its row, and never by a legal one."""
 
 from __future__ import annotations
 
@@ -9,17 +6,12 @@ import msgspec
 import pytest
 
 from conformance.judging.log import records
-from conformance.judging.log.judges import LOG_JUDGES
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, held, judged_by, labels
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LATER_B = stamped(1, 1, "b2")
-
-
-def test_each_judge_is_there_once() -> None:
-    assert len({one.function for one in LOG_JUDGES}) == len(LOG_JUDGES)
 
 
 def test_an_observation_shows_its_events() -> None:
