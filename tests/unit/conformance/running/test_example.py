@@ -89,9 +89,12 @@ def ending(*, stops: bool = True, rests: bool = True, hurries: bool = False, at:
     return Ending(stops=lambda observation: stops, rests=rests, hurries=hurries, at=at)
 
 
-def played(acts: list[Act], how: Ending, lab: Healing | None = None) -> Played:
+def played(acts: list[Act], how: Ending, lab: Healing | None = None, executor: type[Acting] = Acting) -> Played:
     lab = lab or Healing()
-    example = ExampleRun(CHECK, lab, lab.standing, how)
+    check: MachineCheck[Do] = MachineCheck(
+        CHECK.id, CHECK.topology, NoMachine, executor, Do, CHECK.judges, CHECK.opening
+    )
+    example = ExampleRun(check, lab, lab.standing, how)
     for act in acts:
         example.step(Do(act=act))
     return example.finish()
@@ -159,12 +162,7 @@ def test_the_whole_history_decides_on_a_suspicion() -> None:
             self._tape.note("explained")
 
     lab = Healing()
-    check: MachineCheck[Do] = MachineCheck(
-        CHECK.id, CHECK.topology, NoMachine, ExplainedAtRest, Do, CHECK.judges, CHECK.opening
-    )
-    example = ExampleRun(check, lab, lab.standing, ending())
-    example.step(Do(act="broken"))
-    one = example.finish()
+    one = played(["broken"], ending(), lab, ExplainedAtRest)
     assert one.violations == []
     assert one.explained == f"suspected after step 1, and explained by what came then: {ROW} it is broken"
     assert played(["broken"], ending()).explained == ""
@@ -191,12 +189,7 @@ def test_an_end_that_could_not_be_read_out_in_time_is_trouble() -> None:
             raise OutOfTime("the end has no time left")
 
     lab = Healing()
-    check: MachineCheck[Do] = MachineCheck(
-        CHECK.id, CHECK.topology, NoMachine, Endless, Do, CHECK.judges, CHECK.opening
-    )
-    example = ExampleRun(check, lab, lab.standing, ending())
-    example.step(Do(act="late"))
-    one = example.finish()
+    one = played(["late"], ending(), lab, Endless)
     assert one.trouble == "OutOfTime: the end has no time left"
     assert lab.troubled
 
