@@ -1,4 +1,4 @@
-"""Judging: the time that all judges of the log machine take for a million events, on one core, in plain Python.
+"""Judging: the time that all judges of the log machine and the laws of every answer take for a million events, on one core.
 
 Events come from stored histories (a run's output directory) or are generated. Generating and reading them is not
 counted; the clock is CPU time, so other load on the machine does not matter.
@@ -19,9 +19,10 @@ import msgspec
 
 from benchmarks.histories import history
 from conformance.judging.judge import Finding, Judge
+from conformance.judging.laws.judges import with_laws
 from conformance.judging.log.judges import LOG_JUDGES
-from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
+from conformance.judging.story import Story
 from fixtures.runs import Progress
 from history.events import History
 from history.store import read_histories
@@ -64,7 +65,9 @@ def stored(out: Path, events: int) -> Iterator[History]:
                 return
 
 
-def measure(histories: Iterable[History], progress: Progress, judges: Sequence[Judge] = LOG_JUDGES) -> Measured:
+def measure(
+    histories: Iterable[History], progress: Progress, judges: Sequence[Judge] = with_laws(LOG_JUDGES)
+) -> Measured:
     """Every history by every judge."""
     measured, reported_at = Measured(), time.monotonic()
     seconds: dict[str, float] = defaultdict(float)
@@ -80,14 +83,15 @@ def measure(histories: Iterable[History], progress: Progress, judges: Sequence[J
 def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: dict[str, float]) -> None:
     measured.examples += 1
     measured.events += len(one.events)
+    kinds = [*dict.fromkeys(judge.at for judge in judges if isinstance(judge.at, type))]
     began = time.process_time()
-    reading = Reading(one.example, [PartitionStory])
+    reading = Reading(one.example, kinds)
     reading.feed(one.events)
-    stories = reading.stories(PartitionStory)
+    stories: dict[object, list[Story]] = {kind: reading.stories(kind) for kind in kinds}
     seconds["reading"] += time.process_time() - began
     for judge in judges:
         began = time.process_time()
-        claims = [claim for story in stories for claim in judge.function(story)]
+        claims = [claim for story in stories[judge.at] for claim in judge.function(story)]
         found = [judge.observation(one.example.example, claim) for claim in claims if isinstance(claim, Finding)]
         seconds[f"{judge.row} {judge.function.__name__}"] += time.process_time() - began
         measured.observations += len(found)
@@ -122,10 +126,14 @@ try:
 except ImportError:  # as it was laid out until 78d32a7
     from conformance.judges.judge import judge_all
     from conformance.judges.log import LOG_JUDGES
+try:
+    from conformance.judging.laws.judges import LAWS
+except ImportError:  # before there were laws of every answer
+    LAWS = ()
 found = [one for path in sorted(Path(sys.argv[2]).rglob("*.jsonl.zst")) for one in read_histories(path)]
 gc.freeze()
 began = time.process_time()
-observations = sum(len(judge_all(LOG_JUDGES, one)) for one in found)
+observations = sum(len(judge_all((*LOG_JUDGES, *LAWS), one)) for one in found)
 print(time.process_time() - began, sum(len(one.events) for one in found), observations)
 """
 """Judges the histories of a folder with the code of a checkout: prints seconds of one core, events and observations."""

@@ -15,7 +15,7 @@ from conformance.campaign.watching import RunShown, again_and_again
 from conformance.catalogue import shipped
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, every_check
+from conformance.core.registry import AnyCheck, every_check, is_soak
 from conformance.core.topologies import fitted
 from conformance.running.planning.budget import SEARCH, Work, cost_of, kind_of
 from conformance.running.planning.watchdog import Watchdog
@@ -184,12 +184,12 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
     """Checks of one cluster stand together, since changing it costs a boot; what time cuts off is of low priority.
 
-    Under a clock machines come last, since they take whatever time they are given, and before them the clusters of long
-    checks: what is cut off is little. Without one the clusters with the most work come first, so that workers end together.
+    Under a clock machines come last, since they take whatever time they are given, and before them soaks and the clusters of
+    long checks: what is cut off is little. Without one the clusters with the most work come first, so that workers end together.
     """
     costs: dict[tuple[str, str], list[float]] = defaultdict(list)
     for item in items:
-        if not (timed and isinstance(item.check, MachineCheck)):
+        if not (timed and isinstance(item.check, MachineCheck)) and not is_soak(item.check):
             costs[item.cluster].append(cost_of(item.check))
 
     def order(item: CheckItem) -> tuple[Any, ...]:
@@ -198,15 +198,15 @@ def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
         mean = sum(own) / len(own) if timed and own and not machine else 0.0
         early = (isinstance(item.check, Check) and item.check.run_first) or (machine and not timed)
         priority = min(shipped()[row].priority for row in item.check.rows)
-        return first, item.part, item.label, mean, item.cluster, not early, priority, item.check.id
+        return first, is_soak(item.check), item.part, item.label, mean, item.cluster, not early, priority, item.check.id
 
     return sorted(items, key=order)
 
 
 def searches(session: pytest.Session, items: Sequence[CheckItem], workers: int) -> list[pytest.Item]:
-    """One for each worker, for the columns in turn."""
+    """One for each worker, for the columns in turn. There is no time for another soak."""
     labels = list(dict.fromkeys(item.label for item in items))
-    checks = list({item.check.id: item.check for item in items}.values())
+    checks = list({item.check.id: item.check for item in items if not is_soak(item.check)}.values())
     return [
         SearchItem.from_parent(
             session, name=f"{SEARCH}[{(label := labels[n % len(labels)])} part {n + 1}]", label=label, part=n + 1,

@@ -35,6 +35,9 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `election`: of a leader of that partition.
     - `moves_log_start`: records are deleted without a DeleteRecords request in the history.
     - `start_inside_segment`: it may come to lie inside a segment, as DeleteRecords moves it, so that a crash sets it back.
+    - `retention`: the setting of the topic by which old segments of all its partitions are deleted.
+    - `appends`: it appends records of its own to that partition, without a Produce request in the history.
+    - `cut_off`: from the witness on, the nodes that the event names exchange nothing with controllers.
     - `moves_replicas`: the partition gets other replicas.
     - `stands`: false for a fault that is over once it was injected.
     """
@@ -47,6 +50,9 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     election: Literal["none", "clean", "unclean"] = "none"
     moves_log_start: bool = False
     start_inside_segment: bool = False
+    retention: Literal["none", "by-size", "by-time"] = "none"
+    appends: bool = False
+    cut_off: bool = False
     moves_replicas: bool = False
     stands: bool = True
 

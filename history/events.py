@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from history.due import Due
 from history.effects import Effects
 
 Outcome = Literal["ok", "fail", "info"]
@@ -35,11 +36,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 
 
 class Call(Event, frozen=True, kw_only=True, tag="call"):
-    """A request on its way to a node (`broker-1`, `controller-2`), or an action on the cluster (`cluster`)."""
+    """A request on its way to a node (`broker-1`, `controller-2`), or an action on the cluster (`cluster`).
+
+    `malformed` is how the check means it to break the protocol's rules; empty for all requests that it means well.
+    """
 
     op: str
     node: str
     request: dict[str, Any]
+    malformed: str = ""
 
 
 class Answer(Event, frozen=True, kw_only=True, tag="answer"):
@@ -73,6 +78,35 @@ class Premise(Event, frozen=True, kw_only=True, tag="premise"):
     met: bool
 
 
+class Overdue(Event, frozen=True, kw_only=True, tag="overdue"):
+    """A step that the tested system promises did not come `within` these seconds: `due` names it, `what` says more.
+
+    `late` is by how many seconds a thread of the kit that wakes every 100 ms was late at most meanwhile.
+    """
+
+    due: Due
+    what: str
+    within: float
+    late: float = 0.0
+
+
+class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a process ended, as the engine reports it; `log` are its last lines."""
+
+    exit_code: int
+    out_of_memory: bool = False
+    log: str = ""
+
+
+class Ended(Event, frozen=True, kw_only=True, tag="ended"):
+    """A process ended that the kit had not ended. The fields are those of `ProcessEnd`."""
+
+    node: str
+    exit_code: int
+    out_of_memory: bool = False
+    log: str = ""
+
+
 class Note(Event, frozen=True, kw_only=True, tag="note"):
     """A free remark with data, for readers of the evidence; judges do not look at it."""
 
@@ -85,6 +119,9 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
 
     `context` is the data of a rig that several examples share, `members` the nodes of the cluster, `ranges` what that very
     cluster declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
+
+    `sent` are the values that earlier examples on the shared rig sent to each partition, and how often; None where that is not
+    known.
     """
 
     example: str
@@ -95,6 +132,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     context: dict[str, Any] = {}
     members: list[dict[str, Any]] = []
     ranges: dict[str, int] = {}
+    sent: dict[str, dict[str, int]] | None = None
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"):
@@ -105,7 +143,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"
     detail: str = ""
 
 
-AnyEvent = Call | Answer | Fault | Premise | Note
+AnyEvent = Call | Answer | Fault | Premise | Overdue | Ended | Note
 Line = AnyEvent | Example | End
 
 

@@ -1,7 +1,8 @@
 """The effects of faults in histories that were written before an injection carried its effects.
 
-The table is frozen. It holds every tag that was written until then, with what the judges of that time took it for: less than the
-fault did where its tag alone does not tell. A tag that is not in it may have restarted a process.
+The table holds every tag that was written until then, with what the judges of that time took it for: less than the fault did
+where its tag alone does not tell. Only what effects tell beyond that was added since: retention, appends, cut-off
+nodes. A tag that is not in it may have restarted a process.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from history.effects import Effects
 RUNS = Effects()
 MAY_RESTART = Effects(process="may-restart")
 CLEAN_ELECTION = Effects(election="clean")
-SEGMENTS_DELETED = Effects(moves_log_start=True)
-EPOCHS_LOST = Effects(process="down", disk=("epoch-checkpoint",))
-UNCLEAN_ELECTION = Effects(process="may-restart", every_broker=True, election="unclean")
+APPENDS = Effects(appends=True)
+CUT_OFF = Effects(cut_off=True)
+EPOCHS_LOST = Effects(process="down", disk=("epoch-checkpoint",), appends=True)
+UNCLEAN_ELECTION = Effects(process="may-restart", every_broker=True, election="unclean", appends=True)
 """To elect uncleanly the other brokers are killed or frozen too, and come back."""
 
 TABLE: dict[str, Effects] = {
@@ -26,21 +28,21 @@ TABLE: dict[str, Effects] = {
     "compaction": RUNS,
     "cut-at-request": RUNS,
     "cut-epoch-checkpoint": EPOCHS_LOST,
-    "cut-off-from-controllers": RUNS,
-    "cut-tail-above": Effects(process="down", abrupt=True, disk=("log-tail",)),
-    "cut-tail-below": Effects(process="down", disk=("log-tail",)),
+    "cut-off-from-controllers": CUT_OFF,
+    "cut-tail-above": Effects(process="down", abrupt=True, disk=("log-tail",), appends=True),
+    "cut-tail-below": Effects(process="down", disk=("log-tail",), appends=True),
     "delay": RUNS,
-    "delete-records": Effects(moves_log_start=True, start_inside_segment=True),
+    "delete-records": Effects(moves_log_start=True, start_inside_segment=True, appends=True),
     "drop": RUNS,
     "drop-answer": RUNS,
     "failed-directory": MAY_RESTART,
     "fenced-producer": RUNS,
-    "flip-bytes": Effects(process="down", disk=("log-bytes",)),
-    "full-disk": MAY_RESTART,
+    "flip-bytes": Effects(process="down", disk=("log-bytes",), appends=True),
+    "full-disk": Effects(process="may-restart", appends=True),
     "halves": RUNS,
     "hold": RUNS,
-    "isolate": RUNS,
-    "isolated-controller-leader": RUNS,
+    "isolate": CUT_OFF,
+    "isolated-controller-leader": CUT_OFF,
     "kill": Effects(process="down", abrupt=True),
     "late-consumer": RUNS,
     "late-member": RUNS,
@@ -62,19 +64,19 @@ TABLE: dict[str, Effects] = {
     "recreate-topic": RUNS,
     "reject": RUNS,
     "remove-epoch-checkpoint": EPOCHS_LOST,
-    "remove-index-files": Effects(process="down", disk=("index",)),
-    "remove-watermark-checkpoint": Effects(process="may-restart", disk=("watermark-checkpoint",)),
-    "retention-by-size": SEGMENTS_DELETED,
-    "retention-by-time": SEGMENTS_DELETED,
+    "remove-index-files": Effects(process="down", disk=("index",), appends=True),
+    "remove-watermark-checkpoint": Effects(process="may-restart", disk=("watermark-checkpoint",), appends=True),
+    "retention-by-size": Effects(moves_log_start=True, retention="by-size", appends=True),
+    "retention-by-time": Effects(moves_log_start=True, retention="by-time", appends=True),
     "ring": RUNS,
-    "roll-by-size": RUNS,
-    "roll-by-time": RUNS,
+    "roll-by-size": APPENDS,
+    "roll-by-time": APPENDS,
     "rolling-restart": Effects(process="restarts"),
     "stop": Effects(process="down"),
     "unclean-election": UNCLEAN_ELECTION,
     "unclean-election-by-config": UNCLEAN_ELECTION,
     "upgrade": Effects(process="restarts"),
-    "wipe-disk": Effects(process="down", disk=("log-dir",), every_partition=True),
+    "wipe-disk": Effects(process="down", disk=("log-dir",), every_partition=True, appends=True),
 }
 
 
@@ -83,5 +85,5 @@ def legacy_effects(fault: str, detail: dict[str, Any]) -> Effects:
     effects = TABLE.get(fault, MAY_RESTART)
     if effects.elects_uncleanly and detail.get("own_topic", False):
         # Of a topic that the fault had made for itself.
-        return msgspec.structs.replace(effects, election="none")
+        return msgspec.structs.replace(effects, election="none", appends=False)
     return effects

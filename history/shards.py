@@ -70,6 +70,7 @@ class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
     detail: str = ""
     label: str = ""
     variant: str = ""
+    lived: list[str] = []
     history: str = ""
     evidence: str = ""
 

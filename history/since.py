@@ -16,12 +16,14 @@ FIELDS: dict[str, dict[str, int]] = {
     # The log.
     "ProduceRequest": {"TopicId": 13},
     "FetchRequest": {
+        "IsolationLevel": 4,  # KIP-98
         "CurrentLeaderEpoch": 9,  # KIP-320
         "RackId": 11,  # KIP-392: from here on followers serve consumers
         "LastFetchedEpoch": 12,  # KIP-595
         "TopicId": 13,  # KIP-516
         "ReplicaState": 15,  # KIP-903
         "ReplicaDirectoryId": 17,  # KIP-853
+        "HighWatermark": 18,  # KIP-1166
     },
     "FetchResponse": {"DivergingEpoch": 12, "NodeEndpoints": 16},
     "ListOffsetsRequest": {"CurrentLeaderEpoch": 4},

@@ -14,8 +14,13 @@ import msgspec
 
 from history.events import Answer, AnyEvent, Call, Fault, History
 
-Kind = Literal["partition", "topic", "group", "member", "transactional-id", "producer", "quorum", "resource"]
-"""A resource is the owner of a configuration, as IncrementalAlterConfigs takes it: a topic, a broker, a group."""
+Kind = Literal[
+    "partition", "topic", "group", "member", "transactional-id", "producer", "quorum", "resource", "wire", "description"
+]
+"""A resource is the owner of a configuration, as IncrementalAlterConfigs takes it: a topic, a broker, a group. The wire is the
+subject of what holds for all answers, whatever they are about, a description that of what a node answers about a group, a
+transaction or the quorum, by its name; no event names either.
+"""
 METADATA_LOG = "__cluster_metadata"
 """The topic whose one partition the quorum of controllers replicates (KIP-595)."""
 

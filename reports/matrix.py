@@ -15,6 +15,7 @@ from conformance.judging.intake import ColumnFacts, Intake, Quarantine
 from conformance.judging.pooling import judged
 from conformance.judging.verdicts import CaseTally, Cell, Verdict
 from history.shards import FaultCount
+from reports.rule_changes import RuleChange, rule_changes
 
 SCHEMA = 1
 
@@ -136,6 +137,7 @@ class Matrix(msgspec.Struct, kw_only=True):
     quarantine: Quarantine
     unknown_rows: dict[str, int]
     stale_deviations: list[StaleDeviation]
+    rule_changes: list[RuleChange] = []
 
 
 def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequence[Deviation]) -> Matrix:
@@ -152,6 +154,7 @@ def build(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviations: Sequ
         quarantine=intake.quarantine,
         unknown_rows=_unknown(pooled, catalogue),
         stale_deviations=stale,
+        rule_changes=rule_changes(catalogue, cells, [column.kafka_version for column in intake.columns]),
     )
 
 

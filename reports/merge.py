@@ -111,7 +111,7 @@ class _Tables:
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
         self.observations = cells.observations(cells.usable(distinct.lines, shards), outdated)
         self.alike = fitting(cells.alike(self.observations)).persist()
-        self.cases = cells.cases(self.alike)
+        self.cases = cells.cases(self.alike, {row.id: row.incidental for row in catalogue if row.incidental})
         usable = cells.usable(distinct.few, shards)
         replays = cells.replays(usable, outdated)
         examples = cells.examples(usable, outdated)

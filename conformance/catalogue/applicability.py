@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 
@@ -23,6 +24,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version.split("-")[0])[:3])
 
 
+@cache
 def in_range(version: str, text: str) -> bool:
     """True if the version is inside `3.3..4.2`. Ends are inclusive; an end that is a minor includes all of its patches."""
     match = _RANGE.match(text)
@@ -35,6 +37,7 @@ def in_range(version: str, text: str) -> bool:
     return have >= low and (not high or have[: len(high)] <= high)
 
 
+@cache
 def need(text: str) -> tuple[str, str, int]:
     """`Fetch >= 9` as (name, sign, level)."""
     match = _NEED.match(text)
@@ -47,7 +50,7 @@ def need(text: str) -> tuple[str, str, int]:
 
 def meets(facts: Facts, needs: Sequence[str]) -> bool:
     """True if the declared levels meet all needs, or if the cluster never started, since its levels are then unknown."""
-    return not facts.ranges or all(_meets_one(facts, *need(text)) for text in needs)
+    return not needs or not facts.ranges or all(_meets_one(facts, *need(text)) for text in needs)
 
 
 def _meets_one(facts: Facts, name: str, sign: str, level: int) -> bool:

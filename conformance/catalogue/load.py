@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -13,10 +14,12 @@ from typing import Any
 import msgspec
 
 from conformance.catalogue.applicability import in_range, need
-from conformance.catalogue.rows import CatalogueError, Requirement
+from conformance.catalogue.rows import RECORDED, CatalogueError, Requirement
 
 SHIPPED = files(__package__)
 """This folder, which is in an archive if Spark was given the code as a zip."""
+ROWS = re.compile(r"(gen|kip\d+)\.toml")
+"""The names of its files of rows."""
 
 
 class Catalogue:
@@ -38,6 +41,10 @@ class Catalogue:
 
     def __contains__(self, id: str) -> bool:
         return id in self._rows
+
+    def judges(self, id: str) -> bool:
+        """Whether observations of this row can be violations: not where its level is recorded only."""
+        return id not in self._rows or self._rows[id].level not in RECORDED
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -62,7 +69,7 @@ def load(sources: Iterable[Traversable]) -> Catalogue:
 @cache
 def shipped() -> Catalogue:
     """The catalogue in this folder."""
-    return load(sorted((file for file in SHIPPED.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name))
+    return load(sorted((file for file in SHIPPED.iterdir() if ROWS.fullmatch(file.name)), key=lambda file: file.name))
 
 
 def _rows_of(path: Traversable) -> Iterator[Requirement]:

@@ -9,8 +9,10 @@ import msgspec
 
 from conformance.catalogue.applicability import Facts, applies
 
-Level = Literal["must", "should", "landed", "gap", "informational", "law"]
-"""`law`: a general law that any Kafka keeps, whatever the KIP."""
+Level = Literal["must", "should", "landed", "gap", "informational", "later", "law"]
+"""`law`: a general law that any Kafka keeps, whatever the KIP; `later`: the promise of a later KIP, recorded on every version."""
+RECORDED: frozenset[Level] = frozenset(("informational", "later"))
+"""Levels that are recorded and never judged."""
 Kind = Literal["probe", "property", "scenario"]
 
 
@@ -19,21 +21,35 @@ class CatalogueError(Exception):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A clause of a row that needs observations of its own."""
+    """A clause of a row that needs observations of its own.
+
+    `promised` is as in `Requirement`, for its own `applies`; `inputs` is the number of distinct inputs that it has, where these
+    are fewer than the row's.
+    """
 
     id: str
     about: str
     applies: list[str] = []
     needs: list[str] = []
+    promised: str = ""
+    inputs: int = 0
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row's expectation in a range of versions or levels; `expect` is the token a check switches on."""
+    """A row's expectation in a range of versions or levels; `expect` is the token a check switches on.
+
+    `promised` is the KIP that promised it from this range on: a later one than the row's.
+    """
 
     versions: list[str] = []
     needs: list[str] = []
+    promised: str = ""
     expect: str
     about: str
+
+
+LATER = "-L"
+"""The end of the id of a row of level `later`."""
 
 
 def family_of(kip: int) -> str:
@@ -42,7 +58,14 @@ def family_of(kip: int) -> str:
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One testable sentence, with an id that never changes. `kip` is 0 for a general law, which belongs to no KIP."""
+    """One testable sentence, with an id that never changes. `kip` is 0 for a general law, which belongs to no KIP.
+
+    `promised` names the KIP behind the ends of `applies`, where there are any; of a row of level `later`, whose id is that of
+    the row before the change and ``-L``, also the finalized level that promised the change. `floor` is the
+    number of observations that a case needs, where it is not that of the row's kind. `inputs` is the number of distinct inputs
+    that it has; `incidental` names drawn ones that shape nothing, such as an offset that is only stored. `changes`: it speaks of
+    a change of leader, ISR, coordinator or quorum.
+    """
 
     id: str
     title: str
@@ -55,7 +78,11 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     applies: list[str]
     cases: list[Case]
     needs: list[str] = []
+    promised: str = ""
     inputs: int = 3
+    incidental: list[str] = []
+    changes: bool = False
+    floor: int = 0
     expectations: list[Expectation] = []
     mutants: list[str] = []
     note: str = ""
@@ -65,6 +92,11 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     @property
     def family(self) -> str:
         return family_of(self.kip)
+
+    @property
+    def before(self) -> str:
+        """Of a row of level `later`: the row whose rule it changed."""
+        return self.id.removesuffix(LATER)
 
     @property
     def hash(self) -> str:

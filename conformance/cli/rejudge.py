@@ -16,6 +16,7 @@ for wrong use, 3 if Spark does not start.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,10 +28,11 @@ import msgspec
 
 from conformance.campaign.rewritten_shards import rewritten
 from conformance.catalogue import Facts
+from conformance.catalogue.former_cases import current_case
 from conformance.catalogue.former_ids import current_id
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import all_applicable, evaluate
+from conformance.core.evaluate import all_applicable, beside, evaluate
 from conformance.core.machines import all_machines
 from conformance.judging.judge import Judged
 from conformance.judging.pooling import GatheredShard, gather
@@ -54,24 +56,34 @@ DESCRIBED = 100
 def rejudge(history: History, column: Column) -> Judged:
     """The results of the current judges on a stored example.
 
-    A probe that lost its premise observes nothing, but the judges of its history may; observations made before an example ended
-    in trouble are kept.
+    What a probe observed before it lost a premise is kept, and of what it observed before it ended in trouble the violations.
     """
-    check = current_id(history.example.check)
     if history.end is None:
         return Judged([])
     if history.example.ranges:  # the shard's header has those of the worker's first cluster
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
+    facts = Facts(version=column.version, ranges=column.ranges)
+    return _own(history, column, facts) + beside(history, facts)
+
+
+def _own(history: History, column: Column, facts: Facts) -> Judged:
+    """Those of its check's own judges, or body."""
+    check = current_id(history.example.check)
     if (machine := all_machines().get(check)) is not None:
-        return all_applicable(machine.judge(history), Facts(version=column.version, ranges=column.ranges))
+        return all_applicable(machine.judge(history), facts)
     if (known := all_checks().get(check)) is not None:
         return _again(known, history, column)
     return Judged([])
 
 
 def _again(check: Check, history: History, column: Column) -> Judged:
-    example = history.example
-    bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
+    """Nothing if today's probe of that name takes other inputs than were drawn: it is another probe."""
+    case, inputs = current_case(check.id, history.example.case, history.example.inputs)
+    example = msgspec.structs.replace(history.example, case=case, inputs=dict(inputs))
+    if set(example.inputs) != set(check.strategies):
+        return Judged([])
+    today = msgspec.structs.replace(history, example=example)
+    bench = Bench(StoredTape(today), column, Bench.members_of(example.members), None)
     outcome = evaluate(check, bench, check.drawn(example.inputs), example.context)
     return Judged(outcome.observations, outcome.excuses)
 
@@ -140,6 +152,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
             yield f"{shard.id}: no header, so its column is unknown"
         else:
             workers[shard.header.run, shard.header.worker][shard.id] = shard
+    gc.freeze()  # shards and catalogue are kept to the end: a collection need not go through all their objects again
     for (run, worker), shards in workers.items():
         again: Again = {id: {} for id in shards} if into else {}
         yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
@@ -168,7 +181,7 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
                     again[one.shard][one.example] = one
                 after = canonical_lines(one.observations)
                 files[one.shard].write(after)
-                if after != canonical_lines(recorded):
+                if after != canonical_lines(recorded) and not _only_newly_lived(recorded, one.observations):
                     yield _difference(one.example, one.check, "judged differently now")
     for example in (example for examples in before.values() for example in examples):
         yield _difference(example, "", "its observations have no history")
@@ -177,6 +190,12 @@ def _compare(out: Path, histories: Path, shards: Mapping[str, GatheredShard], ag
 def _opened(folder: Path, id: str) -> BinaryIO:
     folder.mkdir(parents=True, exist_ok=True)
     return (folder / f"{PurePath(id).name}.jsonl").open("wb")
+
+
+def _only_newly_lived(recorded: list[Observation], now: list[Observation]) -> bool:
+    """Whether they differ only in what they lived through, which observations of older runs do not hold."""
+    bare = [msgspec.structs.replace(observation, lived=[]) for observation in now]
+    return not any(observation.lived for observation in recorded) and bare == recorded
 
 
 def canonical_lines(observations: list[Observation]) -> bytes:

@@ -19,7 +19,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -35,23 +35,29 @@ from fixtures.disk.held import HeldReplicas
 from fixtures.disk.words import Word, word
 from fixtures.errors import KitError
 from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
-from fixtures.tape import Tape
+from fixtures.tape import OffTheRecord, Tape
 from fixtures.views.nodes import answers_in_turn
-from fixtures.waiting import Overdue, eventually
-from fixtures.wire import NodeClient
-from fixtures.wire.calls import Topic
+from fixtures.waiting import Overdue, eventually, overdue_in
+from fixtures.wire import Error, NodeClient, Unanswered
+from fixtures.wire.calls import Answer, Topic
+from fixtures.wire.retriable import error_of
+from history.due import Due
+from history.events import Ended
 from history.shards import Column
 
 T = TypeVar("T")
+A = TypeVar("A", bound=Answer)
 
 ClientKey = tuple[str, bool, str]
 """A node's name, whether its controller listener is meant, and the purpose of a client of one's own."""
 
 WITHIN = 30.0
-"""Seconds that a wait of a check may take before it is trouble of the kit."""
+"""Seconds within which the tested system does what it owes (`conformance.judging.due`)."""
 
 
 STOP_WITHIN = 30
+LASTING = 30.0
+"""Seconds for which a client has to be known at least, that a refusal is not put down to the pace of the kit."""
 """Seconds that a controlled shutdown may take until SIGKILL ends it."""
 
 
@@ -72,6 +78,12 @@ class File(msgspec.Struct, frozen=True):
         if self.content is None:
             raise KitError("the file was not there when it was read")
         return self.content.decode()
+
+
+class Late(msgspec.Struct, frozen=True):
+    """By how many seconds the kit itself woke late at most."""
+
+    seconds: float
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -106,6 +118,8 @@ class Bench:
         self._consumers: list[Consumer] = []
         self._faults: list[Faults] = []
         self._broken: dict[str, ProcessFault] = {}
+        self.excuses: list[str] = []
+        """The names of those that a rig made, for the row and case of its check."""
 
     @property
     def stored(self) -> bool:
@@ -204,11 +218,60 @@ class Bench:
     def now(self) -> Moment:
         return self.tape.call("kit", "now", {}, Moment, lambda: self._live().now())
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float = WITHIN, every: float = 0.02) -> T:
-        """As `fixtures.waiting.eventually`; its tries are recorded. Overdue is trouble of the kit, not a verdict."""
+    def eventually(
+        self,
+        probe: Callable[[], T | None],
+        what: str,
+        within: float = WITHIN,
+        every: float = 0.02,
+        due: Due | None = "step",
+    ) -> T:
+        """As `fixtures.waiting.eventually`; its tries are recorded.
+
+        What a check waits for is mostly the effect of what it did, which the tested system owes; None says that it does not.
+        """
         if self._cluster is None:
             return eventually(probe, within=within, what=what, every=0.0)
-        return self._cluster.eventually(probe, what, within, every)
+        return self._cluster.eventually(probe, what, within, every, due)
+
+    def unkept(self, due: Due, what: str, within: float) -> Overdue:
+        """The error of a wait of a rig's own in which it did not come."""
+        late = 0.0 if self._cluster is None else self._late(within)
+        return Overdue(f"{what} within {within:g} s", due=due, within=within, late=late)
+
+    def granted(self, answer: A, due: Due, lasts: float) -> A:
+        """The answer to a request that its sender may make. Raises Overdue where it is refused.
+
+        `lasts` are the seconds for which its sender is known without a word of it: the time-out of a transaction or session. They
+        may have passed while the kit starved; where they are few, or a fault stands, a refusal is the kit's to avoid.
+        """
+        if error_of(answer) is Error.NONE:
+            return answer
+        late = 0.0 if self._cluster is None else self._cluster.late(self._cluster.now().seconds - lasts)
+        owed = None if lasts < LASTING or self._disturbed else due
+        raise Overdue(f"a request that has to succeed was refused: {answer}", due=owed, within=lasts, late=late)
+
+    def late(self, within: float) -> float:
+        """By how many seconds the kit itself woke late at most in the last `within`. To be asked once a bound has passed."""
+
+        def asked() -> Late:
+            return self.tape.call("kit", "late", {}, Late, lambda: Late(self._late(within)))
+
+        return self.if_recorded(asked, Late(0.0)).seconds
+
+    def if_recorded(self, ask: Callable[[], T], otherwise: T) -> T:
+        """The answer to what checks did not ask at first: `otherwise` in a history that was written before."""
+        try:
+            return ask()
+        except OffTheRecord:
+            return otherwise
+
+    def _late(self, within: float) -> float:
+        return self._live().late(self._live().now().seconds - within)
+
+    def excuse(self, name: str) -> None:
+        """Count an excuse that a rig makes while it brings something about, such as another try."""
+        self.excuses.append(name)
 
     def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
         """Whether it comes true in time: for what a requirement says, where not coming true is a finding and no trouble."""
@@ -235,6 +298,10 @@ class Bench:
             return Settled(tries, False)
         return Settled(tries, True)
 
+    def malformed(self, how: str) -> AbstractContextManager[None]:
+        """Requests, while it lasts, that break the protocol's rules on purpose; the law of internal errors leaves them out."""
+        return self.tape.malformed(how)
+
     # --- faults
 
     def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> Faults:
@@ -244,6 +311,26 @@ class Bench:
             Faults(self.tape, None) if self._cluster is None else self._cluster.faults(self.tape, topic, index, **names)
         )
         return self._faults[-1]
+
+    def explain(self, trouble: BaseException) -> None:
+        """Record what trouble says of the tested system: a bound that passed, processes that have ended by themselves."""
+        if self._cluster is None:
+            return
+        overdue = overdue_in(trouble)
+        if overdue is not None and overdue.due is not None:
+            self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late)
+        if isinstance(trouble, Unanswered) and not self._disturbed:
+            late = self._cluster.late(self._cluster.now().seconds - trouble.within)
+            self.tape.overdue("answer", str(trouble), trouble.within, late)
+        known = {event.node for event in self.tape.history.events if isinstance(event, Ended)}
+        for name, end in self._cluster.ended().items():
+            if name not in known:
+                self.tape.ended(name, end)
+
+    @property
+    def _disturbed(self) -> bool:
+        """Does a fault stand that the check has brought about?"""
+        return bool(self._broken) or any(faults.stand for faults in self._faults)
 
     def heal_all(self) -> None:
         """Take back whatever the check left broken: faults that stand, nodes that are down or frozen. Raises KitError."""

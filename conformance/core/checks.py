@@ -15,8 +15,10 @@ stored tape. On a `bench` (here any cluster's) one example of a probe is run lik
 ...     yield premise(partition.epoch() == epoch, "the leader epoch is still the same")
 ...     yield held_if(answer.error is Error.FENCED_LEADER_EPOCH, answer, case="consumer")
 >>> outcome = evaluate(older_epoch_is_fenced, bench, {"epochs_back": 2}, {})
->>> outcome.end, [(one.requirement, one.case, one.result) for one in outcome.observations]
+>>> outcome.end, [(one.requirement, one.case, one.result) for one in outcome.observations[:1]]
 ('judged', [('KIP320-FETCH-02', 'consumer', 'held')])
+
+After those of the probe come the observations of the laws of every answer (`conformance.judging.laws.judges`).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance.core.bench import Bench
 from conformance.judging.judge import Judge
 from fixtures.cluster import Topology
-from history.observations import Observation, Result
+from history.observations import KEEPS, KEEPS_NOT, Observation, Result
 
 S = TypeVar("S", bound=msgspec.Struct)
 H = TypeVar("H")
@@ -68,15 +70,25 @@ class Rig(Generic[S, H]):
 
 
 class Claim:
-    """A premise or an observation, as the body of a check yields it."""
+    """A premise, an observation or an excuse, as the body of a check yields it."""
 
 
 class PremiseClaim(Claim):
-    """A fact read back from the cluster; an example without its premise proves nothing."""
+    """A fact read back from the cluster; without it what comes afterwards in the example would prove nothing."""
 
-    def __init__(self, met: bool, what: str) -> None:
+    def __init__(self, met: bool, what: str, promised: tuple[str, str] | None) -> None:
         self.met = met
         self.what = what
+        self.promised = promised
+
+
+class ExcuseClaim(Claim):
+    """It stands for a finding of this row and case that the cluster or the machine gave evidence against."""
+
+    def __init__(self, name: str, row: str, case: str) -> None:
+        self.name = name
+        self.row = row
+        self.case = case
 
 
 class ObservationClaim(Claim):
@@ -87,9 +99,13 @@ class ObservationClaim(Claim):
         self.by = by
 
 
-def premise(met: bool, what: str = "the premise") -> PremiseClaim:
-    """The example goes on only when `met`; else it is premise lost and proves nothing. `what` names what was read back."""
-    return PremiseClaim(bool(met), what)
+def premise(met: bool, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
+    """The example goes on only when `met`; else it ends as premise lost, and what it observed before stays.
+
+    For what the kit had to bring about, named by `what`. Where the tested system has to do its part, `promised` is the row and
+    case that say so: unmet is a violation of them then.
+    """
+    return PremiseClaim(bool(met), what, promised)
 
 
 def held_if(
@@ -108,11 +124,21 @@ def held_if(
     return ObservationClaim(seen, by)
 
 
+def excused(name: str, *, row: str = "", case: str = "") -> ExcuseClaim:
+    """No observation, but counted by its name (`conformance.judging.excuses`); `row` and `case` as in `held_if`."""
+    return ExcuseClaim(name, row, case)
+
+
 def recorded(*by: object, row: str = "", case: str = "", detail: str = "", variant: str = "") -> ObservationClaim:
     """An observation that is never judged (level informational)."""
     shown = detail or _shown(by)
     seen = Observation(requirement=row, case=case, result="recorded", example="", detail=shown, variant=variant)
     return ObservationClaim(seen, by)
+
+
+def kept_if(row: str, kept: bool, *by: object, case: str = "", detail: str = "") -> ObservationClaim:
+    """Whether the promise of a later KIP is kept, recorded and never judged; `row` is of level later."""
+    return recorded(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
 
 
 def _shown(by: Sequence[object]) -> str:
@@ -127,7 +153,7 @@ class Check:
 
     A scenario has the id of its `schedule` in the catalogue, and its history is judged like that of a machine: `own_rows`
     are those that the body observes, `rows` also those of the `judges`. `rest` is the premise that it has to record before it
-    ends, since the judges look for the final state there.
+    ends, since the judges look for the final state there. A soak `lasts` that many seconds.
     """
 
     def __init__(
@@ -143,6 +169,7 @@ class Check:
         judges: tuple[Judge, ...] = (),
         rest: str = "",
         run_first: bool = False,
+        lasts: float = 0.0,
     ) -> None:
         self.own_rows = rows
         self.rows = tuple(dict.fromkeys([*rows, *(one.row for one in judges)]))
@@ -154,6 +181,7 @@ class Check:
         self.examples = examples
         self.smoke = smoke
         self.run_first = run_first
+        self.lasts = lasts
         self.strategies: Mapping[str, SearchStrategy[Any]] = dict(strategies)
         self.body = body
         self.takes = frozenset(inspect.signature(body).parameters)
@@ -214,6 +242,7 @@ def scenario(
     rest: str,
     cases: Sequence[str] | None = None,
     examples: int = 2,
+    lasts: float = 0.0,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
     """Declare a fixed schedule of faults and requests, by its family and number, e.g. ``KIP320-SC-03``.
@@ -221,12 +250,14 @@ def scenario(
     As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with its whole history judged by
     `judges` beside what the body observes. The body heals what it broke and comes to rest, which ends with the premise `rest`:
     an example without it is trouble of the kit. Scenarios of a log are declared by `conformance.rigs.log.scenarios`.
+    One that `lasts` for minutes by itself, given in seconds, is a soak, and left to the nightly profile.
     """
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")
     named = tuple(cases) if cases is not None else None
+    judged_by = tuple(judges)
     return lambda body: _registered(
-        Check(rows, rig, named, examples, False, strategies, body, schedule=schedule, judges=tuple(judges), rest=rest)
+        Check(rows, rig, named, examples, False, strategies, body, schedule, judged_by, rest, lasts=lasts)
     )
 
 

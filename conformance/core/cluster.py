@@ -19,10 +19,13 @@ from fixtures.disk.held import HeldReplicas, held
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
+from fixtures.starvation import STARVATION
 from fixtures.tape import Tape
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas, Tap
 from fixtures.wire.calls import Topic
+from history.due import Due
+from history.events import ProcessEnd
 
 T = TypeVar("T")
 
@@ -74,8 +77,12 @@ class Cluster(Protocol):
 
     def now(self) -> Moment: ...
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float) -> T:
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
         """As `fixtures.waiting.eventually`, by this cluster's clock. Raises Overdue."""
+        ...
+
+    def late(self, since: float) -> float:
+        """By how many seconds the kit itself woke late at most since that moment of its clock."""
         ...
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
@@ -85,6 +92,10 @@ class Cluster(Protocol):
     # --- nodes and their disks
 
     def node(self, name: str) -> BenchNode: ...
+
+    def ended(self) -> dict[str, ProcessEnd]:
+        """By node, how a process ended that the kit had running."""
+        ...
 
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
         """The named brokers' replicas on disk of partitions (`topic-0`) that all of them host."""
@@ -124,14 +135,21 @@ class LiveCluster:
     def now(self) -> Moment:
         return Moment(time.monotonic(), time.time_ns() // 1_000_000)
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float) -> T:
-        return eventually(probe, within=within, what=what, every=every)
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
+        return eventually(probe, within=within, what=what, every=every, due=due)
+
+    def late(self, since: float) -> float:
+        return STARVATION.worst(since)
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
         on_threads(actions)
 
     def node(self, name: str) -> BenchNode:
         return self._cluster.node(name)
+
+    def ended(self) -> dict[str, ProcessEnd]:
+        ends = {name: node.ended() for name, node in self._cluster.nodes.items()}
+        return {name: end for name, end in ends.items() if end is not None}
 
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
         return held([self.container(name) for name in on], partitions)

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import traceback
+from collections import Counter
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from conformance.catalogue import Facts, shipped
+from conformance.catalogue import Case, Facts, shipped
+from conformance.catalogue.applicability import applies
 from conformance.core.bench import Bench
-from conformance.core.checks import Check, ObservationClaim, PremiseClaim
+from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, held_if
+from conformance.judging.due import DUE_JUDGES, hindrance
 from conformance.judging.judge import Judged, judged
+from conformance.judging.laws.judges import with_laws
 from fixtures.errors import KitError
 from fixtures.spending import spending
-from history.events import Premise
+from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import ExcuseCount
 
 C = TypeVar("C", Observation, ExcuseCount)
+Excuses = Counter[tuple[str, str, str]]
+"""How often, by row, case and name."""
+
+
+ExampleEnd = Literal["judged", "premise lost", "error"]
+"""How an example ended; `error` is trouble of the kit."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How an example ended and what it observed: in trouble of the kit its violations only, without its premise only what the
-    judges of its history observed. `excuses` are those of these judges, none after trouble."""
+    """How an example ended and what it observed: in trouble of the kit its violations only; without a premise all that was
+    observed before it was asked for. `excuses` are those of its body, its rig and its judges, none after trouble."""
 
-    end: Literal["judged", "premise lost", "error"]
+    end: ExampleEnd
     detail: str
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
@@ -39,28 +50,43 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
     """Run the check's body on the bench's tape.
 
     `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, empty for a rig of the example's own.
-    Anything that is raised is trouble of the kit: a probe says `violated`, it never raises it.
+    Anything that is raised is trouble, of the kit unless the history says what the tested system owed: a probe says `violated`,
+    it never raises it.
     """
     observations: list[Observation] = []
+    excuses: Excuses = Counter()
     try:
         for claim in check.body(_handle(check, bench, context), **arguments, **_offered(check, bench)):
-            if isinstance(claim, PremiseClaim):
+            if isinstance(claim, ExcuseClaim):
+                excuses[_row_and_case(check, bench, claim.row, claim.case, claim.name)] += 1
+            elif isinstance(claim, PremiseClaim):
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
-                    # The body shows nothing then; judges look for premises of their own.
-                    by_judges = _judged(check, bench)
-                    return Outcome("premise lost", claim.what, by_judges.observations, by_judges.excuses)
+                    # It ends what comes after it; judges look for premises of their own.
+                    observations += _broken_promise(bench, claim)
+                    return _outcome("premise lost", claim.what, observations, _judged(check, bench, excuses))
             elif isinstance(claim, ObservationClaim):
-                observations.append(_observation(check, bench, claim))
+                # A body says what it saw of each release; levels, which older histories lack, it has asked for itself.
+                observations += applicable([_observation(check, bench, claim)], Facts(version=bench.column.version))
         _came_to_rest(check, bench)
-        by_judges = _judged(check, bench)
+        by_judges = _judged(check, bench, excuses)
     except KitError as error:
+        bench.explain(error)
         # The history of a scenario that did not reach its end is judged all the same.
-        found = [*observations, *_judged(check, bench).observations]
+        by_judges = _judged(check, bench, excuses)
+        if hindered := hindrance(bench.tape.history):
+            return _outcome("premise lost", hindered, observations, by_judges)
+        found = [*observations, *by_judges.observations]
         return Outcome("error", f"{type(error).__name__}: {error}", _proofs(found))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
         return Outcome("error", traceback.format_exc(), _proofs(observations))
-    return Outcome("judged", "", [*observations, *by_judges.observations], by_judges.excuses)
+    return _outcome("judged", "", observations, by_judges)
+
+
+def _outcome(
+    end: Literal["judged", "premise lost"], detail: str, observations: list[Observation], by_judges: Judged
+) -> Outcome:
+    return Outcome(end, detail, [*observations, *by_judges.observations], by_judges.excuses)
 
 
 def _came_to_rest(check: Check, bench: Bench) -> None:
@@ -69,13 +95,23 @@ def _came_to_rest(check: Check, bench: Bench) -> None:
         raise KitError(f"{check.id} ended without the premise {check.rest!r}: its judges saw no final state")
 
 
-def _judged(check: Check, bench: Bench) -> Judged:
-    """The results of a scenario's judges in its history."""
-    if not check.judges:
-        return Judged([])
-    facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
+def _judged(check: Check, bench: Bench, excuses: Excuses) -> Judged:
+    """The results of a scenario's judges, and of the laws of every answer, in its history; with the excuses of body and rig."""
+    named = excuses + Counter(_row_and_case(check, bench, "", "", name) for name in bench.excuses)
+    own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
     with spending("judge"):
-        return all_applicable(judged(check.judges, bench.tape.history), facts)
+        found = judged(with_laws(check.judges), bench.tape.history)
+    return all_applicable(Judged([], own) + found, _facts(bench))
+
+
+def _row_and_case(check: Check, bench: Bench, row: str, case: str, name: str) -> tuple[str, str, str]:
+    """By default the check's first row, and the case that it runs for, or that row's first."""
+    row = row or check.rows[0]
+    return row, case or bench.tape.example.case or shipped()[row].cases[0].id, name
+
+
+def _facts(bench: Bench) -> Facts:
+    return Facts(version=bench.column.version, ranges=bench.column.ranges)
 
 
 def all_applicable(found: Judged, facts: Facts) -> Judged:
@@ -85,11 +121,35 @@ def all_applicable(found: Judged, facts: Facts) -> Judged:
 
 def applicable(found: list[C], facts: Facts) -> list[C]:
     """Only those of cases that the column must show. Raises KitError for a case that the catalogue does not have."""
-    for one in found:
-        if one.case not in {case.id for case in shipped()[one.requirement].cases}:
-            raise KitError(f"{one.requirement} has no case {one.case!r}, yet a judge observed it")
-    cases = {row: {c.id for c in shipped()[row].applicable_cases(facts)} for row in {one.requirement for one in found}}
-    return [one for one in found if one.case in cases[one.requirement]]
+    shown = {pair: _is_applicable(*pair, facts) for pair in {(one.requirement, one.case) for one in found}}
+    return [one for one in found if shown[one.requirement, one.case]]
+
+
+def _is_applicable(id: str, case: str, facts: Facts) -> bool:
+    if (id, case) not in _cases():
+        raise KitError(f"{id} has no case {case!r}, yet a judge observed it")
+    row, own = shipped()[id], _cases()[id, case]
+    return applies(facts, row.applies, row.needs) and applies(facts, own.applies, own.needs)
+
+
+@cache
+def _cases() -> dict[tuple[str, str], Case]:
+    """Those of all rows, by row and case."""
+    return {(row.id, case.id): case for row in shipped() for case in row.cases}
+
+
+def beside(history: History, facts: Facts) -> Judged:
+    """The results of the judges that look at every example, once it has ended and was healed."""
+    with spending("judge"):
+        return all_applicable(judged(DUE_JUDGES, history), facts)
+
+
+def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
+    """The violation of the row that promises a premise that was not met."""
+    if claim.promised is None:
+        return []
+    row, case = claim.promised
+    return [_observed(bench, row, case, held_if(False, detail=claim.what))]
 
 
 def _proofs(observations: list[Observation]) -> list[Observation]:
@@ -108,25 +168,34 @@ def _offered(check: Check, bench: Bench) -> dict[str, Any]:
     if "case" in check.takes:
         offered["case"] = bench.tape.example.case
     if "expected" in check.takes:
-        facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
-        offered["expected"] = shipped()[check.rows[0]].expected(facts)
+        offered["expected"] = shipped()[check.rows[0]].expected(_facts(bench))
     return offered
 
 
 def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observation:
-    example = bench.tape.example
-    seen = claim.observation
-    row = seen.requirement or check.rows[0]
-    case = seen.case or example.case
+    row = claim.observation.requirement or check.rows[0]
+    case = claim.observation.case or bench.tape.example.case
     if row not in check.own_rows or case not in {c.id for c in shipped()[row].cases}:
         raise KitError(
             f"{check.id} observes {row} case {case!r}, which it does not declare or the catalogue does not have"
         )
+    return _observed(bench, row, case, claim)
+
+
+def _observed(bench: Bench, row: str, case: str, claim: ObservationClaim) -> Observation:
+    example = bench.tape.example
     return msgspec.structs.replace(
-        seen,
+        claim.observation,
         requirement=row,
         case=case,
         example=example.example,
         inputs=canonical(example.inputs),
         events=sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0),
+        lived=_lived(bench),
     )
+
+
+def _lived(bench: Bench) -> list[str]:
+    """The faults that were witnessed so far: an example of a check breaks what it observes."""
+    events = bench.tape.history.events
+    return sorted({event.fault for event in events if type(event) is Fault and event.phase == "witness"})

@@ -62,10 +62,21 @@ class StepExecutor(ABC, Generic[S]):
 
     def _run_or_leave_out(self, step: Step) -> Unhealed | None:
         try:
-            return _unhealed(lambda: self.run(step))
+            return self._left_unhealed(lambda: self.run(step))
         except (Unavailable, Stuck, Absent) as reason:
             self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
+            # Beside another fault the cluster may be kept from its part.
+            if isinstance(reason, Stuck) and not self.standing:
+                self.bench.explain(reason)
             return None
+
+    def _left_unhealed(self, act: Callable[[], None]) -> Unhealed | None:
+        try:
+            act()
+        except Unhealed as unhealed:
+            self.bench.explain(unhealed)
+            return unhealed
+        return None
 
     @singledispatchmethod
     def run(self, step: Step) -> None:
@@ -141,7 +152,7 @@ class StepExecutor(ABC, Generic[S]):
 
         That it never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal.
         """
-        unhealed = self._unhealed or _unhealed(lambda: self.run(Heal()))
+        unhealed = self._unhealed or self._left_unhealed(lambda: self.run(Heal()))
         self.after_fault()
         self.before_rest(healed=unhealed is None)
         agreed = self.agrees()
@@ -159,14 +170,6 @@ class StepExecutor(ABC, Generic[S]):
 
     def at_rest(self) -> None:
         """The last requests, which change nothing; the final state has been read."""
-
-
-def _unhealed(act: Callable[[], None]) -> Unhealed | None:
-    try:
-        act()
-    except Unhealed as unhealed:
-        return unhealed
-    return None
 
 
 __all__ = ["UNANSWERED", "StepExecutor"]

@@ -61,6 +61,11 @@ class Faults:
         """Take back what a check left standing. Raises Unhealed."""
         self._live().heal_all()
 
+    @property
+    def stand(self) -> bool:
+        """Is there one that was not taken back?"""
+        return self._injector is not None and bool(self._injector.open)
+
     def lacking(self) -> list[str]:
         """Links that are not open."""
         return self._target.links.closed() if self._target is not None else []

@@ -49,6 +49,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 from conformance.core.bench import Bench
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Judge, Judged, judged
+from conformance.judging.laws.judges import with_laws
 from fixtures.cluster import Topology
 from history.events import History
 from strategies.former_steps import current_step
@@ -125,7 +126,7 @@ class MachineCheck(Generic[S]):
         self.title = (machine.__doc__ or id).strip().splitlines()[0]
 
     def judge(self, history: History) -> Judged:
-        return judged(self.judges, history)
+        return judged(with_laws(self.judges), history)
 
     def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
         """A recorded schedule as steps, also one that was recorded under former names. msgspec.ValidationError names what is no

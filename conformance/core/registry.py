@@ -8,6 +8,8 @@ from pathlib import PurePath
 from conformance.catalogue import shipped
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
+from conformance.judging.due import GENERAL
+from conformance.judging.laws.judges import LAW_ROWS
 
 AnyCheck = Check | AnyMachine
 
@@ -31,17 +33,29 @@ def _by_item() -> dict[tuple[str, str], AnyCheck]:
     return {(check.module, check.id.rpartition(".")[2]): check for check in every_check().values()}
 
 
+def is_soak(check: AnyCheck) -> bool:
+    """Goes on for minutes by itself: only the nightly profile has the time, whatever rows are asked for."""
+    return isinstance(check, Check) and check.lasts > 0
+
+
 def in_profile(check: AnyCheck, profile: str) -> bool:
     """The smoke profile leaves out what says so itself, and probes of scenario rows only: those restart nodes."""
+    if is_soak(check):
+        return profile == "nightly"
     if profile != "smoke" or isinstance(check, MachineCheck):
         return True
     return check.smoke and any(shipped()[row].kind != "scenario" for row in check.rows)
+
+
+def observed_by(check: AnyCheck) -> list[str]:
+    """The rows that a check observes: its own, the laws of every answer, and what is due within a bound."""
+    return list(dict.fromkeys([*check.rows, *LAW_ROWS, *sorted(GENERAL)]))
 
 
 def checks_by_row() -> dict[str, list[str]]:
     """Which checks there are for each row that has one."""
     rows: dict[str, list[str]] = {}
     for check in every_check().values():
-        for row in check.rows:
+        for row in observed_by(check):
             rows.setdefault(row, []).append(check.id)
     return dict(sorted(rows.items()))

@@ -27,17 +27,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from conformance.catalogue.rows import LATER
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
-from history.events import AnyEvent, Example, History
-from history.observations import Observation
+from history.events import Answer, AnyEvent, Call, Example, History
+from history.observations import KEEPS, KEEPS_NOT, Observation
 from history.shards import ExcuseCount
 
 S = TypeVar("S", bound=Story)
@@ -74,9 +75,15 @@ class Judged(msgspec.Struct, frozen=True):
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
 
+    def __add__(self, other: Judged) -> Judged:
+        return Judged([*self.observations, *other.observations], [*self.excuses, *other.excuses])
 
-Look = Callable[[History], Sequence[Any]]
-"""Makes out of a whole history what judges look at; it is called again whenever the history has grown."""
+
+Look = Callable[[History, Sequence[AnyEvent]], Sequence[Any]]
+"""Makes what judges look at out of a whole history, and its few events that are neither requests nor answers.
+
+It is called again whenever the history has grown.
+"""
 
 
 class Judge:
@@ -90,6 +97,8 @@ class Judge:
         of: Sequence[str] = (),
     ) -> None:
         self.row = row
+        self.records = row.endswith(LATER)
+        """Whether what it finds is recorded only: whether the promise of a later KIP is kept."""
         self.of = of
         self.at = at
         self.function = function
@@ -98,15 +107,17 @@ class Judge:
         """All observations of one example; each shows the events by their numbers."""
         return judge_all([self], history)
 
-    def observation(self, example: str, finding: Finding) -> Observation:
+    def observation(self, example: str, finding: Finding, lived: Sequence[str] = ()) -> Observation:
         return Observation(
             requirement=self.row,
             case=finding.case,
-            result="held" if finding.held else "violated",
+            result="recorded" if self.records else "held" if finding.held else "violated",
+            variant=(KEEPS if finding.held else KEEPS_NOT) if self.records else "",
             example=example,
             events=_ascending(finding.by),
             detail=finding.detail if not finding.held else "",
             label=finding.label if not finding.held else "",
+            lived=[*lived],
         )
 
 
@@ -135,7 +146,7 @@ def log_judge(row: str, *of: str) -> Callable[[Callable[[PartitionStory], Iterat
     return story_judge(row, PartitionStory, *of)
 
 
-def _whole(history: History) -> Sequence[History]:
+def _whole(history: History, _: Sequence[AnyEvent]) -> Sequence[History]:
     return [history]
 
 
@@ -175,66 +186,64 @@ class Judging:
     def __init__(self, judges: Sequence[Judge], example: Example) -> None:
         self._plan = _plan(tuple(judges))
         self._history = History(example=example, events=[])
-        self._reading = Reading(example, self._plan.stories)
+        self._noted: list[AnyEvent] = []
         self._claims: dict[tuple[object, str], list[tuple[int, list[Claim]]]] = {}
         """By what is looked at and its name: the numbers of the judges, each with its claims."""
         self._versions: dict[tuple[object, str], tuple[int, int]] = {}
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return Reading(self._history.example, self._plan.stories)
 
     def feed(self, events: Iterable[AnyEvent]) -> None:
         """The next events of the example, in their order."""
         new = [*events]
         self._history.events += new
-        self._reading.feed(new)
+        if self._plan.looks:
+            self._noted += [event for event in new if type(event) is not Call and type(event) is not Answer]
+        if self._plan.stories:
+            self._reading.feed(new)
 
     def follow(self, events: Sequence[AnyEvent]) -> None:
         """Feed those of all events of the example that are new."""
         self.feed(events[len(self._history.events) :])
 
-    def observations(self) -> list[Observation]:
-        """All there are by now, in the order of the judges, then of their subjects by name."""
-        example = self._history.example.example
-        return [
-            judge.observation(example, claim)
-            for judge, claims in self._all()
-            for claim in claims
-            if isinstance(claim, Finding)
-        ]
+    def judged(self) -> Judged:
+        """All there is by now: observations in the order of the judges, then of their subjects by name; excuses counted."""
+        found = self._all()
+        return Judged(
+            [self._observation(judge, claim, story) for judge, claim, story in found if type(claim) is Finding],
+            _counted((judge.row, claim.case, claim.name) for judge, claim, _ in found if type(claim) is Excuse),
+        )
 
     def violations(self) -> list[Observation]:
-        """Those of them that are violated."""
-        example = self._history.example.example
+        """Those of the observations that are violated."""
         return [
-            judge.observation(example, claim)
-            for judge, claims in self._all()
-            for claim in claims
-            if isinstance(claim, Finding) and not claim.held
+            self._observation(judge, claim, story)
+            for judge, claim, story in self._all()
+            if isinstance(claim, Finding) and not claim.held and not judge.records
         ]
 
-    def excuses(self) -> list[ExcuseCount]:
-        """How often each judge left which case undecided, in the order of their rows, cases and names."""
-        named = Counter(
-            (judge.row, claim.case, claim.name)
-            for judge, claims in self._all()
-            for claim in claims
-            if isinstance(claim, Excuse)
-        )
-        return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
+    def _observation(self, judge: Judge, finding: Finding, story: Story | None) -> Observation:
+        lives = story is not None and finding.by and story.timeline.witnessed
+        lived = story.lived_through(max(finding.by)) if story is not None and lives else []
+        return judge.observation(self._history.example.example, finding, lived)
 
-    def judged(self) -> Judged:
-        return Judged(self.observations(), self.excuses())
-
-    def _all(self) -> Iterator[tuple[Judge, list[Claim]]]:
-        found = [self._of_look(look) for look in self._plan.looks]
-        found += [self._of_story(story) for type in self._plan.stories for story in self._reading.stories(type)]
-        numbered = [(n, claims) for one in found for n, claims in one]
+    def _all(self) -> list[_Claimed]:
+        """In the order of the judges, with the story that each is of."""
+        numbered: list[tuple[int, list[Claim], Story | None]] = [
+            (n, claims, None) for look in self._plan.looks for n, claims in self._of_look(look)
+        ]
+        stories = (story for type in self._plan.stories for story in self._reading.stories(type))
+        numbered += [(n, claims, story) for story in stories for n, claims in self._of_story(story)]
         numbered.sort(key=itemgetter(0))
-        return ((self._plan.judges[n], claims) for n, claims in numbered)
+        return [(self._plan.judges[n], claim, story) for n, claims, story in numbered for claim in claims]
 
     def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
         """Of a whole history, under no name; looked at again when it has grown."""
         if self._has_changed(look, "", (len(self._history.events), 0)):
-            parts = look(self._history)
-            judges = self._plan.of_look(look)
+            parts = look(self._history, self._noted)
+            judges = self._plan.of_look(look) if parts else ()
             self._claims[look, ""] = [(n, [c for part in parts for c in judge.function(part)]) for n, judge in judges]
         return self._claims[look, ""]
 
@@ -251,9 +260,17 @@ class Judging:
         return known != version
 
 
+_Claimed: TypeAlias = tuple[Judge, Claim, Story | None]
+
+
+def _counted(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
+    """How often each judge left which case undecided, in the order of their rows, cases and names."""
+    return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(Counter(excuses).items())]
+
+
 def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
     """Every judge's observations of an example, in the order of the judges."""
-    return _fed(judges, history).observations()
+    return judged(judges, history).observations
 
 
 def judged(judges: Sequence[Judge], history: History) -> Judged:

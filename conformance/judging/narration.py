@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from history.codes import Error
-from history.events import Answer, AnyEvent, Call, Fault, History, Note, Premise
+from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects_of_exchange
 
 LONGEST = 400
@@ -80,6 +80,11 @@ class Narration:
                 text = _fault(event)
             case Premise():
                 text = f"{event.what}: {'yes' if event.met else 'NO'}"
+            case Overdue():
+                late = f" (the kit itself woke {event.late:.1f} s late)" if event.late >= 1 else ""
+                text = f"overdue: {event.what.splitlines()[0]}{late}"
+            case Ended():
+                text = f"{event.node} ended by itself with exit code {event.exit_code}"
             case Note() if event.text in ("suspicion", "the cluster was replaced"):
                 text = f"{event.text}: {' '.join(map(str, event.data.values()))}"
         return EventLine(event=event, text=text, shown=shown) if text else None

@@ -12,9 +12,11 @@ from pathlib import PurePath
 import msgspec
 
 from conformance.catalogue import Requirement, shipped
+from conformance.catalogue.floors import shaping
 from conformance.catalogue.former_ids import current_id
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
 from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, judge_cell
+from history.observations import KEEPS
 from history.shards import SCHEMA, AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
 
 
@@ -124,11 +126,11 @@ class _Pool:
                 self._errors[row].add(current_id(line.check))
 
     def cell(self, row: Requirement, column: ColumnFacts) -> Cell:
-        cases = {case: _tally(lines) for case, lines in self._observed[row.id].items()}
+        cases = {case: _tally(lines, row.incidental) for case, lines in self._observed[row.id].items()}
         return judged(row, column, cases, ran=len(self._ran[row.id]), errors=len(self._errors[row.id]))
 
 
-def _tally(lines: Sequence[ObservationLine]) -> CaseTally:
+def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str]) -> CaseTally:
     results = Counter(line.result for line in lines)
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in lines:
@@ -138,7 +140,9 @@ def _tally(lines: Sequence[ObservationLine]) -> CaseTally:
         held=results["held"],
         violated=results["violated"],
         recorded=results["recorded"],
-        inputs=len({line.inputs for line in lines}),
+        kept=sum(line.variant == KEEPS for line in lines),
+        changed=sum(line.result == "held" and bool(line.lived) for line in lines),
+        inputs=len({shaping(line.inputs, incidental) for line in lines}),
         examples=len({(line.shard, line.example) for line in lines}),
         wavering=any(len(answers) > 1 for answers in variants.values()),
     )
@@ -165,6 +169,7 @@ def judged(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally]
         kafka_version=column.kafka_version,
         verdict=judgement.verdict,
         reason=judgement.reason,
+        value=judgement.value,
         observations=sum(tally.observations for tally in tallies.values()),
         violations=sum(tally.violated for tally in tallies.values()),
         cases=tallies,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from conformance.judging.facts import decoders_of
-from conformance.judging.facts.exchange import Attributed, Decoding
+from conformance.judging.facts.exchange import Decoding
 from conformance.judging.story import Story
-from conformance.judging.timeline import NOTED, Timeline
+from conformance.judging.timeline import CONFIGURES, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
 from history.subjects import Kind
 
@@ -36,8 +37,11 @@ class Reading:
             if type(event) is Answer:
                 call = self._events[event.call]
                 assert type(call) is Call
+                if call.op in CONFIGURES:
+                    self.timeline.note_configuration(call, event)
                 for decode in self._decoders.get(call.op, ()):
-                    self._take(decode(call, event, self._decoding))
+                    for fact in decode(call, event, self._decoding):
+                        self._take(*fact)
             elif type(event) is not Call or event.op in NOTED:
                 self._note(event)
 
@@ -46,14 +50,13 @@ class Reading:
             self._end_stories()
         self.timeline.feed(event)
 
-    def _take(self, facts: Iterable[Attributed]) -> None:
-        for kind, name, fact in facts:
-            for type, stories in self._by_kind.get(kind, ()):
-                story = stories.get(name)
-                if story is None:
-                    story = stories[name] = type(name, self.timeline)
-                story.version += 1
-                story.take(fact)
+    def _take(self, kind: Kind, name: str, fact: Any) -> None:
+        for type, stories in self._by_kind.get(kind, ()):
+            story = stories.get(name)
+            if story is None:
+                story = stories[name] = type(name, self.timeline)
+            story.version += 1
+            story.take(fact)
 
     def _end_stories(self) -> None:
         """From here on two leaders of one epoch are legal: the stories that depend on the quorum keep what they have."""

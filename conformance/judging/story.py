@@ -37,6 +37,10 @@ class Story:
         """Add a fact. The reading raises `version` for it."""
         raise NotImplementedError
 
+    def lived_through(self, event: int) -> list[str]:
+        """The faults, by name, that were witnessed before an event."""
+        return sorted({one.fault for one in self.timeline.witnessed if one.witnessed < event})
+
     def derived(self, make: Callable[[Any], T]) -> T:
         """A result that `make` derives from this story, shared by several judges."""
         if make not in self._derived:

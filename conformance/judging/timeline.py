@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-import re
 import sys
 from bisect import bisect_left
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from history.effects import Effects
-from history.events import AnyEvent, Call, Example, Fault, Premise
+from history.events import Answer, AnyEvent, Call, Example, Fault, Premise
 from history.legacy import legacy_effects
 
 HEALED = "all faults are healed and nobody writes any more"
@@ -23,9 +22,16 @@ CONVERGES_WITHIN = 33.0
 """Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
-NOTED = RETURNS | {"create_topics"}
+NOTED = RETURNS | {"create_topics", "delete_topics", "incremental_alter_configs"}
 """Calls that the timeline is fed; of the other events it is fed all but answers."""
+CONFIGURES = frozenset(("create_topics", "incremental_alter_configs", "describe_configs"))
+"""Calls that set or describe configurations; the timeline is fed their answers too."""
+UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
+JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR))
+"""The settings by whose value at a time a partition is judged."""
 NEVER = sys.maxsize
+TOPIC = 2
+"""The resource type of a topic in IncrementalAlterConfigs."""
 
 
 class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +63,14 @@ class FaultSpan(msgspec.Struct):
     ended: int = NEVER
 
 
+class WitnessedFault(NamedTuple):
+    """A fault that was witnessed: the events of its injection and of its witness."""
+
+    fault: str
+    began: int
+    witnessed: int
+
+
 class Timeline:
     """The timeline of one example as far as it was fed, while `events` grow by all that is read, answers too.
 
@@ -68,11 +82,20 @@ class Timeline:
         self.ids = {name: id for id, name in self.names.items()}
         self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
-        self.kafka_version = _numbers(example.column)
-        """As the column has it, e.g. (4, 3, 1)."""
         self.topic_configs: dict[str, dict[str, str]] = {}
         """The settings with which CreateTopics was last asked for a topic."""
+        self.deleted_topics: set[str] = set()
+        """Those that DeleteTopics was asked for by name."""
+        self.altered_topics: dict[str, set[str]] = {}
+        """The names of the settings that a topic was asked to change."""
+        self.configured: list[tuple[Call, Answer]] = []
+        """Creations of topics, and requests that alter or describe a setting of JUDGED_BY, with their answers."""
+        self.sent_before = example.sent
+        """The values that earlier examples sent to each partition, and how often; None where that is not known."""
+        self.continues = bool(example.context)
+        """Whether what the example acts on was prepared in another."""
         self.spans: list[FaultSpan] = []
+        self.witnessed: list[WitnessedFault] = []
         self.faults: list[FaultPhase] = []
         self.healed = -1
         """The event of HEALED, and of AT_REST where it was met; -1 where there is none."""
@@ -80,6 +103,7 @@ class Timeline:
         self.disagreed = -1
         """The event of AT_REST where it was not met in time."""
         self.version = 0
+        self._began: dict[str, int] = {}
         self.incarnations: dict[str, int] = {}
         """Which incarnation of each node runs by now; those that are not in it run in their first, number 0."""
         self._starts: dict[str, list[int]] = {}
@@ -93,6 +117,11 @@ class Timeline:
         match event:
             case Call(op="create_topics"):
                 self.topic_configs |= {topic["name"]: topic["configs"] for topic in event.request["topics"]}
+            case Call(op="delete_topics"):
+                self.deleted_topics |= {_name_of(topic) for topic in event.request["topics"]}
+                self.version += 1
+            case Call(op="incremental_alter_configs"):
+                self._note_alteration(event)
             case Call():
                 self._note_return(event)
             case Fault():
@@ -100,12 +129,20 @@ class Timeline:
             case Premise():
                 self._note_premise(event)
 
+    def note_configuration(self, call: Call, answer: Answer) -> None:
+        if call.op == "create_topics":
+            self.configured.append((call, answer))
+        elif JUDGED_BY & {*call.request.get("changes", ())} or JUDGED_BY & _described_by(answer):
+            self.configured.append((call, answer))
+            self.version += 1
+
     def frozen(self) -> Timeline:
         """The timeline as it is now, which further events do not change."""
         kept = copy.copy(self)
         kept.spans, kept.faults = copy.deepcopy(self.spans), [*self.faults]
+        kept.witnessed, kept._began = [*self.witnessed], {**self._began}
         kept._fault_events = [*self._fault_events]
-        kept.incarnations = {**self.incarnations}
+        kept.incarnations, kept.configured = {**self.incarnations}, [*self.configured]
         kept._starts = {node: [*starts] for node, starts in self._starts.items()}
         return kept
 
@@ -115,6 +152,11 @@ class Timeline:
         elif event.what == AT_REST:
             self.rest, self.disagreed = (event.n, -1) if event.met else (-1, event.n)
         self.version += event.what in (HEALED, AT_REST)
+
+    def _note_alteration(self, call: Call) -> None:
+        if call.request["resource_type"] == TOPIC:
+            self.altered_topics.setdefault(call.request["resource_name"], set()).update(call.request["changes"])
+            self.version += 1
 
     def _note_return(self, call: Call) -> None:
         for span in self.spans:
@@ -126,6 +168,10 @@ class Timeline:
     def _note_fault(self, event: Fault) -> None:
         fault = self._phase_of(event)
         self.version += 1
+        if fault.phase == "inject":
+            self._began[fault.fault] = fault.event
+        elif fault.phase == "witness":
+            self.witnessed.append(WitnessedFault(fault.fault, self._began.get(fault.fault, fault.event), fault.event))
         if fault.effects.stands:
             self._note_span(fault)
         if fault.phase == "consequence":  # what the cluster makes of it is no act of the fault
@@ -197,10 +243,22 @@ class Timeline:
 
     def down(self, node: str, first: int, second: int) -> bool:
         """Did the node certainly do nothing from one event to the other?"""
-        idle = (span for span in self.spans if span.effects.idles and node in span.nodes)
-        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in idle)
+        return self._stood(lambda effects: effects.idles, node, first, second)
+
+    def cut_off(self, node: str, first: int, second: int) -> bool:
+        """Did the node certainly exchange nothing with controllers from one event to the other?"""
+        return self._stood(lambda effects: effects.cut_off, node, first, second)
+
+    def _stood(self, does: Callable[[Effects], bool], node: str, first: int, second: int) -> bool:
+        mine = (span for span in self.spans if does(span.effects) and node in span.nodes)
+        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
 
 
-@cache
-def _numbers(column: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", column)[:3])
+def _described_by(answer: Answer) -> set[str]:
+    """The settings that the answer of DescribeConfigs has."""
+    return {one["name"] for one in answer.value.get("configs", ())} if answer.outcome == "ok" else set()
+
+
+def _name_of(topic: Any) -> str:
+    """Of a topic that a request gives by name, or by name and id."""
+    return str(topic) if isinstance(topic, str) else str(topic["name"])

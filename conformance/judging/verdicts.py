@@ -10,6 +10,9 @@ from typing import Literal
 import msgspec
 
 from conformance.catalogue import Facts, Requirement
+from conformance.catalogue.floors import floor_of
+from conformance.catalogue.rows import RECORDED
+from history.observations import KEEPS, KEEPS_NOT
 
 Verdict = Literal[
     "violated",
@@ -28,31 +31,19 @@ VERDICTS: tuple[Verdict, ...] = (
 )  # fmt: skip
 
 
-class Floor(msgspec.Struct, frozen=True, kw_only=True):
-    """The minimum that every applicable case needs before a cell is satisfied."""
-
-    observations: int
-    inputs: int
-    examples: int
-
-
-FLOORS: dict[str, Floor] = {
-    "probe": Floor(observations=5, inputs=3, examples=1),
-    "property": Floor(observations=30, inputs=1, examples=5),
-    "scenario": Floor(observations=2, inputs=1, examples=2),
-}
-"""By kind of row. A probe's `inputs` is lowered by rows that have fewer inputs."""
-
-
 class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
-    """Pooled observations of one case; `inputs` and `examples` count distinct ones.
+    """Pooled observations of one case; `inputs` and `examples` count distinct ones, `changed` those held that lived through a
+    change.
 
-    `wavering`: identical tries of a probe gave different legal answers.
+    `kept` are those recorded that keep the promise of a later KIP; `wavering`: identical tries of a probe gave different legal
+    answers.
     """
 
     held: int = 0
     violated: int = 0
     recorded: int = 0
+    kept: int = 0
+    changed: int = 0
     inputs: int = 0
     examples: int = 0
     wavering: bool = False
@@ -79,12 +70,16 @@ class CellEvidence(msgspec.Struct, kw_only=True):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One row on one column. `cases` are the applicable ones, observed or not, and any other that was observed."""
+    """One row on one column. `cases` are the applicable ones, observed or not, and any other that was observed.
+
+    `value` is that of a row of level later: whether the promise is kept.
+    """
 
     requirement: str
     kafka_version: str
     verdict: Verdict
     reason: str
+    value: str = ""
     observations: int
     violations: int
     cases: dict[str, CaseTally]
@@ -93,16 +88,17 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: str
+    value: str = ""
 
 
 def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     """Why this case does not carry `satisfied`, or an empty text."""
-    floor = FLOORS[row.kind]
-    inputs = min(floor.inputs, row.inputs)
+    floor = floor_of(row, case)
     for what, have, want in (
         ("observations", tally.held, floor.observations),
-        ("distinct inputs", tally.inputs, inputs),
+        ("distinct inputs", tally.inputs, floor.inputs),
         ("examples", tally.examples, floor.examples),
+        ("observations that lived through a change", tally.changed, floor.changed),
     ):
         if have < want:
             return f"case {case}: {have} {what}, the floor is {want}"
@@ -119,7 +115,8 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
         return Judgement(
             verdict="inapplicable", reason=f"the row does not apply to {facts.version} as it declares itself"
         )
-    if not evidence.checks:
+    # A violation that a check of other rows came across is a proof all the same.
+    if not evidence.checks and not any(tally.violated for tally in evidence.cases.values()):
         return Judgement(verdict="untested", reason="the kit has no check for this row")
     if evidence.changed:
         return Judgement(verdict="not-run", reason=CHANGED_SINCE)
@@ -128,18 +125,19 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
 
 def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> Judgement:
     # A violation counts under any case: a proof is never lost to a narrowed case.
+    is_judged = row.level not in RECORDED
     violated = sum(tally.violated for tally in evidence.cases.values())
-    if violated and row.level != "informational":
+    if violated and is_judged:
         return Judgement(verdict="violated", reason=f"{violated} observations break the row")
-    wavering = [case for case, tally in tallies.items() if tally.wavering]
+    wavering = [case for case, tally in tallies.items() if tally.wavering and is_judged]
     if wavering:
         return Judgement(verdict="flaky", reason=f"identical tries were answered differently: {', '.join(wavering)}")
     if evidence.errors:
         return Judgement(verdict="error", reason=f"{evidence.errors} checks ended in trouble of the kit")
     if not evidence.ran:
         return Judgement(verdict="not-run", reason="no check of this row ran")
-    if row.level == "informational":
-        return _judge_recorded(tallies)
+    if not is_judged:
+        return _judge_recorded(row, tallies)
     short = [text for case, tally in tallies.items() if (text := below_floor(row, case, tally))]
     if short:
         return Judgement(verdict="inconclusive", reason="; ".join(short))
@@ -148,8 +146,15 @@ def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str,
     return Judgement(verdict="satisfied", reason="")
 
 
-def _judge_recorded(tallies: dict[str, CaseTally]) -> Judgement:
+def _judge_recorded(row: Requirement, tallies: dict[str, CaseTally]) -> Judgement:
     seen = sum(tally.observations for tally in tallies.values())
-    if seen:
+    if not seen:
+        return Judgement(verdict="inconclusive", reason="nothing was observed")
+    if row.level != "later":
         return Judgement(verdict="recorded", reason=f"{seen} observations, never judged")
-    return Judgement(verdict="inconclusive", reason="nothing was observed")
+    kept = sum(tally.kept for tally in tallies.values())
+    return Judgement(
+        verdict="recorded",
+        reason=f"kept in {kept} of {seen} observations, never judged",
+        value=KEEPS if kept == seen else KEEPS_NOT,
+    )

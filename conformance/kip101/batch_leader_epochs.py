@@ -77,6 +77,17 @@ def plain_batch_has_the_leader_epoch(
     yield held_if(stored.leader_epoch == epoch, answer)
 
 
+@probe("KIP101-STAMP-02", rig=TRIO, cases=["gzip", "snappy", "lz4", "zstd"], written=WRONG_STAMPS)
+def compressed_batch_has_the_leader_epoch(
+    partition: Partition, case: str, written: int
+) -> Generator[Claim, None, None]:
+    """A batch of each codec, stored as it was sent, has the leader's epoch."""
+    codec, epoch = Codec[case.upper()], partition.epoch()
+    answer, stored = appended(partition, batch(*values(2), leader_epoch=written, codec=codec))
+    yield premise(partition.epoch() == epoch and stored.codec is codec, f"a batch of {case} in epoch {epoch}")
+    yield held_if(stored.leader_epoch == epoch, answer)
+
+
 @probe("KIP101-STAMP-02", rig=RECOMPRESSING, cases=["recompressed"], codec=sampled_from([Codec.NONE, Codec.ZSTD]))
 def recompressed_batch_has_the_leader_epoch(
     partition: Partition, case: str, codec: Codec

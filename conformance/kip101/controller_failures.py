@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from hypothesis.strategies import integers
+from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise
@@ -15,6 +15,7 @@ from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
+from fixtures.views.quorum import ActiveController, QuorumView
 from fixtures.wire import Error, WireError
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
@@ -121,29 +122,54 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Cl
 @log_scenario(
     "KIP101-SC-10",
     "KIP101-EPOCH-04",
+    "KIP595-LIVE-01",
     rig=single_replica(CONTROLLERS),
-    cases=["controller-paused", "broker-and-controller"],
+    cases=["controller-paused", "controller-killed"],
     tenths=integers(1, 15),
 )
 def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Generator[Claim, None, None]:
-    """The active one of three controllers is frozen or killed while a leader is killed and restarted."""
+    """The active one of three controllers is frozen or killed while a leader is killed and restarted: another takes over."""
     bench, before, session = partition.bench, partition.whole(), session_of(CONTROLLERS)
     leader = bench.name_of(before.leader)
-    active = bench.eventually(lambda: active_controller(bench), "an active controller")
-    began = bench.now().seconds
-    if case == "controller-paused":
-        bench.pause(active, role="active controller")
-    else:
-        bench.kill(active, role="active controller")
+    active = bench.eventually(lambda: active_controller(bench), "an active controller", due="quorum")
+    began, paused = bench.now().seconds, case == "controller-paused"
+    (bench.pause if paused else bench.kill)(active, role="active controller")
     bench.kill(leader, role="leader")
     bench.start(leader)
-    successor = bench.eventually(lambda: active_controller(bench, besides=active), f"a successor of {active}")
+    successor = bench.eventually(
+        lambda: active_controller(bench, besides=active), f"a successor of {active}", due="quorum"
+    )
+    yield held_if(successor != active, row="KIP595-LIVE-01", case="leader", detail=f"{successor} after {active}")
     wait_for_session_end(bench, began, session + tenths / 10)
-    if case == "controller-paused":
-        bench.resume(active)
-    else:
-        bench.start(active)
+    (bench.resume if paused else bench.start)(active)
     back = leads_again(partition, before.leader)
     yield premise(successor != active, f"{successor} took over from {active} meanwhile")
-    yield from never_at_its_epoch_again(partition, before, back, case)
+    # Older histories know the other half by the name of the case in which all controllers are killed.
+    yield from never_at_its_epoch_again(partition, before, back, case if paused else "controller-killed")
     at_rest(partition)
+
+
+@log_scenario(
+    "KIP101-SC-10",
+    "KIP101-EPOCH-04",
+    rig=single_replica(CONTROLLERS),
+    cases=["broker-and-controller"],
+    leader_first=booleans(),
+)
+def controllers_restart_with_the_leader(partition: Partition, leader_first: bool) -> Generator[Claim, None, None]:
+    """All controllers are killed at the moment that a leader is, and all are started again; other brokers live on."""
+    bench, before = partition.bench, partition.whole()
+    quorum, leader = QuorumView(bench), bench.name_of(before.leader)
+    led = bench.eventually(quorum.active, "an active controller", due="quorum")
+    bench.crash(*bench.controllers, leader)
+    for name in (leader, *bench.controllers) if leader_first else (*bench.controllers, leader):
+        bench.start(name)
+    bench.eventually(lambda: _later(quorum, led), f"an active controller of an epoch above {led.epoch}", due="quorum")
+    back = leads_again(partition, before.leader)
+    yield from never_at_its_epoch_again(partition, before, back, "broker-and-controller")
+    at_rest(partition)
+
+
+def _later(quorum: QuorumView, than: ActiveController) -> ActiveController | None:
+    active = quorum.active()
+    return active if active is not None and active.epoch > than.epoch else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, frozen, whole_again
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from fixtures.wire import Error, NodeClient
@@ -62,7 +62,7 @@ def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: s
         yield held_if(epochs[0] == epochs[1], metadata, described)
 
 
-@probe("KIP101-EPOCH-03", rig=PAIRS, examples=1)
+@probe("KIP101-EPOCH-03", "KIP101-EPOCH-03-L", rig=PAIRS, examples=1)
 def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Generator[Claim, None, None]:
     """Without a change of leader, ISR growth keeps the epoch; a shrink raises it by 1 only below metadata.version 12."""
     before = pairs.states()
@@ -75,4 +75,5 @@ def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Generator
         yield premise(old.leader == small.leader == new.leader, f"led by {old.leader} all the time")
         detail = f"before {old}; shrunk {small}; grown {new}"
         yield held_if(small.leader_epoch == old.leader_epoch + raised, case="shrink", detail=detail)
+        yield kept_if("KIP101-EPOCH-03-L", small.leader_epoch == old.leader_epoch, case="shrink", detail=detail)
         yield held_if(new.leader_epoch == small.leader_epoch, case="growth", detail=detail)

@@ -99,18 +99,56 @@ def suffix_is_truncated_to_the_high_watermark(
     new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
     bench.start(names[0])
     yield partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
-    yield from rebuilt_from_the_leader(partition, former, successor, [*committed, *new])
+    yield from rebuilt_from_the_leader(partition, former, successor, RECORDS, [*committed, *new], "clean-stop")
     at_rest(partition)
 
 
-def rebuilt_from_the_leader(partition: Crashing, id: int, leader: int, written: list[Written]) -> Iterator[Claim]:
-    """The replica has the same records as its leader, and the epochs of those it copied above its high watermark."""
+def rebuilt_from_the_leader(
+    partition: Crashing, id: int, leader: int, mark: int, written: list[Written], case: str
+) -> Iterator[Claim]:
+    """The replica has the same records as its leader, and the epochs of those it copied above this high watermark."""
     mine, theirs = partition.read(id), partition.read(leader)
-    expected = epoch_starts(mine.batches, RECORDS)
+    expected = epoch_starts(mine.batches, mark)
     entries = partition.entries(id, lambda found: found == expected)
     same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
     detail = f"{id} holds {mine} with the entries {entries}, {leader} holds {theirs}"
-    yield held_if(same and entries == expected, mine, theirs, case="clean-stop", detail=detail)
+    yield held_if(same and entries == expected, mine, theirs, case=case, detail=detail)
+
+
+@log_scenario(
+    "KIP101-SC-08",
+    "KIP101-CACHE-06",
+    rig=TRIO,
+    cases=["clean-stop-follower", "clean-stop-leader"],
+    written_meanwhile=integers(0, 3),
+    written_later=integers(1, 3),
+)
+def epochs_are_learnt_from_new_batches(
+    partition: Crashing, case: str, written_meanwhile: int, written_later: int
+) -> Generator[Claim, None, None]:
+    """Stopped cleanly with nothing but committed records, a replica without its checkpoint keeps them and learns later epochs."""
+    written = two_epochs(partition)
+    state = partition.whole()
+    id = next(id for id in state.replicas if (id == state.leader) == (case == "clean-stop-leader"))
+    others = {other for other in state.replicas if other != id}
+    partition.bench.stop(partition.bench.name_of(id))
+    disk = partition.disk(id)
+    mark, held = disk.checkpoints().high_watermark, disk.holds()
+    disk.lose_epochs()
+    met = mark is not None and RECORDS < mark <= held.log_end == len(written)
+    yield premise(met, f"{id} stopped with {len(written)} committed records: log end {held.log_end}, {mark=}")
+    leader = partition.until(lambda: _led_among(partition, others), f"a leader, and an ISR without {id}")
+    written += partition.acknowledged(*[b"of the time without it"] * written_meanwhile, by=leader)
+    partition.start(id)
+    yield partition.joins(lambda: partition.in_sync(leader, *state.replicas), f"{id} in the ISR again")
+    written += partition.acknowledged(*[b"of the time with it again"] * written_later, by=leader)
+    yield from rebuilt_from_the_leader(partition, id, leader, mark or 0, written, case)
+    at_rest(partition)
+
+
+def _led_among(partition: Crashing, ids: set[int]) -> int | None:
+    """The leader once these replicas are the ISR."""
+    return next((id for id in sorted(ids) if partition.led(id, isr=ids)), None)
 
 
 # --- the whole directory

@@ -39,10 +39,11 @@ def kept_over_an_epoch_change(partition: Crashing) -> Generator[Claim, None, Non
     )
     after, lagging = partition.state(follower), partition.lags(follower, ACKNOWLEDGED)
     partition.kill(leader)
-    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader")
+    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader", "leader")
     yield lagging
     risen = before.leader == after.leader == leader and before.leader_epoch < after.leader_epoch
-    yield premise(risen, f"without {third} the epoch rose from {before.leader_epoch} to {after.leader_epoch}")
+    what = f"without {third} the epoch rose from {before.leader_epoch} to {after.leader_epoch}"
+    yield premise(risen, what, promised=("KIP101-EPOCH-03", "removal"))
     yield from survived(partition, written, ends, follower, "epoch-change")
     partition.start(leader)
     at_rest(partition)
@@ -64,7 +65,7 @@ def kept_over_a_restart(partition: Crashing) -> Generator[Claim, None, None]:
     ends += partition.ends_until(follower, whole, f"{follower} in the ISR again")
     yield partition.lags(follower, written[-1].offset + 1)
     partition.kill(leader)
-    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader")
+    ends += partition.ends_until(follower, partial(partition.led, follower), "the follower as the leader", "leader")
     yield from survived(partition, written, ends, follower, "restart")
     partition.start(leader)
     at_rest(partition)

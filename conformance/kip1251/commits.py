@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, held_if, kept_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
 from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
@@ -118,7 +118,14 @@ def unowned_partition_at_the_current_epoch(
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
 
 
-@probe("KIP1251-COMMIT-07", rig=fresh_group(), bumps=integers(1, 3), back=integers(1, 3), offset=OFFSETS)
+@probe(
+    "KIP1251-COMMIT-07",
+    "KIP1251-GATE-02-L",
+    rig=fresh_group(),
+    bumps=integers(1, 3),
+    back=integers(1, 3),
+    offset=OFFSETS,
+)
 def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Generator[Claim, None, None]:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on, and not after."""
     member = group.alone(bumps, aged=3)
@@ -126,14 +133,18 @@ def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset:
     group.member().join()
     partition = min(group.revoking(member))
     epoch = since[partition]
-    yield group.holding(member, member.epoch, partition)
+    yield group.waiting(member, partition)
     below = group.commit(member, {partition: offset}, epoch - back)
     unset = group.stored(partition)
     refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1)
     yield held_if(refused, below, unset, case="below")
-    pending = group.commit(member, {partition: offset}, min(epoch + back - 1, member.epoch))
+    sent = min(epoch + back - 1, member.epoch)
+    pending = group.commit(member, {partition: offset}, sent)
     taken = group.stored(partition)
-    yield held_if(pending.all_answered(Error.NONE) and taken.shows(offset), pending, taken, case="pending")
+    accepted = pending.all_answered(Error.NONE) and taken.shows(offset)
+    yield held_if(accepted, pending, taken, case="pending")
+    if sent < member.epoch:
+        yield kept_if("KIP1251-GATE-02-L", accepted, pending, taken, case="pending-revocation")
     group.acknowledge(member)
     yield group.free(partition)
     late = group.commit(member, {partition: offset + 1}, epoch)

@@ -32,13 +32,19 @@ def served(group: Group, case: str, offset: int, by_name: bool) -> Generator[Cla
     yield held_if(answer.shows(offset), answer)
 
 
-@probe("KIP1251-BASE-01", rig=fresh_group(), cases=["other-epoch"], distance=integers(-3, 2), by_name=booleans())
+@probe(
+    "KIP1251-BASE-01",
+    rig=fresh_group(),
+    cases=["older-epoch", "newer-epoch"],
+    distance=integers(1, 3),
+    by_name=booleans(),
+)
 def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Generator[Claim, None, None]:
     """A member at any epoch but its own reads nothing."""
     member = group.alone(3)
     group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
-    epoch = member.epoch + (distance if distance < 0 else distance + 1)
+    epoch = member.epoch + (distance if case == "newer-epoch" else -distance)
     answer = fetch(group, member.id, epoch, by_name=by_name)
     yield held_if(answer.error is Error.STALE_MEMBER_EPOCH and not answer.partitions, answer)
 

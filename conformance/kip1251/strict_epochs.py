@@ -6,14 +6,19 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, held_if, kept_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from fixtures.wire import Error
 
 
 @probe(
-    "KIP1251-GATE-02", rig=fresh_group(), cases=["older-owned", "newer"], bumps=integers(1, 4), ahead=integers(1, 100)
+    "KIP1251-GATE-02",
+    "KIP1251-GATE-02-L",
+    rig=fresh_group(),
+    cases=["older-owned", "newer"],
+    bumps=integers(1, 4),
+    ahead=integers(1, 100),
 )
 def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generator[Claim, None, None]:
     """Any epoch but the member's own is refused, even for a partition that it has had since then."""
@@ -25,9 +30,18 @@ def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Generato
     answer = group.commit(member, {0: 11}, older if case == "older-owned" else member.epoch + ahead)
     after = group.stored(0)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(10), answer, after)
+    if case == "older-owned":
+        yield kept_if("KIP1251-GATE-02-L", answer.all_answered(Error.NONE) and after.shows(11), answer, after)
 
 
-@probe("KIP1251-GATE-02", rig=fresh_txn_group(), cases=["transactional"], bumps=integers(1, 4), pick=integers(0, 1))
+@probe(
+    "KIP1251-GATE-02",
+    "KIP1251-GATE-02-L",
+    rig=fresh_txn_group(),
+    cases=["transactional"],
+    bumps=integers(1, 4),
+    pick=integers(0, 1),
+)
 def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """A transaction is refused an older epoch, too, and has to be aborted for it."""
     member = group.alone()
@@ -40,3 +54,4 @@ def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: i
     producer.end(committed=True)
     after = group.decided(0)
     yield held_if(all_answered(answer, refusal(answer)) and after.shows(10), answer, after)
+    yield kept_if("KIP1251-GATE-02-L", all_answered(answer, Error.NONE) and after.shows(11), answer, after)

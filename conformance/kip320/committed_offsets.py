@@ -6,7 +6,10 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Claim, Rig, held_if, premise, probe
+from conformance.core.topologies import COMBINED
+from conformance.rigs.groups.group import answering_again
 from conformance.rigs.groups.offsets import (
     COMMITS_EPOCH_FROM,
     FETCHES_EPOCH_FROM,
@@ -16,9 +19,10 @@ from conformance.rigs.groups.offsets import (
     holds,
 )
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
-from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition, partition_at_epoch
 from conformance.rigs.producers.transactions import Transaction
 from conformance.rigs.versions import BACK, spoken
+from fixtures.views.producer import LEGACY, TV2
 from fixtures.wire import Error
 from fixtures.wire.groups import NewOffset
 from history.since import since
@@ -26,8 +30,6 @@ from strategies.epochs import EPOCHS_AHEAD
 
 GROUPED_FROM = since("OffsetFetchRequest", "Groups")
 BY_ID_FROM = since("OffsetFetchRequest", "TopicId")
-TXN_DIALECT = since("TxnOffsetCommit", "transaction V2") - 1
-"""The last version of TxnOffsetCommit in which a client adds the group to its transaction itself (KIP-890)."""
 
 
 # --- plain commits
@@ -91,7 +93,7 @@ def absent_epoch_is_returned_as_none(
 @probe(
     "KIP320-OC-02",
     rig=partition_at_epoch(3),
-    cases=["committed", "aborted"],
+    cases=["committed", "aborted", "tv2"],
     epoch=integers(0, LARGEST_EPOCH),
     offset=integers(0, 10**6),
     back=BACK,
@@ -103,14 +105,52 @@ def epoch_is_visible_once_its_transaction_commits(
     bench, offsets = partition.bench, Offsets(partition)
     earlier = partition.data.boundaries[-1].epoch
     offsets.commit(offset, earlier, COMMITS_EPOCH_FROM)
-    version = spoken(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=TXN_DIALECT)
-    transaction = Transaction(bench)
+    newest = TV2.txn_offset_commit if case == "tv2" else LEGACY.txn_offset_commit
+    oldest = TXN_COMMITS_EPOCH_FROM if case != "tv2" else newest
+    version = spoken(bench, "TxnOffsetCommit", back, low=oldest, high=newest)
+    transaction = Transaction(bench, TV2 if case == "tv2" else LEGACY)
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset + 1, epoch), version)
     fetch = spoken(bench, "OffsetFetch", back, low=7)
     pending = offsets.fetch(fetch)
-    transaction.end(committed=case == "committed")
+    unstable = offsets.stable(fetch)
+    transaction.end(committed=case != "aborted")
     ended = offsets.settled()
     found = offsets.fetch(fetch)
-    expected = (offset + 1, epoch) if case == "committed" else (offset, earlier)
-    yield held_if(holds(pending, offset, earlier), pending, case="pending")
+    expected = (offset, earlier) if case == "aborted" else (offset + 1, epoch)
+    hidden = holds(pending, offset, earlier) and unstable.error is Error.UNSTABLE_OFFSET_COMMIT
+    yield held_if(hidden, pending, unstable, case="pending")
     yield held_if(holds(ended, *expected) and holds(found, *expected), ended, found)
+
+
+def on_one_node(bench: Bench) -> PartitionData:
+    return new_partition(bench).data
+
+
+@probe(
+    "KIP320-OC-02",
+    rig=Rig(COMBINED, on_one_node, Partition),
+    cases=["coordinator-restart"],
+    examples=3,
+    smoke=False,
+    run_first=True,
+    epoch=integers(0, LARGEST_EPOCH),
+    back=BACK,
+)
+def epoch_survives_a_restart_of_the_coordinator(
+    partition: Partition, epoch: int, back: int
+) -> Generator[Claim, None, None]:
+    """The epochs of committed transactions are read after the coordinator was killed; those of aborted ones are not."""
+    bench, groups = partition.bench, [Offsets(partition), Offsets(partition)]
+    version = spoken(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=LEGACY.txn_offset_commit)
+    for offsets, committed in zip(groups, (True, False), strict=True):
+        transaction = Transaction(bench)
+        commit_in(transaction, offsets, NewOffset(partition.topic, 0, 7, epoch), version)
+        transaction.end(committed=committed)
+        offsets.settled()
+    [node] = bench.brokers
+    with bench.down(node, role="group coordinator"):
+        pass
+    answering_again(bench, node)
+    kept, dropped = (offsets.settled() for offsets in groups)
+    yield held_if(holds(kept, 7, epoch), kept)
+    yield held_if(holds(dropped, -1, -1), dropped)

@@ -9,25 +9,24 @@ from hypothesis.strategies import booleans
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.rigs.log.epoch_requests import DIVERGES_FROM, FENCED_FROM, FOLLOWERS_SERVE_FROM, diverges
-from conformance.rigs.log.follower_fetches import frozen, reassign
+from conformance.rigs.log.follower_fetches import reassign
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.log.suffixes import suffix_to_truncate
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import PendingRequest
 from fixtures.wire.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition
-from fixtures.wire.topics import ElectionType, Reassignment
 from strategies.batches import RECORDS
 
 MAX_WAIT = 12.0
 """Seconds that the broker may wait for data, which never comes."""
-SOON, EARLY = MAX_WAIT / 3, MAX_WAIT * 2 / 3
-"""The completing event happens before the first, and an answer before the second is not an expiry but came well before it."""
-FUTURE_REPLICA = -3
-"""Reads up to the log end, beyond the high watermark, and from any replica."""
-FETCH_WAIT = 0.6
-"""Seconds after which a follower's own fetch has ended: replica.fetch.wait.max.ms is 0.5 s."""
+SOON = MAX_WAIT / 3
+"""The event that completes a fetch happens before this, so that an answer soon after it is no expiry."""
+PROMPT = 2.0
+"""Seconds after that event within which the answer comes; about one on an idle machine."""
 
 
 class DelayedFetch(NamedTuple):
@@ -38,16 +37,19 @@ class DelayedFetch(NamedTuple):
     parked: PendingRequest
     since: float
 
-    def still_early(self) -> PremiseClaim:
-        """Premise: the fetch was not close to expiry when the event that should complete it occurred."""
-        age = self.bench.now().seconds - self.since
-        return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
+    def age(self) -> float:
+        """Seconds since it was sent."""
+        return self.bench.now().seconds - self.since
 
-    def released(self) -> tuple[FetchedPartition, bool]:
-        """The answer, and whether it came well before MaxWaitMs."""
+    def released(self, at: float) -> tuple[FetchedPartition, bool]:
+        """The answer, and whether it came promptly after the event that completes it, when the fetch was of age `at`."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
-        took = self.bench.now().seconds - self.since
-        return answer.partitions[0], took < EARLY
+        return answer.partitions[0], self.age() - at < PROMPT
+
+
+def still_early(age: float) -> PremiseClaim:
+    """Premise: the fetch was not close to expiry when the event that should complete it occurred."""
+    return premise(age < SOON, f"{SOON:g} s were not over when the fetch was to be released: {age:.2f} s")
 
 
 def send_delayed(
@@ -70,9 +72,10 @@ def fetch_of_an_old_epoch_is_completed(
     asked = partition.bench.id_of(waiting.client.node)
     state = partition.settled()
     partition.move_leader(to=next(id for id in state.replicas if id not in (state.leader, asked)))
-    yield waiting.still_early()
-    answer, early = waiting.released()
-    yield held_if(early and answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches, answer)
+    completed = waiting.age()
+    yield still_early(completed)
+    answer, prompt = waiting.released(completed)
+    yield held_if(prompt and answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches, answer)
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
@@ -83,9 +86,10 @@ def fetch_at_a_removed_replica_is_completed(
     waiting = delayed_at_log_end(partition, at_leader, back)
     asked = partition.bench.id_of(waiting.client.node)
     reassign(partition, tuple(id for id in partition.settled().replicas if id != asked))
-    yield waiting.still_early()
-    answer, early = waiting.released()
-    yield held_if(early and answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches, answer)
+    completed = waiting.age()
+    yield still_early(completed)
+    answer, prompt = waiting.released(completed)
+    yield held_if(prompt and answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches, answer)
 
 
 def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> DelayedFetch:
@@ -109,41 +113,17 @@ def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> Dela
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["diverged"], records=RECORDS, back=BACK)
 def fetch_past_a_truncation_is_completed(partition: Partition, records: int, back: int) -> Generator[Claim, None, None]:
     """A delayed fetch past records that a new leader lacks is answered with the end of its epoch."""
-    bench, version = partition.bench, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
-    heir = prefer_follower(partition)
-    state = partition.whole()
-    old = bench.node(state.leader)
-    with frozen(bench, bench.name_of(heir)) as since:
-        # A fetch answer in flight would give the new leader the very records that it must lack.
-        bench.eventually(
-            lambda: bench.now().seconds - since > FETCH_WAIT, "the end of the heir's last fetch", every=0.1
-        )
-        tail = partition.write(*[b"nobody else's"] * records, acks=1, to=old).base_offset
+    version = spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    with suffix_to_truncate(partition, records) as suffix:
         waiting = send_delayed(
-            partition, old, behind(partition, tail + records, state.leader_epoch), version, FUTURE_REPLICA
+            partition, suffix.node, behind(partition, suffix.end, suffix.epoch), version, FUTURE_REPLICA
         )
-        old.elect_leaders([(partition.name, 0)], ElectionType.PREFERRED)
-        bench.eventually(lambda: partition.state(old.node).leader == heir, f"{heir} leading {partition.name}")
-    partition.whole()
-    partition.write(b"of the next epoch")
-    log = replica_log(partition, old)
-    yield premise(
-        log.end == tail + 1, f"{records} records from {tail} on truncated, one written: {log.stamps}, {log.end}"
-    )
-    yield waiting.still_early()
-    answer, early = waiting.released()
-    yield held_if(early and diverges(answer, state.leader_epoch, tail), answer)
+    yield suffix.truncated(partition)
+    completed = waiting.age()
+    yield still_early(completed)
+    answer, prompt = waiting.released(completed)
+    yield held_if(prompt and diverges(answer, suffix.epoch, suffix.start), answer)
 
 
 def behind(partition: Partition, offset: int, last: int) -> FetchPartition:
     return FetchPartition(topic=partition.topic, partition=0, fetch_offset=offset, last_fetched_epoch=last)
-
-
-def prefer_follower(partition: Partition) -> int:
-    """Make a follower the preferred leader without an election; returns the follower's id."""
-    state = partition.whole()
-    order = (state.replicas[1], state.replicas[0], *state.replicas[2:])
-    broker = partition.bench.node(state.leader)
-    broker.alter_partition_reassignments([Reassignment(partition.name, 0, order)])
-    partition.bench.eventually(lambda: partition.settled().replicas == order, f"replicas {order} of {partition.name}")
-    return order[0]

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers, just
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claim, Rig, held_if, probe
+from conformance.core.checks import Claim, Rig, held_if, kept_if, probe
 from conformance.core.topologies import CLUSTER
 from conformance.rigs.log.epoch_histories import RaisedStartPartitions, trimmed_to
 from conformance.rigs.log.epoch_requests import (
@@ -132,6 +132,24 @@ def full_deletion_keeps_the_current_epoch(
     yield held_if(held, current, purged)
 
 
+@probe("KIP320-DR-01", rig=trimmed_to(9), cases=["everything"], with_epoch=booleans(), back=BACK)
+def earliest_offset_of_an_empty_log(
+    trimmed: RaisedStartPartitions, with_epoch: bool, back: int
+) -> Generator[Claim, None, None]:
+    """After deletion up to the log end the earliest offset is the log end, still with the current epoch."""
+    one = trimmed.one(0)
+    node, _, state = sender(one.partition, "consumer")
+    answer = node.list_offsets(
+        one.partition.name,
+        0,
+        EARLIEST,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        version=spoken(one.partition.bench, "ListOffsets", back, low=LISTS_EPOCH_FROM),
+    )
+    yield unmoved(one.partition, state)
+    yield held_if((answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, one.end, one.first_kept), answer)
+
+
 # --- refused deletions
 
 
@@ -216,14 +234,20 @@ def compacted_topic_refuses_deletion(partition: Partition, offset: int, back: in
     yield held_if(refused_unchanged(answer, Error.POLICY_VIOLATION, before, after), answer, after)
 
 
-@probe("KIP320-DR-03", rig=keyed_partition(""), cases=["empty-policy"], offset=integers(1, 6) | just(-1), back=BACK)
+@probe(
+    "KIP320-DR-03",
+    "KIP320-DR-03-L",
+    rig=keyed_partition(""),
+    cases=["empty-policy"],
+    offset=integers(1, 6) | just(-1),
+    back=BACK,
+)
 def empty_policy_allows_or_refuses_deletion(
     partition: Partition, expected: str, offset: int, back: int
 ) -> Generator[Claim, None, None]:
     """An empty cleanup.policy forbids DeleteRecords up to 4.1, and allows it from 4.2."""
     answer, before, after = delete_as_drawn(partition, offset, back)
-    if expected == "NONE":
-        held = answer.error is Error.NONE and after.offset == (6 if offset == -1 else offset)
-    else:
-        held = refused_unchanged(answer, Error[expected], before, after)
+    deleted = answer.error is Error.NONE and after.offset == (6 if offset == -1 else offset)
+    held = deleted if expected == "NONE" else refused_unchanged(answer, Error[expected], before, after)
     yield held_if(held, answer, after)
+    yield kept_if("KIP320-DR-03-L", deleted, answer, after)

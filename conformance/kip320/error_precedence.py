@@ -11,18 +11,21 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_histories import LED_APART, ON_TWO_BROKERS, OppositeLeaders
 from conformance.rigs.log.epoch_requests import (
     APIS,
+    DIVERGES_FROM,
     FENCED_APIS_FROM,
     FENCED_FROM,
     FOLLOWERS_SERVE_FROM,
     AnyAnswer,
+    ends,
     refused,
     unmoved,
 )
 from conformance.rigs.log.partition import Partition, partition_at_epoch
+from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
-from fixtures.wire.log import FETCH_BY_ID_FROM, EpochEnd, EpochQuery
+from fixtures.wire.log import FETCH_BY_ID_FROM, EpochAndOffset, EpochEnd, EpochQuery
 from strategies.epochs import EPOCHS_BACK
 
 
@@ -88,6 +91,39 @@ def epoch_is_irrelevant_without_a_replica(
     }
     yield unmoved(partition, state)
     yield held_if(refused(answer, expected[case]), answer)
+
+
+STRANGER = 1000
+"""Added to the ids of brokers, it gives the id of none."""
+
+
+@probe(
+    "KIP320-FETCH-05",
+    rig=partition_at_epoch(3),
+    cases=["epoch-before-membership", "epoch-before-offset", "membership-before-offset"],
+    epochs_back=EPOCHS_BACK,
+    past=integers(1, 1000),
+    back=BACK,
+)
+def refusals_come_in_their_order(
+    partition: Partition, case: str, epochs_back: int, past: int, back: int
+) -> Generator[Claim, None, None]:
+    """At the leader the epoch is checked before the membership of the replica, and both before offset and divergence."""
+    state, node = partition.settled(), partition.leader()
+    beyond = replica_log(partition, node).end + past
+    member = case == "epoch-before-offset"
+    answer = node.fetch(
+        partition.topic,
+        0,
+        0 if case == "epoch-before-membership" else beyond,
+        current_leader_epoch=state.leader_epoch - (0 if case == "membership-before-offset" else epochs_back),
+        last_fetched_epoch=-1 if case == "epoch-before-membership" else 0,
+        replica_id=state.replicas[-1] if member else state.replicas[-1] + STRANGER,
+        version=spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM),
+    )
+    yield unmoved(partition, state)
+    fenced = case != "membership-before-offset"
+    yield held_if(refused(answer, Error.FENCED_LEADER_EPOCH if fenced else Error.UNKNOWN_LEADER_EPOCH), answer)
 
 
 def unknown_topic(bench: Bench, topic: Topic) -> Topic:
@@ -160,30 +196,31 @@ def each_partition_is_answered_on_its_own(
     version = spoken(
         apart.bench, APIS["offset-for-leader-epoch"], back, low=FENCED_APIS_FROM["offset-for-leader-epoch"]
     )
+    led = replica_log(apart.one, apart.bench.node(one.leader)).epoch_end(epoch, one.leader_epoch)
     wanted = {"follower": ["followed"], "unknown": ["no topic", "no partition"], "mixed": order}[case]
-    asked = [query(apart, kind, epoch) for kind in order if kind in wanted]
+    asked = [EpochQuery(*where_is(apart, kind), leader_epoch=epoch) for kind in order if kind in wanted]
     answer = apart.bench.node(one.leader).offset_for_leader_epoch_many(asked, version=version)
     found = {(end.topic, end.partition): end for end in answer.partitions}
     yield unmoved(apart.one, one)
     yield unmoved(apart.other, other)
-    yield held_if(len(found) == len(wanted) and all(as_expected(apart, kind, found, epoch) for kind in wanted), answer)
+    as_expected = [is_answered(kind, found.get(where_is(apart, kind)), led) for kind in wanted]
+    yield held_if(len(found) == len(wanted) and all(as_expected), answer)
 
 
-def query(apart: OppositeLeaders, kind: str, epoch: int) -> EpochQuery:
-    where = {
+def where_is(apart: OppositeLeaders, kind: str) -> tuple[str, int]:
+    """Topic and partition."""
+    return {
         "led": (apart.one.name, 0),
         "followed": (apart.other.name, 0),
         "no topic": (f"{apart.one.name}-nowhere", 0),
         "no partition": (apart.one.name, 7),
-    }
-    return EpochQuery(*where[kind], leader_epoch=epoch)
+    }[kind]
 
 
-def as_expected(apart: OppositeLeaders, kind: str, found: dict[tuple[str | None, int], EpochEnd], epoch: int) -> bool:
-    asked = query(apart, kind, epoch)
-    end = found.get((asked.topic, asked.partition))
-    if end is None:
+def is_answered(kind: str, answer: EpochEnd | None, led: EpochAndOffset) -> bool:
+    """With its own end where the broker leads, else with the error of that very partition."""
+    if answer is None:
         return False
     if kind == "led":
-        return end.error is Error.NONE
-    return refused(end, Error.NOT_LEADER_OR_FOLLOWER if kind == "followed" else Error.UNKNOWN_TOPIC_OR_PARTITION)
+        return ends(answer, led.epoch, led.end_offset)
+    return refused(answer, Error.NOT_LEADER_OR_FOLLOWER if kind == "followed" else Error.UNKNOWN_TOPIC_OR_PARTITION)

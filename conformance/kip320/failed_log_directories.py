@@ -7,7 +7,8 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, permutations
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.log.epoch_requests import refused
+from conformance.rigs.log.epoch_requests import ends, refused
+from conformance.rigs.log.replica_log import replica_log
 from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoLogDirs
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
@@ -29,15 +30,18 @@ def offline_partition_has_a_storage_error(
 ) -> Generator[Claim, None, None]:
     """In one request the partition of the failed directory is answered KAFKA_STORAGE_ERROR, and the other one as usual."""
     named = {"sound": disks.sound, "offline": disks.offline}
-    chosen = {kind: of[which % len(of)].name for kind, of in named.items()}
+    chosen = {kind: of[which % len(of)] for kind, of in named.items()}
+    state = chosen["sound"].state()
+    expected = replica_log(chosen["sound"], disks.node).epoch_end(epoch, state.leader_epoch)
     version = spoken(
         disks.bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
     )
-    queries = [EpochQuery(chosen[kind], 0, leader_epoch=epoch) for kind in order]
+    queries = [EpochQuery(chosen[kind].name, 0, leader_epoch=epoch) for kind in order]
     answer = disks.node.offset_for_leader_epoch_many(queries, version=version)
     lost = disks.lost()
     yield premise(lost is not None, f"the broker without one of its log directories: {lost}")
     found = {end.topic: end for end in answer.partitions}
-    sound, offline = (found.get(chosen[kind]) for kind in ("sound", "offline"))
+    sound, offline = (found.get(chosen[kind].name) for kind in ("sound", "offline"))
     offline_refused = offline is not None and refused(offline, Error.KAFKA_STORAGE_ERROR)
-    yield held_if(offline_refused and sound is not None and sound.error is Error.NONE, answer)
+    answered = sound is not None and ends(sound, expected.epoch, expected.end_offset)
+    yield held_if(offline_refused and answered, answer)

@@ -7,14 +7,17 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from hypothesis.strategies import integers, sampled_from
+from hypothesis.strategies import booleans, integers, sampled_from
 from msgspec.structs import replace
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.topologies import LAG
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.follower_fetches import (
     DUO,
+    OFTEN,
     PAIRS,
+    PAIRS_WITH_A_SHORT_LAG,
     PATIENCE,
     FollowerFetch,
     FollowerRoles,
@@ -23,10 +26,12 @@ from conformance.rigs.log.follower_fetches import (
     frozen,
     leaving,
 )
+from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.quorum.controller import Controller
 from fixtures.wire import Error
 from fixtures.wire.controller import AlteredPartition, IsrChange
-from fixtures.wire.log import FetchedPartition
+from fixtures.wire.log import FetchedPartition, ProduceAnswer, ProducePartition
+from fixtures.wire.records import batch
 from strategies.batches import RECORDS
 
 AT_ONCE_MS = 1_500
@@ -38,6 +43,8 @@ SERVED = 5
 
 # --- KIP320-FETCH-10
 
+WRITE_MS = 200
+"""Milliseconds that a write with acks=all waits for the frozen follower, in each of the cases."""
 HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
 
@@ -51,40 +58,119 @@ def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, di
 
 
 class Watermarks(NamedTuple):
-    """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching one."""
+    """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching one.
+
+    `write` is the answer to a write with acks=all that the fetch was past.
+    """
 
     end: int
     before: FetchedPartition
     answer: FetchedPartition
     after: FetchedPartition
     isr: set[int]
+    write: ProduceAnswer
     lifted: FetchedPartition
+
+    @property
+    def unmoved(self) -> bool:
+        """Whether the high watermark stayed, and a write with acks=all was not acknowledged."""
+        unacknowledged = [one.error for one in self.write.partitions] == [Error.REQUEST_TIMED_OUT]
+        return self.after.high_watermark == self.before.high_watermark and unacknowledged
 
 
 def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance: int, records: int) -> Watermarks:
     """Send a fetch that must fail, past records that the frozen follower lacks, and then a matching one."""
-    end = duo.grow(cast, records)
+    start = duo.grow(cast, records)
+    client = duo.bench.node(cast.leader.node, purpose="parked")
+    waiting = client.park_produce([ProducePartition(duo.topic, 0, batch(b"for both"))], timeout_ms=WRITE_MS)
+    duo.bench.eventually(
+        lambda: watermark_and_end(duo, cast.leader)[1] > start, "a write with acks=all appended", every=OFTEN
+    )
+    end = start + 1
     before = duo.look(cast, end)
     answer = failing_fetch(duo, cast, case, end, distance)
     after, isr = duo.look(cast, end), duo.isr(cast)
+    write = client.parked_produce(waiting, within=PATIENCE)
     duo.fetch_as_follower(cast, end)
-    return Watermarks(end, before, answer, after, isr, duo.look(cast, end))
+    return Watermarks(end, before, answer, after, isr, write, duo.look(cast, end))
 
 
 @probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=RECORDS)
 def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) -> Generator[Claim, None, None]:
-    """A follower's fetch that gets an error or a diverging epoch moves neither high watermark nor ISR."""
+    """A follower's fetch that gets an error or a diverging epoch moves no high watermark or ISR, and acknowledges no write."""
+    for case in HOPELESS:
+        cast = duo.cast()
+        with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
+            moved = watermarks_after(duo, cast, case, distance, records)
+            took = duo.bench.now().seconds - began
+        duo.whole()
+        yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
+        yield premise(moved.before.high_watermark < moved.end, "a high watermark that waits for the follower")
+        yield premise(moved.lifted.high_watermark == moved.end, "a matching fetch raises the high watermark")
+        stayed = moved.unmoved and moved.isr == set(cast.state.isr)
+        yield held_if(stayed, moved.before, moved.answer, moved.after, moved.write, case=case)
+
+
+# --- KIP320-FETCH-13
+
+
+class StrangerTries(NamedTuple):
+    """Fetches at the log end with the id of a broker that is no replica, the leader as a consumer saw it before and after, and a
+    write that the follower has and the stranger lacks.
+    """
+
+    ends: tuple[int, int]
+    before: FetchedPartition
+    answers: list[FetchedPartition]
+    after: FetchedPartition
+    isr: set[int]
+    matching: FetchedPartition
+    lifted: FetchedPartition
+
+    @property
+    def waited(self) -> bool:
+        """Whether the high watermark waited for the follower, and the follower's own fetch was served."""
+        return self.before.high_watermark < self.ends[0] and self.matching.error is Error.NONE
+
+    @property
+    def unmoved(self) -> bool:
+        """Whether the high watermark stayed, and then followed the follower alone."""
+        stayed = self.after.high_watermark == self.before.high_watermark
+        return stayed and self.lifted.high_watermark == self.ends[1]
+
+
+def tried_by_a_stranger(duo: OneFollower, cast: FollowerRoles, stranger: int, records: int) -> StrangerTries:
+    end = duo.grow(cast, records)
+    before = duo.look(cast, end)
+    answers = [duo.fetch_as_follower(cast._replace(follower=stranger), end) for _ in range(SERVED)]
+    after, isr = duo.look(cast, end), duo.isr(cast)
+    later = duo.grow(cast, 1)
+    matching = duo.fetch_as_follower(cast, later)
+    return StrangerTries((end, later), before, answers, after, isr, matching, duo.look(cast, later))
+
+
+@probe(
+    "KIP320-FETCH-13",
+    rig=DUO,
+    cases=["no-progress"],
+    real=booleans(),
+    id=integers(1000, 2**31 - 1),
+    records=RECORDS,
+)
+def unassigned_replica_is_no_progress(
+    duo: OneFollower, real: bool, id: int, records: int
+) -> Generator[Claim, None, None]:
+    """Fetches with the id of no replica raise no high watermark, lead into no ISR, and hold back no later write."""
     cast = duo.cast()
+    stranger = duo.bench.id_of(cast.outsider.node) if real else id
     with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
-        cases = {case: watermarks_after(duo, cast, case, distance, records) for case in HOPELESS}
+        seen = tried_by_a_stranger(duo, cast, stranger, records)
         took = duo.bench.now().seconds - began
     duo.whole()
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
-    for case, moved in cases.items():
-        yield premise(moved.before.high_watermark < moved.end, "a high watermark that waits for the follower")
-        yield premise(moved.lifted.high_watermark == moved.end, "a matching fetch raises the high watermark")
-        stayed = moved.after.high_watermark == moved.before.high_watermark and moved.isr == set(cast.state.isr)
-        yield held_if(stayed, moved.before, moved.answer, moved.after, case=case)
+    yield premise(seen.waited, f"a high watermark that waits for the follower: {seen.before}, {seen.matching}")
+    stayed = seen.unmoved and seen.isr == set(cast.state.isr)
+    yield held_if(stayed, *seen.answers, seen.after, seen.lifted)
 
 
 # --- KIP320-REPL-02, -03 and the fenced member of -04
@@ -195,6 +281,29 @@ def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> 
         yield held_if(answer.error is CAUSES[case] and unchanged(right, after), answer, after, case=case)
 
 
+@probe(
+    "KIP320-REPL-02",
+    rig=PAIRS_WITH_A_SHORT_LAG,
+    cases=["longer-than-lag"],
+    examples=1,
+    smoke=False,
+    records=RECORDS,
+)
+def fenced_replica_stays_out_for_longer_than_the_lag(
+    pairs: SharedFollower, records: int
+) -> Generator[Claim, None, None]:
+    """Matching fetches with the id of a killed broker, for longer than replica.lag.time.max.ms, lead into no ISR."""
+    bench = pairs.bench
+    filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
+    yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
+    with bench.down(pairs.follower):
+        pairs.states_with_isr(1)
+        bench.eventually(lambda: not pairs.is_listed(pairs.look()), f"{pairs.follower} fenced")
+        tries = pairs.tempted(records, 2 * LAG)
+    pairs.states_with_isr(2)
+    yield from stayed_out(pairs, tries, "longer-than-lag")
+
+
 # --- KIP320-REPL-05
 
 
@@ -209,10 +318,9 @@ class Incarnations(NamedTuple):
     lifted: FetchedPartition
     newer: FetchedPartition
 
-    def older_is_refused_as(self, expected: str) -> bool:
-        """True if the fetch of the older incarnation is answered as this release should."""
-        if expected == "ISR_INELIGIBLE":
-            return self.older.error is Error.NONE
+    @property
+    def older_is_refused(self) -> bool:
+        """True if the fetch of the older incarnation is refused and is no progress."""
         stayed = self.after.high_watermark == self.before.high_watermark
         return self.older.error is Error.NOT_LEADER_OR_FOLLOWER and stayed
 
@@ -237,7 +345,7 @@ def expel(duo: OneFollower, cast: FollowerRoles, controller: Controller, epochs:
 
 
 @probe("KIP320-REPL-05", rig=DUO, distance=integers(1, 3))
-def other_incarnation_is_refused(duo: OneFollower, expected: str, distance: int) -> Generator[Claim, None, None]:
+def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Generator[Claim, None, None]:
     """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that check."""
     cast = duo.cast()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
@@ -253,7 +361,7 @@ def other_incarnation_is_refused(duo: OneFollower, expected: str, distance: int)
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     yield premise(seen.before.high_watermark < seen.end, "a high watermark that waits for the follower")
     yield premise(by_sentinel.inside, "a fetch without a broker epoch that leads into the ISR")
-    held = seen.older_is_refused_as(expected) and not by_older.inside
+    held = seen.older_is_refused and not by_older.inside
     yield held_if(held, seen.older, seen.after, by_older.last, case="older")
     lifted = seen.sentinel.error is Error.NONE and seen.lifted.high_watermark == seen.end
     yield held_if(lifted, seen.sentinel, seen.lifted, case="sentinel")

@@ -7,22 +7,26 @@ from collections.abc import Generator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges
+from conformance.judging.facts.log import CONSUMER, FUTURE_REPLICA
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, diverges, sender
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
+from conformance.rigs.log.suffixes import suffix_to_truncate
 from conformance.rigs.versions import BACK, spoken
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition
+from strategies.batches import RECORDS
 
 
 class Session:
-    """A consumer's fetch session at one broker, on one partition (KIP-227)."""
+    """A fetch session at one broker, on one partition (KIP-227), of a consumer unless told otherwise."""
 
-    def __init__(self, partition: Partition, node: NodeClient, version: int) -> None:
+    def __init__(self, partition: Partition, node: NodeClient, version: int, replica_id: int = CONSUMER) -> None:
         self._partition = partition
         self._node = node
         self._version = version
+        self._replica_id = replica_id
         self._id = 0
         self._epoch = 0
 
@@ -39,7 +43,7 @@ class Session:
         )
         answer = self._node.fetch_many(
             [] if offset is None else [wanted],
-            FetchOptions(session_id=self._id, session_epoch=self._epoch),
+            FetchOptions(replica_id=self._replica_id, session_id=self._id, session_epoch=self._epoch),
             version=self._version,
         )
         if answer.error is not Error.NONE or answer.session_id == 0:
@@ -76,8 +80,7 @@ def session_repeats_divergence_and_errors(
     quiet = [session.ask() for _ in range(1 + rereads)]
     yield held_if(not any(answer.partitions for answer in quiet), *quiet)
 
-    ended = log.ended()[0]
-    yield from diverging(session, log, ended, log.end_of(ended) + past, sent, rereads)
+    yield from diverging(session, log, sent, past, rereads)
     session.ask(log.end, own, own)
     yield premise(session.ask().partitions == (), "a session at the log end again")
     moved = partition.move_leader()
@@ -89,14 +92,68 @@ def session_repeats_divergence_and_errors(
     yield held_if(all(served), resent, again, case="resent")
 
 
+@probe(
+    "KIP320-FETCH-11",
+    rig=fresh_partition(epochs=1),
+    cases=["follower"],
+    with_epoch=booleans(),
+    past=integers(1, 3),
+    rereads=integers(0, 2),
+    back=BACK,
+)
+def session_at_a_follower_repeats_them_too(
+    partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
+) -> Generator[Claim, None, None]:
+    """At a follower, too, a partition with nothing new is left out, and one that diverges or is fenced is in every answer."""
+    node, _, state = sender(partition, "follower")
+    log = replica_log(partition, node)
+    own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
+    session = Session(partition, node, spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM))
+    opened = only(session.ask(log.end, sent, own))
+    yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
+    quiet = [session.ask() for _ in range(1 + rereads)]
+    yield held_if(not any(answer.partitions for answer in quiet), *quiet)
+    yield from diverging(session, log, sent, past, rereads, "follower")
+    session.ask(log.end, own, own)
+    yield premise(session.ask().partitions == (), "a session at the log end again")
+    partition.move_leader(
+        to=next(id for id in state.replicas if id not in (state.leader, partition.bench.id_of(node.node)))
+    )
+    fenced = [session.ask() for _ in range(1 + rereads)]
+    yield held_if(all(is_fenced(only(answer)) for answer in fenced), *fenced)
+
+
+@probe(
+    "KIP320-FETCH-11", rig=fresh_partition(), cases=["truncated"], records=RECORDS, rereads=integers(0, 2), back=BACK
+)
+def session_reports_a_truncation(
+    partition: Partition, records: int, rereads: int, back: int
+) -> Generator[Claim, None, None]:
+    """A cached partition whose log is truncated below the position is in every answer from then on."""
+    version = spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    with suffix_to_truncate(partition, records) as suffix:
+        session = Session(partition, suffix.node, version, FUTURE_REPLICA)
+        opened = only(session.ask(suffix.end, last=suffix.epoch))
+        quiet = session.ask()
+    yield suffix.truncated(partition)
+    stood = opened is not None and opened.error is Error.NONE and opened.diverging_epoch is None
+    yield premise(stood and quiet.partitions == (), f"a session at the log end: {opened}, {quiet}")
+    answers = [session.ask() for _ in range(1 + rereads)]
+    found = [only(answer) for answer in answers]
+    held = all(one is not None and diverges(one, suffix.epoch, suffix.start) for one in found)
+    yield held_if(held, *answers)
+
+
 def diverging(
-    session: Session, log: FetchedLog, epoch: int, offset: int, current: int, rereads: int
+    session: Session, log: FetchedLog, current: int, past: int, rereads: int, case: str = "diverging"
 ) -> Generator[Claim, None, None]:
     """Sent again with the LastFetchedEpoch of an ended epoch, the partition is in this answer and in those that follow."""
+    epoch = log.ended()[0]
+    offset = log.end_of(epoch) + past
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]
     found = [only(answer) for answer in answers]
     held = all(one is not None and diverges(one, epoch, log.end_of(epoch)) for one in found)
-    yield held_if(held, *answers, case="diverging")
+    yield held_if(held, *answers, case=case)
 
 
 def is_fenced(found: FetchedPartition | None) -> bool:

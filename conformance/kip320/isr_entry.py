@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.epoch_histories import JOINED
 from conformance.rigs.log.follower_fetches import PATIENCE, frozen
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
@@ -110,3 +111,50 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
 def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
     fetched(partition, entrant, offset)
     return is_in(partition, entrant)
+
+
+# --- KIP320-FETCH-10
+
+
+def failing(partition: Partition, entrant: Entrant, follower: NodeClient, offset: int) -> list[FetchedPartition]:
+    """Fetches with the entrant's id at the log end: with an older and a newer epoch, at a follower, and of an ended epoch."""
+
+    def ask(node: NodeClient, ahead: int = 0, last: int = -1) -> FetchedPartition:
+        return node.fetch(
+            partition.topic,
+            partition.index,
+            offset,
+            current_leader_epoch=entrant.epoch + ahead,
+            last_fetched_epoch=last,
+            replica_id=entrant.id,
+        )
+
+    leader = entrant.leader
+    return [ask(leader, -1), ask(leader, 1), ask(follower), ask(leader, last=entrant.epoch - 1)]
+
+
+def is_failed(answer: FetchedPartition) -> bool:
+    return answer.error is not Error.NONE or answer.diverging_epoch is not None
+
+
+@probe("KIP320-FETCH-10", rig=JOINED, cases=["out-of-sync"], records=integers(1, 6))
+def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Generator[Claim, None, None]:
+    """Fetches at the log end that get an error or a diverging epoch lead into no ISR; one that is served does."""
+    bench, state = partition.bench, partition.whole()
+    [outsider] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)
+    leader = bench.node(state.leader)
+    follower = bench.node(next(id for id in state.replicas if id != state.leader))
+    end = partition.write(*[b"on both"] * records, to=leader).base_offset + records
+    with frozen(bench, bench.name_of(outsider)) as began:
+        assign(partition, (*state.replicas, outsider), asked=state.leader)
+        entrant = Entrant(leader, outsider, state.leader_epoch)
+        fetched(partition, entrant, 0)
+        answers = [one for _ in range(TRIES) for one in failing(partition, entrant, follower, end)]
+        inside = is_in(partition, entrant)
+        joined = bench.settles(lambda: joins(partition, entrant, end), f"{outsider} in the ISR", 1.0)
+        took = bench.now().seconds - began
+    partition.whole()
+    yield premise(took < PATIENCE, f"a broker frozen for {took:.1f} s, too short a time to be fenced")
+    yield premise(all(map(is_failed, answers)), f"fetches that all failed: {answers[:4]}")
+    yield premise(joined, f"a served fetch at {end} leads into the ISR", promised=("KIP320-REPL-06", "reached"))
+    yield held_if(not inside, *answers[:4], detail=f"in the ISR after {len(answers)} such fetches: {inside}")

@@ -11,10 +11,13 @@ from conformance.core.checks import Claim, Rig, held_if, premise, probe
 from conformance.core.topologies import CLUSTER
 from conformance.rigs.log.epoch_requests import FENCED_APIS_FROM, refused, sender, unmoved
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition, partition_at_epoch
+from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.replica_log import replica_log
+from conformance.rigs.log.rotation import quick_partition
 from conformance.rigs.producers.transactions import Transaction
 from conformance.rigs.versions import BACK, spoken
-from fixtures.wire import Error
+from fixtures.faults.kinds.shapes import Isolate
+from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import (
     CONSUMER,
     DEBUGGER,
@@ -210,3 +213,32 @@ def follower_answers_the_debugging_replica_only(
     yield unmoved(partition, state)
     served = answer.error is Error.NONE and answer.offset == log.end
     yield held_if(served if case == "debug-replica" else refused(answer, Error.NOT_LEADER_OR_FOLLOWER), answer)
+
+
+def log_end(partition: Partition, node: NodeClient) -> int:
+    """Right behind the last batch of the replica's whole log."""
+    return read_whole(partition, node, -1).batches[-1].last_offset + 1
+
+
+@probe("KIP320-LO-05", rig=quick_partition(0), cases=["own-log-end"], records=RECORDS, back=BACK)
+def isolated_follower_answers_its_own_log_end(
+    partition: Partition, records: int, back: int
+) -> Generator[Claim, None, None]:
+    """A follower that no longer gets what its leader takes answers replica id -2 with the end of its own log."""
+    bench, state = partition.bench, partition.whole()
+    leader, epoch = bench.node(state.leader), state.leader_epoch
+    version = spoken(bench, API, back, low=EPOCH_FROM)
+    with bench.faults(partition.topic).under(Isolate(role="follower")) as injected:
+        follower = bench.node(injected.nodes[0])
+        partition.write(*[b"on the leader only"] * records, acks=1, to=leader)
+        before = log_end(partition, follower)
+        answers = [
+            follower.list_offsets(
+                partition.name, 0, LATEST, current_leader_epoch=sent, replica_id=DEBUGGER, version=version
+            )
+            for sent in (epoch, -1)
+        ]
+        ends = before, log_end(partition, follower), log_end(partition, leader)
+    yield premise(ends[0] == ends[1] < ends[2], f"a follower that ends at {ends[:2]}, and its leader at {ends[2]}")
+    for answer in answers:
+        yield held_if((answer.error, answer.offset) == (Error.NONE, ends[0]), answer)

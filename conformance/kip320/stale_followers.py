@@ -11,6 +11,8 @@ from conformance.core.checks import Claim, Rig, held_if, premise
 from conformance.core.faulting import Faults
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.rigs.log.epoch_requests import TOO_FEW
+from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.replica_log import reads_nothing
@@ -21,12 +23,15 @@ from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import DEBUGGER, LATEST
+from fixtures.wire.log import DEBUGGER, LATEST, ProducedPartition
+from fixtures.wire.records import batch
 from strategies.batches import FEW_RECORDS
 
 A_WHILE = 0.5
 """Seconds in which a follower fetches about five times, and its leader reconsiders the ISR each time."""
 ROUNDS = 3
+AT_ONCE_MS = 1_500
+"""Milliseconds in which a follower that is in sync copies a record several times over."""
 
 
 def _trio(bench: Bench) -> PartitionData:
@@ -50,6 +55,16 @@ class StaleFollower:
     def state(self) -> PartitionMetadata:
         """As seen by the two brokers that hear from the controller."""
         return self.partition.settled([self.leader.node, self.bench.name_of(self.other)])
+
+    def own_isr(self) -> tuple[int, ...]:
+        """As the leader sees it."""
+        return self.partition.state(self.leader.node).isr
+
+    def write_at_once(self) -> ProducedPartition:
+        """A write with acks=all that waits for its followers no longer than they need."""
+        return self.leader.produce(
+            self.partition.topic, self.partition.index, batch(b"beside the fenced one"), timeout_ms=AT_ONCE_MS
+        )
 
     def log_end(self, node: NodeClient) -> int:
         return node.list_offsets(self.partition.name, self.partition.index, LATEST, replica_id=DEBUGGER).offset
@@ -81,6 +96,23 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
         entered = [state for state in states if stale.id in state.isr]
         detail = f"log end {end}, at the follower {ends}; {(entered or states)[-1]}"
         yield held_if(not entered, row="KIP320-REPL-02", case="fenced", detail=detail)
+
+
+def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
+    """REPL-03: acks=all is acknowledged at once by the other two, and fails once the leader is alone in the ISR.
+
+    The first write without the other may still wait for it: Metadata shows the ISR a moment before the leader acts on it.
+    """
+    bench, leader = stale.bench, stale.bench.id_of(stale.leader.node)
+    by_two = stale.write_at_once()
+    yield held_if(by_two.error is Error.NONE, by_two, row="KIP320-REPL-03", case="not-blocking")
+    with frozen(bench, bench.name_of(stale.other)):
+        bench.eventually(lambda: set(stale.own_isr()) == {leader}, "the leader alone in sync")
+        _, by_one = stale.write_at_once(), stale.write_at_once()
+        still = stale.own_isr()
+    bench.eventually(lambda: stale.other in stale.state().isr, f"{stale.other} in sync again", due="replica")
+    yield premise(set(still) == {leader}, f"the leader alone in sync to the end: {still}")
+    yield held_if(by_one.error in TOO_FEW, by_one, row="KIP320-REPL-03", case="not-counted")
 
 
 def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Iterator[Claim]:
@@ -128,7 +160,8 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
         in_sync = stale.id in stale.partition.state(stale.leader.node).isr
         return in_sync and stale.log_end(stale.follower) == stale.log_end(stale.leader)
 
-    yield premise(stale.bench.settles(listed, "no broker fenced", CONVERGES_WITHIN), "the controller hears it again")
+    heard = stale.bench.settles(listed, "no broker fenced", CONVERGES_WITHIN)
+    yield premise(heard, "the controller hears it again", promised=("GEN-10", "start"))
     held = stale.bench.settles(resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
     detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state()}"
     yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
@@ -138,6 +171,7 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Iterator[Clai
     "KIP320-SC-04",
     "KIP320-REPL-01",
     "KIP320-REPL-02",
+    "KIP320-REPL-03",
     rig=TRIO,
     pick=integers(0, 1),
     records=FEW_RECORDS,
@@ -154,6 +188,7 @@ def stale_follower(partition: Partition, pick: int, records: int, sends_last: bo
     yield premise(stale.id not in shrunk.isr, f"an ISR without {cut_off}: {shrunk}")
     if shrunk.leader_epoch == before.leader_epoch:  # below metadata.version 12 the shrink has raised it
         yield from copies_but_stays_out(stale, records)
+    yield from neither_counts_nor_delays(stale)
     away = prefer(partition, stale.other)
     back = prefer(partition, before.leader)
     yield premise(before.leader_epoch < away.leader_epoch < back.leader_epoch, f"{before}, {away}, {back}")

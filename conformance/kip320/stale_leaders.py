@@ -96,7 +96,8 @@ def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: i
     before = couple.whole()
     with couple.bench.faults(couple.topic).under(CutOffFromControllers(role="leader")):
         after = couple.acts_as_leader(couple.second)
-        yield premise(after.leader_epoch > before.leader_epoch, f"a newer epoch: {before}, {after}")
+        risen = after.leader_epoch > before.leader_epoch
+        yield premise(risen, f"a newer epoch: {before}, {after}", promised=("KIP101-EPOCH-02", "moved"))
         yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)
         rule = TwoLeaders(couple, couple.node(couple.first), couple.node(couple.second), before.leader_epoch)
         yield from nothing_is_committed(rule, alone, meanwhile, PATIENCE_MS)

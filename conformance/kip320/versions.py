@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.groups.offsets import TXN_COMMITS_EPOCH_FROM, Offsets, commit_in, holds
 from conformance.rigs.log.epoch_requests import diverges, sender, unmoved
 from conformance.rigs.log.partition import Partition, partition_at_epoch
@@ -151,7 +151,7 @@ def committed_in_transaction(partition: Partition, offset: int, version: int, ep
     return offsets.settled()
 
 
-@probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["removed"])
+@probe("KIP320-VER-01", "KIP320-VER-01-L", rig=partition_at_epoch(3), cases=["removed"])
 def removed_versions_close_the_connection(
     partition: Partition,
 ) -> Generator[Claim, None, None]:
@@ -160,4 +160,6 @@ def removed_versions_close_the_connection(
     kept = [node.reception(api, version, body) for api, (version, body) in KEPT.items()]
     removed = [node.reception(api, version, body) for (api, version), body in BODIES.items()]
     yield premise(all(reception.answered for reception in kept), f"versions that were kept are answered: {kept}")
-    yield held_if(not any(reception.answered for reception in removed), *removed)
+    closed = not any(reception.answered for reception in removed)
+    yield held_if(closed, *removed)
+    yield kept_if("KIP320-VER-01-L", closed, *removed)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import partial
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.catalogue import Facts, shipped
-from conformance.core.checks import Claim, ObservationClaim, held_if, premise, probe
+from conformance.core.checks import Claim, ObservationClaim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import BUMPS, REFUSED, Sent, appended, ends_at, fill, gives, rolled_back
+from conformance.rigs.producers.sequences import (
+    REFUSED,
+    Sent,
+    appended,
+    bumped,
+    described_as,
+    ends_at,
+    fill,
+    gives,
+    rolled_back,
+)
 from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 from fixtures.wire.retriable import accepted
@@ -21,27 +30,43 @@ Part = Generator[Claim | None, None, None]
 
 SIZES = lists(integers(1, 4), min_size=2, max_size=5)
 EPOCHS = integers(0, 100)
+KEPT = ("KIP101-INV-05", "kept")
+"""The row and case that promise that a restarted broker has the log it had."""
 WAITS_MS = 1_500
 """Less than a restart takes, so that the time-out passes while no coordinator is running."""
 
 
 def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Claim, None, None]:
-    """Each part up to its restart, then one restart for all, then the rest of each."""
+    """Each part up to its restart, then one restart for all, then the rest of each.
+
+    A premise that is not met ends its own part, and the example once the others have had their say.
+    """
+    lost: list[PremiseClaim] = []
     for part in parts:
-        for claim in part:
-            if claim is None:
-                break
-            yield claim
+        yield from up_to_the_restart(part, lost)
     stage.restart(clean=clean)
     for part in parts:
-        yield from (claim for claim in part if claim is not None)
+        yield from up_to_the_restart(part, lost)
+    yield from lost
+
+
+def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Iterator[Claim]:
+    """The claims of a part until it yields None, ends, or has `lost` a premise."""
+    for claim in part:
+        if claim is None:
+            return
+        if isinstance(claim, PremiseClaim) and not claim.met:
+            part.close()
+            lost.append(claim)
+            return
+        yield claim
 
 
 def lost_bump(stage: Stage, bumps: int) -> Part:
     """INIT-09: the answer to a bump was lost, and it is repeated after the restart."""
     producer = stage.resting("untouched", bumps)
     lost = producer.init(producer.producer_id, producer.epoch)
-    yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped to {producer.epoch + 1}")
+    yield bumped(lost, producer)
     yield None
     again = producer.init(producer.producer_id, producer.epoch)
     onwards = producer.init(producer.producer_id, producer.epoch + 1)
@@ -59,7 +84,8 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
     yield None
     log.led()
     before = log.end()
-    yield premise(before == sum(sizes) + 1 and log.start() == sum(sizes), "only the later record is left")
+    kept = before == sum(sizes) + 1 and log.start() == sum(sizes)
+    yield premise(kept, "only the later record is left", promised=KEPT)
     again = producer.send(log, sent[-1].batch)
     recognised = appended(again, sent[-1].answer.base_offset) and log.end() == before
     yield held_if(recognised, sent[-1].answer, again, row="KIP360-SEQ-10", case="duplicate")
@@ -75,7 +101,7 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     log.empty()
     yield None
     log.led()
-    yield premise(log.start() == log.end() == sum(sizes), "every record is deleted")
+    yield premise(log.start() == log.end() == sum(sizes), "every record is deleted", promised=KEPT)
     known = log.producer(producer.producer_id)
     again = producer.send(log, newest.batch)
     recognised = appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
@@ -89,7 +115,7 @@ def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     *_, second, newest = fill(producer, log, sizes)
     yield None
     log.led()
-    yield premise(log.end() == sum(sizes), "every batch is there once")
+    yield premise(log.end() == sum(sizes), "every batch is there once", promised=KEPT)
     again = producer.send(log, newest.batch)
     once = appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
     yield held_if(once, newest.answer, again, row="KIP360-SEQ-12", case="newest")
@@ -145,10 +171,10 @@ def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Gen
     yield from across_a_restart(stage, parts, clean=True)
 
 
-def last_of(batches: tuple[Batch, ...], producer: StageProducer) -> tuple[int, int]:
-    """Epoch and last sequence of a producer, from the last of its batches in the log."""
-    last = [found for found in batches if found.producer_id == producer.producer_id][-1]
-    return last.producer_epoch, last.base_sequence + len(last.records) - 1
+def last_of(batches: tuple[Batch, ...], producer: StageProducer) -> tuple[int, int] | None:
+    """Epoch and last sequence of a producer, from the last of its batches in the log; None if it has none there."""
+    own = [found for found in batches if found.producer_id == producer.producer_id]
+    return (own[-1].producer_epoch, own[-1].base_sequence + len(own[-1].records) - 1) if own else None
 
 
 def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
@@ -196,7 +222,7 @@ def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
     producer = stage.transactional("tv2")
     producer.bump(bumps)
     producer.enter(stage.log())
-    lost = accepted(producer.finish(committed))
+    lost = producer.granted(producer.finish(committed), "producer")
     yield None
     again = producer.finish(committed)
     same = ends_at(again, producer.producer_id, producer.epoch + 1) and again.producer_epoch == lost.producer_epoch
@@ -208,12 +234,10 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     producer, log = stage.transactional(stage.newest_dialect, WAITS_MS), stage.log()
     producer.enter(log, records)
     shown = producer.described()
-    yield premise(shown.state == "Ongoing", f"still open: {shown}")
+    yield described_as(shown.state == "Ongoing", f"still open: {shown}", producer)
     yield None
     log.led()
-    facts = Facts(version=stage.bench.column.version, ranges=stage.bench.column.ranges)
-    bumps = BUMPS[shipped()["KIP360-TXN-03"].expected(facts)]
-    yield rolled_back(producer, log, producer.completed(), bumps, case="fail-over")
+    yield rolled_back(producer, log, producer.completed("time-out"), case="fail-over")
 
 
 @probe(

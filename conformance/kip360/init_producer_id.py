@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
-from conformance.rigs.producers.sequences import gives
+from conformance.rigs.producers.sequences import bumped, described_as, gives
 from fixtures.views.producer import COMPLETE, LEGACY
 from fixtures.wire import Error
 from fixtures.wire.transactions import DescribedTransaction
@@ -21,6 +21,11 @@ def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
     return held and shown.state in ("Empty", *COMPLETE)
 
 
+def rests(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
+    """Premise: the coordinator describes the producer as it was answered last, with no open transaction."""
+    return described_as(is_idle_at(shown, producer), f"no open transaction at epoch {producer.epoch}", producer)
+
+
 @probe("KIP360-INIT-01", rig=STAGE, others=integers(1, 3), timeout_ms=integers(1_000, 60_000), version=integers(0, 5))
 def new_id_starts_at_epoch_zero(
     stage: Stage, others: int, timeout_ms: int, version: int
@@ -29,7 +34,8 @@ def new_id_starts_at_epoch_zero(
     taken = {stage.transactional().producer_id for _ in range(others)}
     fresh = StageProducer(stage, LEGACY, stage.bench.fresh("tid"), timeout_ms)
     unknown = stage.broker.describe_transaction(fresh.transactional_id)
-    yield premise(unknown.error is Error.TRANSACTIONAL_ID_NOT_FOUND, "the transactional id is unused")
+    is_unused = unknown.error is Error.TRANSACTIONAL_ID_NOT_FOUND
+    yield premise(is_unused, "the transactional id is unused", promised=("KIP360-TXN-06", "unknown-id"))
     answer = fresh.init(version=stage.at_most("InitProducerId", version))
     is_new = answer.error is Error.NONE and answer.producer_id >= 0 and answer.producer_id not in taken
     shown = fresh.described()
@@ -43,7 +49,7 @@ def new_instances_bump_one_by_one(
     """Each call without producer id and epoch keeps the producer id and raises the epoch by one."""
     producer = stage.resting(case, bumps, committed)
     before = producer.described()
-    yield premise(is_idle_at(before, producer), f"no open transaction at epoch {producer.epoch}")
+    yield rests(before, producer)
     answers = [producer.init() for _ in range(calls)]
     expected = range(producer.epoch + 1, producer.epoch + 1 + calls)
     raised = [gives(answer, producer.producer_id, epoch) for answer, epoch in zip(answers, expected, strict=True)]
@@ -57,7 +63,7 @@ def matching_id_and_epoch_bump_by_one(
     """A call with the coordinator's producer id and epoch gets the same id and the next epoch."""
     producer = stage.resting(case, bumps, committed)
     before = producer.described()
-    yield premise(is_idle_at(before, producer), f"no open transaction at epoch {producer.epoch}")
+    yield rests(before, producer)
     version = stage.at_most("InitProducerId", version)
     answer = producer.init(producer.producer_id, producer.epoch, version=version)
     yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)
@@ -71,7 +77,7 @@ def repeated_bump_gets_the_same_answer(
     producer = stage.resting(case, bumps)
     version = stage.at_most("InitProducerId", version)
     lost = producer.init(producer.producer_id, producer.epoch, version=version)
-    yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped to {producer.epoch + 1}")
+    yield bumped(lost, producer)
     answers = [producer.init(producer.producer_id, producer.epoch, version=version) for _ in range(repeats)]
     shown = producer.described()
     same = all(gives(answer, producer.producer_id, producer.epoch + 1) for answer in answers)
@@ -85,7 +91,7 @@ def versions_without_id_and_epoch_bump(
     """A version without producer id and epoch, or a call that leaves them out, bumps like a new instance."""
     producer = stage.resting("untouched", bumps)
     before = producer.described()
-    yield premise(is_idle_at(before, producer), f"no open transaction at epoch {producer.epoch}")
+    yield rests(before, producer)
     spoken = version if case == "v0-v2" else stage.at_most("InitProducerId", 3 + version)
     answer = producer.init(version=spoken)
     yield held_if(gives(answer, producer.producer_id, producer.epoch + 1), before, answer)

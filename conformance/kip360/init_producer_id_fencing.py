@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from hypothesis.strategies import integers, sampled_from
+from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, unchanged
-from conformance.rigs.producers.sequences import fenced, gives
+from conformance.rigs.producers.sequences import described_as, fenced, gives, open_at
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType
 from strategies.batches import FEW_RECORDS
@@ -22,10 +22,9 @@ from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
     back=integers(2, 5),
     ahead=EPOCHS_AHEAD,
     version=integers(4, 5),
-    wrong=sampled_from(["older-epoch", "newer-epoch", "foreign-id"]),
 )
 def wrong_id_or_epoch_is_fenced(
-    stage: Stage, case: str, bumps: int, back: int, ahead: int, version: int, wrong: str
+    stage: Stage, case: str, bumps: int, back: int, ahead: int, version: int
 ) -> Generator[Claim, None, None]:
     """A producer id and epoch that are neither the current nor the last ones are refused, and nothing changes."""
     producer = stage.resting("untouched", bumps)
@@ -35,9 +34,10 @@ def wrong_id_or_epoch_is_fenced(
         "foreign-id": (stage.transactional().producer_id, producer.epoch),
     }
     before = producer.described()
-    yield premise(before.producer_epoch == producer.epoch, f"the coordinator holds epoch {producer.epoch}")
-    spoken = 3 if case == "v3" else stage.at_most("InitProducerId", version)
-    answer = producer.init(*pairs[wrong if case == "v3" else case], version=spoken)
+    as_answered = before.producer_epoch == producer.epoch
+    yield described_as(as_answered, f"the coordinator holds epoch {producer.epoch}", producer)
+    spoken = 3 if case.startswith("v3-") else stage.at_most("InitProducerId", version)
+    answer = producer.init(*pairs[case.removeprefix("v3-")], version=spoken)
     after = producer.described()
     yield held_if(fenced(answer) and unchanged(before, after), before, answer, after)
 
@@ -58,7 +58,8 @@ def new_instance_ends_retries(stage: Stage, case: str, bumps: int, version: int)
     """After a new instance neither the last nor the current epoch of the old one can bump."""
     old = stage.resting("untouched", bumps)
     new = old.init()
-    yield premise(gives(new, old.producer_id, old.epoch + 1), f"a new instance at epoch {old.epoch + 1}")
+    fences = gives(new, old.producer_id, old.epoch + 1)
+    yield premise(fences, f"a new instance at epoch {old.epoch + 1}", promised=("KIP360-INIT-02", "untouched"))
     epoch = old.epoch if case == "previous-epoch" else old.epoch - 1
     answer = old.init(old.producer_id, epoch, version=stage.at_most("InitProducerId", version))
     yield held_if(fenced(answer), new, answer)
@@ -81,7 +82,7 @@ def stale_epoch_leaves_an_open_transaction_alone(
     owner.bump(bumps)
     owner.enter(stage.log(), records)
     before = owner.described()
-    yield premise(before.state == "Ongoing" and before.producer_epoch == owner.epoch, "an open transaction")
+    yield open_at(before, owner)
     epoch = owner.epoch + ahead if case == "newer-epoch" else owner.epoch - min(back, owner.epoch)
     zombie = owner.init_once(owner.producer_id, epoch, version=stage.at_most("InitProducerId", version))
     after = owner.described()
@@ -90,7 +91,7 @@ def stale_epoch_leaves_an_open_transaction_alone(
     yield held_if(fenced(zombie) and kept, before, zombie, after, commit, label="owner aborted by a stale epoch")
 
 
-@probe("KIP360-INIT-11", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
+@probe("KIP360-INIT-11", "KIP360-INIT-11-L", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
 def owners_epoch_aborts_its_open_transaction(
     stage: Stage, case: str, expected: str, bumps: int, records: int, version: int
 ) -> Generator[Claim, None, None]:
@@ -99,13 +100,15 @@ def owners_epoch_aborts_its_open_transaction(
     owner.bump(bumps)
     owner.enter(log, records)
     before = owner.described()
-    yield premise(before.state == "Ongoing" and before.producer_epoch == owner.epoch, "an open transaction")
+    yield open_at(before, owner)
     version = stage.at_most("InitProducerId", version)
     first = owner.init_once(owner.producer_id, owner.epoch, version=version)
     retry = owner.init(owner.producer_id, owner.epoch, version=version)
     aborted = log.last_marker() is ControlType.ABORT and log.stable_end() == log.end()
-    answered = fenced(retry) if expected == "FENCED" else gives(retry, owner.producer_id, owner.epoch + 1)
+    bumped = gives(retry, owner.producer_id, owner.epoch + 1)
+    answered = fenced(retry) if expected == "FENCED" else bumped
     yield held_if(first.error is Error.CONCURRENT_TRANSACTIONS and aborted and answered, before, first, retry)
+    yield kept_if("KIP360-INIT-11-L", bumped, first, retry)
 
 
 @probe("KIP360-INIT-21", rig=STAGE, bumps=EPOCH_BUMPS, records=FEW_RECORDS, version=integers(3, 5))
@@ -119,6 +122,8 @@ def fence_of_a_new_instance_is_final(
     new = old.init_once()
     yield premise(new.error is Error.CONCURRENT_TRANSACTIONS, "the new instance was told to retry")
     aborted = old.completed()
-    yield premise(aborted.state == "CompleteAbort", "the open transaction was aborted")
+    yield premise(
+        aborted.state == "CompleteAbort", "the open transaction was aborted", promised=("KIP360-INV-06", case)
+    )
     answer = old.init(old.producer_id, old.epoch, version=stage.at_most("InitProducerId", version))
     yield held_if(fenced(answer), new, aborted, answer, label="the old instance is back")

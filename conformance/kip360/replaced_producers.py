@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from hypothesis.strategies import booleans, integers, sampled_from
+from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, unchanged
+from conformance.rigs.producers.sequences import described_as
 from fixtures.views.producer import LEGACY
 from fixtures.wire import Error
 from fixtures.wire.calls import Answer
 from fixtures.wire.groups import OffsetFetchAnswer
-from fixtures.wire.retriable import accepted, error_of
+from fixtures.wire.retriable import error_of
 from history.since import since
 from strategies.batches import RECORDS
 
 OFFSETS = "__consumer_offsets"
-REQUESTS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
-CASES = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn", "tv2": "EndTxn"}
+REQUESTS = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn"}
+CASES = REQUESTS | {"tv2": "EndTxn"}
+OLD = "old-"
+"""Before the cases of request versions that do not know PRODUCER_FENCED."""
 
 
 def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[StageProducer, StageProducer]:
@@ -42,7 +45,7 @@ def sent(producer: StageProducer, request: str, log: Log, committed: bool, versi
 
 def version_of(case: str, request: str, version: int) -> int:
     """The API version for a case of FENCE-01, from a drawn one of 2 to 5."""
-    if case == "old-versions":
+    if case.startswith(OLD):
         return version % 2
     return 5 if case == "tv2" else min(version, LEGACY.end_txn) if request == "EndTxn" else version
 
@@ -50,21 +53,21 @@ def version_of(case: str, request: str, version: int) -> int:
 @probe(
     "KIP360-FENCE-01",
     rig=STAGE,
-    cases=["add-partitions", "add-offsets", "end-txn", "tv2", "old-versions"],
-    any_request=sampled_from(REQUESTS),
+    cases=[*CASES, *(f"{OLD}{request}" for request in REQUESTS)],
     version=integers(2, 5),
     is_open=booleans(),
     committed=booleans(),
 )
 def old_epoch_is_refused_by_the_coordinator(
-    stage: Stage, case: str, any_request: str, version: int, is_open: bool, committed: bool
+    stage: Stage, case: str, version: int, is_open: bool, committed: bool
 ) -> Generator[Claim, None, None]:
     """A request of a replaced instance is fenced and leaves the owner's transaction as it was."""
     zombie, owner = replaced(stage, "tv2" if case == "tv2" else "legacy", is_open)
     log, before = stage.log(), owner.described()
     at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
-    yield premise(at_hand and zombie.epoch < owner.epoch, f"the owner is at epoch {owner.epoch}, open: {is_open}")
-    request = CASES.get(case, any_request)
+    what = f"the owner is at epoch {owner.epoch}, open: {is_open}"
+    yield described_as(at_hand and zombie.epoch < owner.epoch, what, owner)
+    request = CASES[case.removeprefix(OLD)]
     answer = sent(zombie, request, log, committed, version_of(case, request, version))
     after = owner.described()
     fenced = answer.version >= since(request, "PRODUCER_FENCED")
@@ -75,27 +78,27 @@ def old_epoch_is_refused_by_the_coordinator(
 @probe(
     "KIP360-FENCE-01",
     rig=STAGE,
-    cases=["foreign-id"],
-    request=sampled_from(REQUESTS),
+    cases=[f"{of}-{request}" for of in ("foreign", "unknown") for request in REQUESTS],
     version=integers(0, 5),
     is_open=booleans(),
     committed=booleans(),
-    unknown=booleans(),
 )
 def foreign_ids_are_refused_by_the_coordinator(
-    stage: Stage, request: str, version: int, is_open: bool, committed: bool, unknown: bool
+    stage: Stage, case: str, version: int, is_open: bool, committed: bool
 ) -> Generator[Claim, None, None]:
     """A producer id that does not belong to the transactional id, or an unknown transactional id, is refused as such."""
     _, owner = replaced(stage, "legacy", is_open)
     foreigner = stage.transactional()
-    foreigner.transactional_id = stage.bench.fresh("tid") if unknown else owner.transactional_id
+    of, _, request = case.partition("-")
+    foreigner.transactional_id = stage.bench.fresh("tid") if of == "unknown" else owner.transactional_id
     foreigner.epoch = owner.epoch
     log, before = stage.log(), owner.described()
     yield premise(before.producer_id not in (-1, foreigner.producer_id), "the ids differ")
-    answer = sent(foreigner, request, log, committed, min(version, LEGACY.end_txn) if request == "EndTxn" else version)
+    spoken = min(version, LEGACY.end_txn) if request == "end-txn" else version
+    answer = sent(foreigner, REQUESTS[request], log, committed, spoken)
     after = owner.described()
     unmapped = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
-    yield held_if(unmapped and unchanged(before, after), before, answer, after, case="foreign-id")
+    yield held_if(unmapped and unchanged(before, after), before, answer, after)
 
 
 @probe(
@@ -135,7 +138,14 @@ def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
     return stage.settled(lambda: stage.broker.offset_fetch(group, [(log.topic, 0)], require_stable=True))
 
 
-@probe("KIP360-FENCE-03", rig=STAGE, owned=integers(0, 100), offset=integers(101, 1000), version=integers(0, 4))
+@probe(
+    "KIP360-FENCE-03",
+    "KIP360-FENCE-03-L",
+    rig=STAGE,
+    owned=integers(0, 100),
+    offset=integers(101, 1000),
+    version=integers(0, 4),
+)
 def fenced_offset_commit_leaves_nothing(
     stage: Stage, case: str, owned: int, offset: int, version: int
 ) -> Generator[Claim, None, None]:
@@ -144,16 +154,20 @@ def fenced_offset_commit_leaves_nothing(
     zombie = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner = zombie if case == "not-added" else zombie.successor()
     if case == "epoch-seen":
-        accepted(owner.add_offsets(group))
-        accepted(owner.commit_offset(group, log, owned))
+        owner.granted(owner.add_offsets(group), "producer")
+        owner.granted(owner.commit_offset(group, log, owned), "producer")
         owner.end(committed=True)
     kept = owned if case == "epoch-seen" else -1
     known = stage.broker.describe_producers(OFFSETS, 0).producer(zombie.producer_id)
     yield premise((known is not None) == (case == "epoch-seen"), f"the offsets partition knows {known}")
     before = committed_offset(stage, group, log)
-    yield premise(before.shows(kept), f"offset {kept} is committed")
+    dialect = owner.dialect.name
+    yield premise(before.shows(kept), f"offset {kept} is committed", promised=("KIP360-INV-06", dialect))
     version_of = {"not-added": 3, "tv2": 5}.get(case, stage.at_most("TxnOffsetCommit", version))
     answer = zombie.commit_offset(group, log, offset, version=version_of)
     after = committed_offset(stage, group, log)
     error = Error.INVALID_TXN_STATE if case == "not-added" else Error.INVALID_PRODUCER_EPOCH
-    yield held_if(answer.all_answered(error) and after.shows(kept), before, answer, after)
+    refused = answer.all_answered(error) and after.shows(kept)
+    yield held_if(refused, before, answer, after)
+    if case == "not-added":
+        yield kept_if("KIP360-FENCE-03-L", refused, before, answer, after)

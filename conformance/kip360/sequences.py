@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from hypothesis.strategies import booleans, integers, just, lists, one_of
+from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import REFUSED, appended, fill
+from conformance.rigs.producers.sequences import REFUSED, appended, appended_once, at_epoch, fill
 from fixtures.views.producer import SEQUENCES
 from fixtures.wire import Error
-from fixtures.wire.retriable import accepted
 from strategies.batches import RECORDS
 
 REMEMBERED = 5
 """The number of a producer's latest batches that a partition recognises as duplicates."""
+AT_ZERO = "-zero"
 EPOCHS = integers(0, LAST_EPOCH - 1)
 SIZES = lists(integers(1, 4), min_size=1, max_size=4)
 MANY_SIZES = lists(integers(1, 4), min_size=REMEMBERED + 1, max_size=8)
 
 
-@probe("KIP360-SEQ-01", rig=STAGE, sequence=one_of(just(0), integers(1, SEQUENCES - 10)), records=integers(1, 5))
-def unknown_producer_is_admitted(
-    stage: Stage, case: str, expected: str, sequence: int, records: int
-) -> Generator[Claim, None, None]:
-    """A producer unknown to the partition may start at any sequence; in TV2 only at 0, in releases that require it."""
-    producer, log = stage.idempotent() if case == "idempotent" else stage.transactional(case), stage.log()
+@probe("KIP360-SEQ-01", rig=STAGE, sequence=integers(1, SEQUENCES - 10), records=integers(1, 5))
+def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records: int) -> Generator[Claim, None, None]:
+    """A producer unknown to the partition may start at any sequence; in TV2 only at 0."""
+    idempotent = case == "idempotent"
+    producer = stage.idempotent() if idempotent else stage.transactional(case.removesuffix(AT_ZERO))
+    log = stage.log()
     if case == "legacy":
-        accepted(producer.add(log))
+        producer.granted(producer.add(log), "producer")
     yield premise(log.producer(producer.producer_id) is None, "the partition does not know the producer")
-    answer = producer.send(log, producer.batch(log, records, sequence=sequence))
+    first = 0 if case.endswith(AT_ZERO) else sequence
+    answer = producer.send(log, producer.batch(log, records, sequence=first))
     end = log.end()
-    if case == "tv2" and expected == "TV2_ZERO_ONLY" and sequence:
+    if case == "tv2":
         yield held_if(answer.error is REFUSED and end == 0, answer, detail=f"end {end}")
     else:
         yield held_if(appended(answer, 0) and end == records, answer, detail=f"end {end}")
@@ -46,7 +47,7 @@ def new_epoch_starts_at_zero(
     producer, log = stage.idempotent(epoch), stage.log()
     fill(producer, log, sizes)
     known = log.producer(producer.producer_id)
-    yield premise(known is not None and known.producer_epoch == epoch, f"the partition holds epoch {epoch}")
+    yield at_epoch(known, epoch)
     before = log.end()
     producer.go_on_at(producer.producer_id, epoch + 1)
     first = 0 if case == "sequence-zero" else sequence
@@ -63,7 +64,8 @@ def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records
     producer, log = stage.idempotent(epoch), stage.log()
     fill(producer, log, sizes)
     known = log.producer(producer.producer_id)
-    yield premise(known is not None and known.last_sequence == sum(sizes) - 1, "the last sequence is known")
+    as_written = known is not None and known.last_sequence == sum(sizes) - 1
+    yield premise(as_written, "the last sequence is known", promised=("KIP360-TXN-07", "legacy"))
     answer = producer.send(log, producer.batch(log, records, sequence=sum(sizes) + gap))
     yield held_if(answer.error is REFUSED and log.end() == sum(sizes), answer, case="gap")
 
@@ -76,7 +78,7 @@ def last_five_batches_are_recognised(
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     before = log.end()
-    yield premise(before == sum(sizes), "every batch was appended once")
+    yield appended_once(before, sum(sizes))
     again = sent[-1 if case == "newest" else -1 - back]
     answer = producer.send(log, again.batch)
     end = log.end()
@@ -91,7 +93,7 @@ def older_and_overlapping_batches_are_refused(
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill(producer, log, sizes)
     before = log.end()
-    yield premise(before == sum(sizes), "every batch was appended once")
+    yield appended_once(before, sum(sizes))
     newest = sent[-1].batch
     overlap = producer.batch(log, sizes[-1] + over, sequence=newest.base_sequence)
     answer = producer.send(log, sent[-1 - REMEMBERED].batch if case == "sixth" else overlap)
@@ -124,7 +126,7 @@ def older_epoch_is_refused(
     log = stage.log()
     producer = at_a_newer_epoch(stage, case, log, is_open)
     known = log.producer(producer.producer_id)
-    yield premise(known is not None and known.producer_epoch == producer.epoch, f"it holds epoch {producer.epoch}")
+    yield at_epoch(known, producer.epoch)
     before = log.end()
     old = producer.batch(log, records, sequence=sequence, epoch=producer.epoch - 1)
     answer = producer.send(log, old)

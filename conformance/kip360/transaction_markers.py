@@ -8,6 +8,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
+from conformance.rigs.producers.sequences import at_epoch
 from fixtures.wire import Error
 from fixtures.wire.retriable import accepted, error_of
 from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
@@ -52,9 +53,8 @@ def old_coordinator_is_fenced(
     version = int(case.removeprefix("v"))
     accepted(mark(log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version))
     before = log.producer(producer.producer_id)
-    yield premise(
-        before is not None and before.coordinator_epoch == coordinator_epoch, f"coordinator epoch {coordinator_epoch}"
-    )
+    as_marked = before is not None and before.coordinator_epoch == coordinator_epoch
+    yield premise(as_marked, f"coordinator epoch {coordinator_epoch}", promised=("KIP360-TXN-07", "legacy"))
     old = coordinator_epoch - back
     answer = mark(log, producer.producer_id, epoch + 1 + raised, old, committed, version)
     after = log.producer(producer.producer_id)
@@ -79,7 +79,7 @@ def older_marker_is_refused(
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
     known = log.producer(producer.producer_id)
-    yield premise(known is not None and known.producer_epoch == epoch, f"the partition holds epoch {epoch}")
+    yield at_epoch(known, epoch)
     version = stage.at_most("WriteTxnMarkers", version)
     answer = mark(log, producer.producer_id, epoch - back, 0, committed, version, strict)
     yield held_if(error_of(answer) is Error.INVALID_PRODUCER_EPOCH, answer, case="older-epoch")
@@ -104,9 +104,12 @@ def marker_of_the_same_epoch(
     if case == "equal-epoch-open":
         producer.enter(log, records)
     before = log.producer(producer.producer_id)
-    is_open = before is not None and before.current_txn_start_offset >= 0
-    yield premise(is_open == (case == "equal-epoch-open"), f"open: {is_open}")
-    assert before is not None
+    dialect = producer.dialect.name
+    if before is None:
+        yield premise(False, "the partition knows the producer", promised=("KIP360-TXN-07", dialect))
+        return
+    is_open = before.current_txn_start_offset >= 0
+    yield premise(is_open == (case == "equal-epoch-open"), f"open: {is_open}", promised=("KIP360-TXN-07", dialect))
     answer = mark(log, producer.producer_id, before.producer_epoch, before.coordinator_epoch, committed, 2)
     after = log.producer(producer.producer_id)
     if case == "repeated":

@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
-from conformance.rigs.producers.sequences import BUMPS, ends_at, fenced, gives, rolled_back
+from conformance.rigs.producers.sequences import described_as, ends_at, fenced, gives, open_at, rolled_back
 from fixtures.wire import Error
 from fixtures.wire.records import batch
 from fixtures.wire.retriable import accepted
@@ -37,7 +37,7 @@ def finished_transaction_bumps_the_epoch(
     for log in logs:
         producer.enter(log, records)
     before = producer.described()
-    yield premise((before.state, before.producer_epoch) == ("Ongoing", producer.epoch), "an open transaction")
+    yield open_at(before, producer)
     answer = producer.finish(committed=case == "commit")
     bumped = ends_at(answer, producer.producer_id, producer.epoch + 1)
     yield held_if(bumped, before, answer)
@@ -53,12 +53,27 @@ def finished_transaction_bumps_the_epoch(
     yield held_if(from_zero, answer, hole, first, case="new-epoch-write")
 
 
+@probe("KIP360-FENCE-07-L", rig=STAGE, cases=["commit", "abort"], bumps=EPOCH_BUMPS, records=FEW_RECORDS)
+def epoch_after_a_finished_transaction(
+    stage: Stage, case: str, bumps: int, records: int
+) -> Generator[Claim, None, None]:
+    """The epoch that the coordinator holds once a transaction in the cluster's newest protocol is finished."""
+    producer = stage.transactional(stage.newest_dialect)
+    producer.bump(bumps)
+    producer.enter(stage.log(), records)
+    before = producer.epoch
+    ended = producer.end(committed=case == "commit")
+    after = producer.described()
+    yield kept_if("KIP360-FENCE-07-L", after.producer_epoch == before + 1, ended, after, case=case)
+
+
 @probe("KIP360-FENCE-07", rig=STAGE, cases=["empty-abort", "empty-commit"], bumps=integers(0, 5), used=booleans())
 def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Generator[Claim, None, None]:
     """EndTxn v5 without any partition bumps the epoch for an abort and is refused for a commit."""
     producer = stage.resting("tv2" if used else "untouched", bumps)
     before = producer.described()
-    yield premise(before.state != "Ongoing" and not before.partitions, f"nothing is open: {before.state}")
+    nothing_open = before.state != "Ongoing" and not before.partitions
+    yield described_as(nothing_open, f"nothing is open: {before.state}", producer)
     answer = producer.finish(committed=case == "empty-commit", version=5)
     if case == "empty-abort":
         yield held_if(ends_at(answer, producer.producer_id, producer.epoch + 1), before, answer)
@@ -80,9 +95,9 @@ def repeated_end_of_a_transaction(
     """A repeated EndTxn, as after a lost answer, gets the same answer; with the opposite result it is refused."""
     producer = stage.transactional("legacy" if case == "legacy" else "tv2")
     producer.enter(stage.log())
-    lost = accepted(producer.finish(committed))
+    lost = producer.granted(producer.finish(committed), "producer")
     wanted = "CompleteCommit" if committed else "CompleteAbort"
-    yield premise(producer.completed().state == wanted, wanted)
+    yield premise(producer.completed().state == wanted, wanted, promised=("KIP360-FENCE-08", "same-result"))
     answers = [producer.finish(committed != (case == "opposite-result")) for _ in range(repeats)]
     if case == "opposite-result":
         yield held_if(all(answer.error is Error.INVALID_TXN_STATE for answer in answers), lost, *answers)
@@ -100,7 +115,8 @@ def write_outside_the_transaction(
     if is_open:
         producer.enter(stage.log())
     log, before = stage.log(), producer.described()
-    yield premise((before.state == "Ongoing") == is_open and log.here not in before.partitions, "it was not added")
+    not_added = (before.state == "Ongoing") == is_open and log.here not in before.partitions
+    yield described_as(not_added, "it was not added", producer)
     version = {"produce-v10": min(version, 10), "produce-v11": 11, "tv2": max(version, 12)}[case]
     answer = producer.send(log, producer.batch(log, records), version=stage.at_most("Produce", version))
     after, end, stable_end = producer.described(), log.end(), log.stable_end()
@@ -137,7 +153,7 @@ def deleted_records_of_an_open_transaction(
 def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
     """The transaction's description after the coordinator aborted it on time-out."""
     producer.enter(producer.stage.log(), records)
-    return producer.completed()
+    return producer.completed("time-out")
 
 
 @probe(
@@ -150,17 +166,18 @@ def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
     records=FEW_RECORDS,
 )
 def timed_out_transaction_is_aborted(
-    stage: Stage, case: str, expected: str, timeout_ms: int, bumps: int, records: int
+    stage: Stage, case: str, timeout_ms: int, bumps: int, records: int
 ) -> Generator[Claim, None, None]:
     """A transaction that is open for too long is aborted on its partitions, and its epoch fenced."""
     producer, log = stage.transactional(case, timeout_ms), stage.log()
     producer.bump(bumps)
     producer.enter(log, records)
-    yield rolled_back(producer, log, producer.completed(), BUMPS[expected])
+    yield rolled_back(producer, log, producer.completed("time-out"))
 
 
 @probe(
     "KIP360-TXN-05",
+    "KIP360-TXN-05-L",
     "KIP360-TXN-04",
     rig=STAGE,
     cases=["legacy", "tv2"],
@@ -175,13 +192,14 @@ def commit_after_the_time_out(
     producer = stage.transactional(case, timeout_ms)
     aborted = timed_out(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
-    yield premise(rolled_back, f"aborted by the coordinator: {aborted}")
+    yield premise(rolled_back, f"aborted by the coordinator: {aborted}", promised=("KIP360-TXN-03", case))
     commit = producer.finish(committed=True)
     legal = [Error.PRODUCER_FENCED] + [Error.INVALID_TXN_STATE] * (case == "tv2")
     yield held_if(commit.error in legal, aborted, commit, row="KIP360-TXN-04", variant=commit.error.name)
     back = producer.init(producer.producer_id, producer.epoch, version=stage.at_most("InitProducerId", version))
-    came_back = fenced(back) if expected == "FENCED" else gives(back, producer.producer_id, producer.epoch + 1)
-    yield held_if(came_back, aborted, back)
+    bumped = gives(back, producer.producer_id, producer.epoch + 1)
+    yield held_if(fenced(back) if expected == "FENCED" else bumped, aborted, back)
+    yield kept_if("KIP360-TXN-05-L", bumped, aborted, back)
 
 
 @probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=FEW_RECORDS)
@@ -190,6 +208,6 @@ def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Gen
     producer = stage.transactional("tv2", timeout_ms)
     aborted = timed_out(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
-    yield premise(rolled_back, f"aborted by the coordinator: {aborted}")
+    yield premise(rolled_back, f"aborted by the coordinator: {aborted}", promised=("KIP360-TXN-03", "tv2"))
     answer = producer.finish(committed=False)
     yield held_if(answer.error is Error.NONE, aborted, answer, case="tv2-abort")

@@ -74,7 +74,8 @@ def negative_leader_cannot_begin(
 
     def ask(settled: LeaderAndEpoch) -> RaftAnswer:
         epoch = settled.leader_epoch + ahead
-        return quorum.client(name).begin_quorum_epoch(id, epoch, cluster_id=quorum.cluster_id, version=version)
+        with quorum.bench.malformed("a negative id"):
+            return quorum.client(name).begin_quorum_epoch(id, epoch, cluster_id=quorum.cluster_id, version=version)
 
     tried = quorum.tried(name, ask)
     yield held_if(answered(tried, Error.INVALID_REQUEST), tried.answer)
@@ -107,10 +108,11 @@ def negative_leader_cannot_resign(
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
 
     def ask(settled: LeaderAndEpoch) -> RaftAnswer:
-        return quorum.client(name).end_quorum_epoch(
-            id, settled.leader_epoch + ahead, cluster_id=quorum.cluster_id, version=version,
-            successors=[quorum.bench.id_of(name)],
-        )  # fmt: skip
+        with quorum.bench.malformed("a negative id"):
+            return quorum.client(name).end_quorum_epoch(
+                id, settled.leader_epoch + ahead, cluster_id=quorum.cluster_id, version=version,
+                successors=[quorum.bench.id_of(name)],
+            )  # fmt: skip
 
     tried = quorum.tried(name, ask)
     yield held_if(answered(tried, Error.INVALID_REQUEST), tried.answer)

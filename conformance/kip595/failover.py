@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from hypothesis.strategies import sampled_from
+from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.quorum.fetching import majority_has, own_end
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error
@@ -51,12 +52,47 @@ def others_have(mixed: Mixed, led: LeaderAndEpoch, start: LogEnd) -> QuorumAnswe
     return described if len(ends) == len(real) and min(ends) > start.offset else None
 
 
+def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
+    """The leader and its epoch, once it has the broker as an observer."""
+    led = mixed.settled()
+    known = {one.replica_id for one in mixed.describe(led).observers}
+    return led if mixed.bench.id_of(mixed.observer) in known else None
+
+
+@probe("KIP595-HW-02", rig=MIXED, cases=["majority"], examples=2, smoke=False, follower=integers(0, 1))
+def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Generator[Claim, None, None]:
+    """While one of the three live voters of five is frozen the leader's log grows, and its high watermark stays behind."""
+    led, slow = mixed.settled(), mixed.followers()[follower]
+    with frozen(mixed.bench, slow):
+        found = [grown_past(mixed, led, mixed.bench.id_of(slow)) for _ in range(GROWS)]
+    answers = [answer for answer in found if answer is not None]
+    yield premise(len(answers) == GROWS, "a leader whose log grows while a voter is frozen")
+    for answer in answers:
+        yield held_if(majority_has(answer), answer)
+
+
+GROWS = 5
+"""DescribeQuorum answers in one example."""
+
+LIVES = 4.0
+"""Seconds that a leader without a majority lives at least: the fetch time-out."""
+
+
+def grown_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | None:
+    """The leader's answer, once its log goes on beyond that of a slow voter; None if it does not lead for so long."""
+    found: list[QuorumAnswer] = []
+
+    def grown() -> bool:
+        found.append(mixed.describe(led))
+        return own_end(slow, found[-1]) < own_end(led.leader_id, found[-1])
+
+    return found[-1] if mixed.bench.settles(grown, "a log beyond that of a frozen voter", LIVES) else None
+
+
 @probe("KIP595-FETCH-13", rig=MIXED, cases=["observer-asks-others"], examples=2, smoke=False)
 def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Generator[Claim, None, None]:
     """A broker whose leader is frozen and has no successor fetches from other voters."""
-    led = mixed.settled()
-    followed = {one.replica_id: one.log_end_offset for one in mixed.describe(led).observers}
-    yield premise(mixed.bench.id_of(mixed.observer) in followed, f"the broker follows the leader: {followed}, {led}")
+    led = mixed.bench.eventually(lambda: followed_by_observer(mixed), "the broker following the leader")
     with frozen(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
         asked = mixed.fetch_of_observer(since, LATE)
     yield held_if(asked is not None, detail=f"{led} frozen at {since:.1f} s: {asked}")

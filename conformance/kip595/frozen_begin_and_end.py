@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.rigs.quorum.bounds import AT_ONCE, Wait, bounded, shortest_of
 from conformance.rigs.quorum.candidates import BEHIND, other
-from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, Frozen, candidate_epoch, epoch_of
+from conformance.rigs.quorum.frozen import (
+    FROZEN,
+    PEERS,
+    REQUEST_TIMEOUT,
+    SOON,
+    Frozen,
+    candidate_epoch,
+    epoch_of,
+)
 from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.cluster import Received
 from fixtures.wire import Error
 from fixtures.wire.log import LeaderAndEpoch
+from fixtures.wire.quorum import RaftAnswer, VoteAnswer
 from strategies.epochs import NEAR_EPOCHS_AHEAD
 from strategies.requests import versions_back
 
@@ -23,8 +34,6 @@ BACKOFF_MAX = 1000
 """controller.quorum.election.backoff.max.ms, at its default."""
 OVER = 200
 """Milliseconds after a wait in which an election would become visible."""
-LATE = 1000
-"""Milliseconds of delay that a busy machine may add."""
 
 
 @probe(
@@ -54,8 +63,11 @@ def leader_of_the_present_epoch_is_followed(
     frozen: Frozen, case: str, leader: int, ahead: int, older: int
 ) -> Generator[Claim, None, None]:
     """A voter without a leader in its epoch follows the one that BeginQuorumEpoch names, whichever candidate it voted for."""
-    epoch = _without_leader(frozen, leader if case == "voted-for-leader" else other(leader), ahead, case != "no-vote")
-    yield premise(frozen.reported() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}")
+    candidate, granted = leader if case == "voted-for-leader" else other(leader), case != "no-vote"
+    vote, epoch = _without_leader(frozen, candidate, ahead, granted)
+    row = ("KIP595-VOTE-02", "granted" if granted else "refused")
+    yield premise(vote.vote_granted is granted, f"its vote in epoch {epoch} given or free", promised=row)
+    yield premise(frozen.reported() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}", promised=row)
     answer = frozen.begin(leader, epoch, version=frozen.version("BeginQuorumEpoch", older))
     stored = frozen.stored()
     fetch = frozen.fetch_in(epoch, leader)
@@ -63,34 +75,31 @@ def leader_of_the_present_epoch_is_followed(
     yield held_if(followed and fetch is not None, answer, detail=f"{answer}; {stored}; fetch: {fetch is not None}")
 
 
-def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -> int:
-    """Move the voter to a new epoch, in which it votes for a candidate or not at all."""
+def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -> tuple[VoteAnswer, int]:
+    """Move the voter to a new epoch, in which it votes for a candidate or not at all. Returns its answer and that epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
-    frozen.vote(candidate, epoch, end if granted else BEHIND)
-    return epoch
+    return frozen.vote(candidate, epoch, end if granted else BEHIND), epoch
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
-def following_on_disk(
-    frozen: Frozen, expected: str, leader: int, voted_for: int, ahead: int
-) -> Generator[Claim, None, None]:
-    """On disk a follower has its leader; its vote of the same epoch is dropped up to 3.9 and kept from 4.0."""
-    epoch = _without_leader(frozen, voted_for, ahead, granted=True)
-    yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk")
+def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -> Generator[Claim, None, None]:
+    """On disk a follower has its leader, and its vote of the same epoch or none."""
+    _, epoch = _without_leader(frozen, voted_for, ahead, granted=True)
+    yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk", promised=("KIP595-QS-02", "vote"))
     answer = frozen.begin(leader, epoch)
     stored = frozen.stored()
-    vote = voted_for if expected == "VOTE_KEPT" else -1
-    yield held_if(stored == Stored(leader, epoch, vote) and _settled_state(frozen), answer, detail=f"{stored}")
+    legal = {Stored(leader, epoch, voted_for): "vote kept", Stored(leader, epoch, -1): "vote dropped"}
+    held = stored in legal and _settled_state(frozen)
+    yield held_if(held, answer, detail=f"{stored}", variant=legal.get(stored, ""))
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
-    """On disk a candidate has voted for itself, and a leader has itself as leader."""
+    """On disk a candidate has voted for itself, and a leader has itself as leader and no vote."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.stored()
-    # A leader may keep on disk the vote for itself that made it one.
-    expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, stored.voted_id)
+    expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, -1)
     yield held_if(stored == expected and _settled_state(frozen), detail=f"{case} of epoch {epoch}: {stored}")
 
 
@@ -111,31 +120,82 @@ def misaddressed_begin_is_refused(
     yield held_if(answer.error is Error.INVALID_VOTER_KEY, answer)
 
 
-def resigned(frozen: Frozen, leader: int, successors: list[int]) -> tuple[Received, float]:
-    """The voter's leader resigns. Returns the fetch that the leader leaves unanswered, and the time of the resignation."""
+class Resignation(NamedTuple):
+    """The resignation of the voter's leader: the fetch that it leaves unanswered, its time in seconds, and the voter's answer."""
+
+    fetch: Received
+    at: float
+    answer: RaftAnswer
+
+
+def resigned(frozen: Frozen, leader: int, successors: list[int], version: int | None = None) -> Resignation:
+    """The voter follows a leader, which resigns."""
     fetch = frozen.follow(leader)
+    at = frozen.bench.now().seconds
+    answer = frozen.end(leader, epoch_of(fetch), successors, version=version)
+    return Resignation(fetch, at, answer)
+
+
+class Candidacy(NamedTuple):
+    """A resignation of its leader, and the voter's first request for votes after it; None if there is none."""
+
+    resignation: Resignation
+    asked: Received | None
+    wait: Wait
+
+    @property
+    def pre_vote(self) -> bool:
+        return self.asked is not None and bool(self.asked.partition.get("pre_vote", False))
+
+    @property
+    def right_epoch(self) -> bool:
+        """Is a Vote one of the next epoch, and a pre-vote one of the same?"""
+        epoch = epoch_of(self.resignation.fetch)
+        return self.asked is not None and candidate_epoch(self.asked) == (epoch if self.pre_vote else epoch + 1)
+
+
+def candidacy(
+    frozen: Frozen, leader: int, successors: list[int], share: float, version: int | None = None
+) -> Candidacy:
+    """The leader resigns; the voter is due to ask for votes after `share` milliseconds.
+
+    It needs no waiting to fetch from that leader first.
+    """
     began = frozen.bench.now().seconds
-    frozen.end(leader, epoch_of(fetch), successors)
-    return fetch, began
+    gone = resigned(frozen, leader, successors, version)
+    asked = frozen.vote_after(epoch_of(gone.fetch))
+    lasted = (asked.at - gone.at) * 1000 if asked else inf
+    late = 0.0 if lasted < share + AT_ONCE else frozen.bench.late(min(lasted / 1000, SOON))
+    return Candidacy(gone, asked, Wait(lasted, (gone.fetch.at - began) * 1000, late))
 
 
-@probe("KIP595-END-02", rig=FROZEN, cases=["version-0", "version-1"], leader=LEADERS, more=sampled_from([0, 1, 2]))
+@probe(
+    "KIP595-END-02",
+    "KIP595-END-02-L",
+    rig=FROZEN,
+    cases=["version-0", "version-1"],
+    leader=LEADERS,
+    more=sampled_from([0, 1, 2]),
+)
 def first_successor_is_a_candidate_at_once(
     frozen: Frozen, case: str, expected: str, leader: int, more: int
 ) -> Generator[Claim, None, None]:
     """The first successor asks for votes at once: in the next epoch up to 3.9, by a pre-vote in its own epoch from 4.0."""
-    fetch = frozen.follow(leader)
-    epoch = epoch_of(fetch)
     version = 0 if case == "version-0" else frozen.version("EndQuorumEpoch")
-    began = frozen.bench.now().seconds
-    answer = frozen.end(leader, epoch, [frozen.id, *PEERS[:more]], version=version)
-    asked = frozen.vote_after(epoch)
-    after = (asked.at - began) * 1000 if asked else -1
-    pre_vote = asked is not None and bool(asked.partition.get("pre_vote", False))
-    right_kind = pre_vote is (expected == "PRE_VOTE")
-    right_epoch = asked is not None and candidate_epoch(asked) == (epoch if pre_vote else epoch + 1)
-    at_once = right_kind and right_epoch and 0 <= after < LATE
-    yield held_if(answer.error is Error.NONE and at_once, answer, detail=f"{answer}; after {after:.0f} ms: {asked}")
+    found: list[Candidacy] = []
+
+    def wait() -> Wait:
+        found.append(candidacy(frozen, leader, [frozen.id, *PEERS[:more]], 0, version))
+        return found[-1].wait
+
+    waits = shortest_of(wait, AT_ONCE)
+    came = [one for one in found if one.asked is not None]
+    right = all(one.right_epoch and one.pre_vote is (expected == "PRE_VOTE") for one in came)
+    answers = [one.resignation.answer for one in found]
+    accepted = all(answer.error is Error.NONE for answer in answers)
+    yield bounded(waits, 0, *answers, right=right and accepted, detail=f"{answers}; {[one.asked for one in came]}")
+    kept = bool(came) and all(one.pre_vote and one.right_epoch for one in came)
+    yield kept_if("KIP595-END-02-L", kept, *answers)
 
 
 RANKS = {"first of two": (PEERS[:1], ()), "first of three": (PEERS[:1], PEERS[1:]), "last of three": (PEERS, ())}
@@ -147,37 +207,34 @@ def backoff_ms(position: int, count: int) -> int:
     return min(BACKOFF_MAX, (BACKOFF_MAX >> (count - 1)) << (position - 1))
 
 
-@probe("KIP595-END-03", rig=FROZEN, cases=["ranked"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
-def later_successor_waits_by_its_position(frozen: Frozen, leader: int, rank: str) -> Generator[Claim, None, None]:
-    """A preferred successor that is not the first backs off in proportion to its position in the list."""
-    before, behind = RANKS[rank]
+@probe("KIP595-END-03", rig=FROZEN, cases=[rank.replace(" ", "-") for rank in RANKS], leader=LEADERS)
+def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int) -> Generator[Claim, None, None]:
+    """A preferred successor that is not the first waits its share: never less, and not as long as the next share."""
+    before, behind = RANKS[case.replace("-", " ")]
     successors = [*before, frozen.id, *behind]
-    wait = backoff_ms(len(before), len(successors))
-    yield _becomes_candidate(frozen, leader, successors, wait, wait + LATE)
+    share = backoff_ms(len(before), len(successors))
+    waits = shortest_of(lambda: candidacy(frozen, leader, successors, share).wait, share + AT_ONCE)
+    yield bounded(waits, share, detail=f"{successors}")
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
-def unlisted_voter_waits(frozen: Frozen, expected: str, leader: int, listed: int) -> Generator[Claim, None, None]:
-    """A voter that is not listed becomes a candidate at once up to 3.8, and after the maximum backoff from 3.9."""
-    at_once = expected == "ABSENT_AT_ONCE"
-    wait, within = (0, BACKOFF_MAX) if at_once else (BACKOFF_MAX, BACKOFF_MAX + LATE)
-    yield _becomes_candidate(frozen, leader, list(PEERS[:listed]), wait, within)
+def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Generator[Claim, None, None]:
+    """A voter that is not listed becomes a candidate after the maximum backoff at the latest."""
+    successors = list(PEERS[:listed])
+    waits = shortest_of(lambda: candidacy(frozen, leader, successors, BACKOFF_MAX).wait, BACKOFF_MAX + AT_ONCE)
+    yield bounded(waits, BACKOFF_MAX, at_most=True, detail=f"{successors}")
 
 
-def _becomes_candidate(frozen: Frozen, leader: int, successors: list[int], earliest: int, latest: int) -> Claim:
-    fetch, began = resigned(frozen, leader, successors)
-    asked = frozen.vote_after(epoch_of(fetch))
-    after = (asked.at - began) * 1000 if asked else -1
-    return held_if(earliest <= after < latest, detail=f"after {after:.0f} ms of {earliest}, {successors}: {asked}")
+def accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
+    """True if the voter took the answer to a fetch, `served` milliseconds after it came: an answer after its request timeout
+    counts for nothing.
 
-
-def accepted(frozen: Frozen, fetch: Received) -> bool:
-    """True if the voter took the answer to a fetch in time: an answer after its request timeout counts for nothing.
-
-    Its next fetch tells when it was done with this one.
+    Its next fetch tells when it was done with this one. Where there is none, half the timeout tells it.
     """
     following = next(iter(frozen.left_open), None)
-    return following is not None and (following.at - fetch.at) * 1000 < REQUEST_TIMEOUT
+    if following is None:
+        return served < REQUEST_TIMEOUT / 2
+    return (following.at - fetch.at) * 1000 < REQUEST_TIMEOUT
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["fetch-cancels"], leader=LEADERS, rank=sampled_from(sorted(RANKS)))
@@ -186,11 +243,14 @@ def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) ->
     before, behind = RANKS[rank]
     successors = [*before, frozen.id, *behind]
     wait = backoff_ms(len(before), len(successors))
-    fetch, began = resigned(frozen, leader, successors)
-    delivered = frozen.serve(fetch)
-    served = (frozen.bench.now().seconds - began) * 1000
-    yield premise(delivered and served < wait, "a fetch that was served before the wait was over")
-    asked = frozen.vote_after(epoch_of(fetch), within=(wait + OVER) / 1000)
+    gone = resigned(frozen, leader, successors)
+    delivered = frozen.serve(gone.fetch)
+    served = frozen.bench.now().seconds
+    in_time = (served - gone.at) * 1000 < wait
+    yield premise(delivered and in_time, "a fetch that was served before the wait was over")
+    asked = frozen.vote_after(epoch_of(gone.fetch), within=(wait + OVER) / 1000)
     if asked is not None:
-        yield premise(accepted(frozen, fetch), "an answer within the request timeout, as the next fetch shows")
-    yield held_if(asked is None and frozen.reported() == LeaderAndEpoch(leader, epoch_of(fetch)), detail=f"{asked}")
+        taken = accepted(frozen, gone.fetch, (served - gone.fetch.at) * 1000)
+        yield premise(taken, "an answer within the request timeout, as the next fetch shows")
+    follows = asked is None and frozen.reported() == LeaderAndEpoch(leader, epoch_of(gone.fetch))
+    yield held_if(follows, detail=f"{asked}")

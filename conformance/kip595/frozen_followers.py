@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator
+from itertools import pairwise
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, excused, held_if, premise, probe
+from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.candidates import other
 from conformance.rigs.quorum.frozen import (
     FROZEN,
@@ -19,6 +21,7 @@ from conformance.rigs.quorum.frozen import (
     LogEnd,
     candidate_epoch,
     epoch_of,
+    given_up,
     log_end_of,
     no_ops,
 )
@@ -46,6 +49,8 @@ def follower_identifies_itself_in_fetches(
     right = log_end_of(fetch) == durable == LogEnd(epoch, start + count)
     yield held_if(right, detail=f"{fetch} with {durable} on disk", case="position")
     more = frozen.peers.receive("Fetch", within=REQUEST_TIMEOUT / 2000)
+    if more is not None and sole_in_flight(fetch, more):
+        yield excused(GIVEN_UP, case="one-in-flight")
     yield held_if(
         sole_in_flight(fetch, more) and fetch.body["max_wait_ms"] == 500,
         detail=f"{fetch}; {more}",
@@ -59,8 +64,8 @@ def follower_identifies_itself_in_fetches(
 
 
 def sole_in_flight(fetch: Received, more: Received | None) -> bool:
-    """True if the fetch was abandoned before the next one arrived; two connections may deliver out of order."""
-    return more is None or (more.at - fetch.at) * 1000 >= REQUEST_TIMEOUT / 2
+    """True if the fetch was abandoned before the next one arrived."""
+    return more is None or given_up(fetch, more)
 
 
 def _identity(frozen: Frozen, fetch: Received, expected: str, epoch: int) -> bool:
@@ -75,24 +80,34 @@ def _directory_id(frozen: Frozen) -> UUID:
     return UUID(bytes=base64.urlsafe_b64decode(text.replace("\\", "") + "=="))
 
 
-@probe("KIP595-FETCH-11", rig=FROZEN, leader=LEADERS, first=COUNT, second=COUNT, cut=integers(1, 20))
+@probe("KIP595-FETCH-11", rig=FROZEN, leader=LEADERS, first=COUNT, second=COUNT, cut=integers(1, 20),
+       size=integers(1, 3))  # fmt: skip
 def follower_truncates(
-    frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int
+    frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int, size: int
 ) -> Generator[Claim, None, None]:
-    """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower."""
+    """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower.
+
+    A batch of the earlier epoch has `size` records: on disk the batch goes that holds the first offset to drop, and none before.
+    """
     fetch = frozen.follow(leader, ahead=5)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
     middle = start + first
-    fetch = frozen.feed(fetch, no_ops(first, start, epoch - 4), no_ops(second, middle, epoch - 1))
-    yield premise(log_end_of(fetch) == LogEnd(epoch - 1, middle + second), "the records of two epochs")
+    ends = [min(offset + size, middle) for offset in range(start, middle, size)]
+    older = [no_ops(end - begin, begin, epoch - 4) for begin, end in pairwise([start, *ends])]
+    fetch = frozen.feed(fetch, *older, no_ops(second, middle, epoch - 1))
+    taken = log_end_of(fetch) == LogEnd(epoch - 1, middle + second)
+    yield premise(taken, f"the records of two epochs: {fetch}", promised=("KIP595-FETCH-10", "position"))
     if case == "leader-end-smaller":
         diverging, end = EpochAndOffset(epoch - 4, middle - cut % first), middle - cut % first
     else:
         diverging, end = EpochAndOffset(epoch - 2, middle + 1 + cut), middle
     following = frozen.diverge(fetch, diverging)
-    kept = frozen.log_on_disk()[-1].last_offset
-    right = following is not None and log_end_of(following) == LogEnd(epoch - 4, end) and kept < end
-    yield held_if(right, detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}")
+    kept = frozen.log_on_disk()[-1].last_offset + 1
+    exact = kept == max(one for one in [start, *ends] if one <= end)
+    right = following is not None and log_end_of(following) == LogEnd(epoch - 4, end) and exact
+    yield held_if(
+        right, detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}, batches to {ends}"
+    )
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["leader-named", "leader-unknown"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
@@ -103,9 +118,18 @@ def refused_follower_moves_on(
     """A follower that is refused with a newer epoch follows the leader of that epoch, or no one if none is named."""
     fetch = frozen.follow(leader)
     newer = LeaderAndEpoch(other(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
-    frozen.serve(fetch, error=Error[error], leader=newer)
-    frozen.bench.eventually(
-        lambda: frozen.reported().leader_epoch != epoch_of(fetch), "an epoch after the refusal", SOON
+
+    def refuse(asked: Received) -> None:
+        frozen.serve(asked, error=Error[error], leader=newer)
+
+    refuse(fetch)
+    frozen.answered_until(
+        lambda: frozen.reported().leader_epoch != epoch_of(fetch),
+        fetch,
+        refuse,
+        "an epoch after the refusal",
+        within=SOON,
+        due="epoch after a refusal",
     )
     reported, stored = frozen.reported(), frozen.stored()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, newer.leader_id) is not None
@@ -135,7 +159,9 @@ def refused_follower_tries_again(
 def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: int) -> Generator[Claim, None, None]:
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)
-    asked = frozen.peers.receive("Fetch", peer=other(leader), within=SOON)
+    asked = frozen.came(
+        frozen.peers.receive("Fetch", peer=other(leader), within=SOON), "step", "a fetch from another voter"
+    )
     yield held_if(asked is not None and frozen.reported().leader_epoch == epoch_of(fetch), detail=f"{asked}")
 
 
@@ -148,10 +174,7 @@ def candidate_names_its_own_log_end(
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
     frozen.feed(fetch, no_ops(count, start, epoch))
     frozen.end(leader, epoch, [frozen.id])
-    asked = frozen.asked_for_vote(epoch)
-    if asked.partition.get("pre_vote"):
-        frozen.grant(asked)
-        asked = frozen.asked_for_vote(epoch + 1, pre_vote=False)
+    asked = frozen.vote_of(frozen.asked_for_vote(epoch))
     stored = frozen.stored()
     right = stored == Stored(-1, epoch + 1, frozen.id) and candidate_epoch(asked) == epoch + 1
     yield held_if(right, detail=f"{asked}; {stored}", case="stored-first")
@@ -170,7 +193,14 @@ def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Gene
     epoch = candidate_epoch(asked)
     newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)
     frozen.outdate(asked, newer)
-    frozen.bench.eventually(lambda: frozen.reported().leader_epoch != epoch, "an epoch after the candidacy", SOON)
+    frozen.answered_until(
+        lambda: frozen.reported().leader_epoch != epoch,
+        asked,
+        lambda again: frozen.outdate(again, newer),
+        "an epoch after the candidacy",
+        within=SOON,
+        due="epoch after a candidacy",
+    )
     reported, stored = frozen.reported(), frozen.stored()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, leader) is not None
     right = reported == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)

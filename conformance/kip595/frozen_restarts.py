@@ -22,7 +22,7 @@ def killed(frozen: Frozen) -> None:
     """SIGKILL the voter and start it again; it answers when this returns."""
     with frozen.bench.down(frozen.name, role="voter"):
         pass
-    frozen.bench.eventually(lambda: _answers(frozen), f"{frozen.name} answering after its restart")
+    frozen.bench.eventually(lambda: _answers(frozen), f"{frozen.name} answering after its restart", due="node")
 
 
 def _answers(frozen: Frozen) -> bool:
@@ -40,7 +40,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
     epoch = frozen.next_epoch(ahead)
     given = frozen.vote(candidate, epoch, end)
     killed(frozen)
-    yield premise(given.vote_granted, "a vote that was granted")
+    yield premise(given.vote_granted, "a vote that was granted", promised=("KIP595-VOTE-02", "granted"))
     stored = frozen.stored()
     yield held_if(stored == Stored(-1, epoch, candidate), given, case="stored", detail=f"{stored}")
     refused = frozen.vote(other(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
@@ -56,7 +56,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
 def restarted_leader_neither_votes_nor_leads(
     frozen: Frozen, candidate: int, longer: int
 ) -> Generator[Claim, None, None]:
-    """A killed leader restarts as a resigned leader: it reports its epoch and does nothing more in it."""
+    """A killed leader restarts as a resigned leader: it reports its epoch, does nothing more in it, and leads a later one."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()
     killed(frozen)
@@ -79,4 +79,9 @@ def restarted_leader_neither_votes_nor_leads(
     described = frozen.client.describe_quorum()
     yield held_if(described.error is Error.NOT_LEADER_OR_FOLLOWER, described, case="describe-quorum")
     after = frozen.log_on_disk()
-    yield held_if(after == before, case="no-append", detail=f"{len(before)} batches before, {len(after)} after")
+    again = frozen.lead()
+    later = frozen.log_on_disk()
+    appended = [batch for batch in later[len(before) :] if batch.leader_epoch == epoch]
+    kept = after == before == later[: len(before)] and not appended
+    detail = f"{len(before)} batches before, {len(after)} after, {len(appended)} when it led {again} after {epoch}"
+    yield held_if(kept and again > epoch, case="no-append", detail=detail)

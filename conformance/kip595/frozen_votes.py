@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.quorum.candidates import BEHIND, other
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
 from conformance.rigs.quorum.quorum import Stored, of
@@ -19,6 +19,8 @@ from strategies.requests import versions_back
 
 CANDIDATES = sampled_from(PEERS)
 LONGER = integers(0, 3)
+GRANTED = ("KIP595-VOTE-02", "granted")
+"""The row and case that promise a vote in a newer epoch to a candidate whose log is long enough."""
 
 
 def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
@@ -88,7 +90,7 @@ def one_vote_per_epoch(
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     first = frozen.vote(candidate, epoch, end)
-    yield premise(first.vote_granted, "a vote that was granted")
+    yield premise(first.vote_granted, "a vote that was granted", promised=GRANTED)
     before = frozen.stored()
     again = case == "same-candidate"
     log = LogEnd(end.epoch, end.offset + (longer if case == "longer-log" else 0))
@@ -137,22 +139,27 @@ def refusal_leaves_the_vote_free(
     yield held_if(free and voted(granted, epoch, granted=True), refused, granted)
 
 
-@probe("KIP595-VOTE-09", rig=FROZEN, cases=["outsider"], ahead=NEAR_EPOCHS_AHEAD, longer=LONGER,
+@probe("KIP595-VOTE-09", "KIP595-VOTE-09-L", rig=FROZEN, cases=["outsider"], ahead=NEAR_EPOCHS_AHEAD, longer=LONGER,
        candidate=integers(OUTSIDER, OUTSIDER + 50))  # fmt: skip
 def candidate_outside_the_voters(
     frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int
 ) -> Generator[Claim, None, None]:
-    """Up to 3.7 a candidate that is not a voter is refused without an epoch bump; from 3.8 it is judged like any other."""
+    """Up to 3.7 a candidate that is not a voter is refused without an epoch bump; from 3.8 it is judged like any other: refused
+    while its log is behind, and granted in the same epoch once it is not."""
     end = frozen.log_end()
     before = frozen.stored()
     epoch = before.leader_epoch + ahead
+    behind = frozen.vote(candidate, epoch, BEHIND)
+    refused = frozen.stored()
     answer = frozen.vote(candidate, epoch, LogEnd(end.epoch, end.offset + longer))
     after = frozen.stored()
-    if expected == "INCONSISTENT_VOTER_SET":
-        unmoved = answer.error is Error.INCONSISTENT_VOTER_SET and not answer.vote_granted and after == before
-        yield held_if(unmoved, answer)
-    else:
-        yield held_if(voted(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate), answer)
+    answers = (behind, answer)
+    unmoved = all(one.error is Error.INCONSISTENT_VOTER_SET and not one.vote_granted for one in answers)
+    fair = voted(behind, epoch, granted=False) and refused == Stored(-1, epoch, -1)
+    granted = voted(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate)
+    held = unmoved and before == refused == after if expected == "INCONSISTENT_VOTER_SET" else fair and granted
+    yield held_if(held, *answers, detail=f"{behind}; {refused}; {answer}; {after}")
+    yield kept_if("KIP595-VOTE-09-L", fair and granted, *answers)
 
 
 @probe("KIP595-VOTE-10", rig=FROZEN, cases=["newer-epoch"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD,
@@ -181,6 +188,8 @@ def committed_roles_keep_their_vote(
     epoch = bring_into(frozen, case)
     before, known = frozen.stored(), frozen.reported()
     yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
+    standing = case != "candidate" or before == Stored(-1, epoch, frozen.id)
+    yield premise(standing, f"a candidate on disk: {before}", promised=("KIP595-QS-03", "candidate"))
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, longer))
     refused = answer.error is Error.NONE and not answer.vote_granted and of(answer) == known
     yield held_if(refused and frozen.stored() == before and frozen.reported() == known, answer)
@@ -200,7 +209,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(
     """A pre-vote in the voter's own epoch changes nothing on disk; a pre-vote in a later epoch makes it adopt that epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
-    yield premise(frozen.vote(other(candidate), epoch, end).vote_granted, "a vote that was granted")
+    yield premise(frozen.vote(other(candidate), epoch, end).vote_granted, "a vote that was granted", promised=GRANTED)
     before = frozen.stored()
     asked = epoch if case == "equal-epoch" else epoch + ahead
     answer = frozen.vote(candidate, asked, LogEnd(end.epoch, end.offset + longer), pre_vote=True)

@@ -79,7 +79,14 @@ def foreign_cluster_is_refused(
     yield held_if(tried.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and tried.unchanged, tried.answer)
 
 
-@probe("KIP595-API-04", rig=QUORUM, member=CONTROLLERS, by=integers(1, 4), older=versions_back(1))
+@probe(
+    "KIP595-API-04",
+    rig=QUORUM,
+    cases=["vote", "begin", "end", "fetch"],
+    member=CONTROLLERS,
+    by=integers(1, 4),
+    older=versions_back(1),
+)
 def absent_cluster_id_is_not_checked(
     quorum: Quorum, case: str, member: int, by: int, older: int
 ) -> Generator[Claim, None, None]:

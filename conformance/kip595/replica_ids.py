@@ -50,9 +50,10 @@ def fetch_under_the_leaders_id_is_refused(quorum: Quorum, back: int, older: int)
     """A fetch from the leader with its own id is answered UNKNOWN_SERVER_ERROR, and the leader keeps leading."""
     name = quorum.one("leader")
     offset = max(0, log_end(quorum) - back)
-    tried = fetched(quorum, name, offset, replica_id=quorum.bench.id_of(name), older=older)
+    own = quorum.bench.id_of(name)
+    tried = fetched(quorum, name, offset, replica_id=own, older=older, malformed="the id of the node that is asked")
     described = quorum.described()
-    leads = described.error is Error.NONE and described.leader_id == quorum.bench.id_of(name)
+    leads = described.error is Error.NONE and described.leader_id == own
     refused = tried.answer.error is Error.UNKNOWN_SERVER_ERROR and tried.answer.top_level_error is Error.NONE
     yield held_if(refused and leads and tried.unchanged, tried.answer, described)
 

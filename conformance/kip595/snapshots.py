@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 from hypothesis.strategies import integers
 
@@ -10,7 +11,7 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from fixtures.wire import Error
-from fixtures.wire.log import LeaderAndEpoch
+from fixtures.wire.log import EpochAndOffset, LeaderAndEpoch
 from fixtures.wire.quorum import SnapshotPiece
 from strategies.requests import versions_back
 
@@ -32,3 +33,54 @@ def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older
     tried = mixed.tried(name, ask, disk=False)
     yield premise(tried.answer.error is Error.NONE, f"FetchSnapshot of {found}: {tried.answer.error}")
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
+
+
+@probe("KIP595-API-04", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))
+def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: int) -> Generator[Claim, None, None]:
+    """A FetchSnapshot without a cluster id is answered with the same bytes as with the right one."""
+    found = mixed.snapshot()
+    yield premise(found is not None, f"a snapshot that the leader names: {found}")
+    name = mixed.one("leader")
+
+    def ask(settled: LeaderAndEpoch) -> list[SnapshotPiece]:
+        return [_piece(mixed, name, settled, found, position, older, cluster_id=id) for id in (None, mixed.cluster_id)]
+
+    without, with_id = mixed.tried(name, ask, disk=False).answer
+    yield premise(with_id.error is with_id.top_level_error is Error.NONE, f"FetchSnapshot of {found}: {with_id}")
+    yield held_if(without == with_id and bool(without.unaligned_records), without, with_id)
+
+
+@probe("KIP595-FETCH-14", rig=MIXED, cases=["position"], beyond=integers(0, 1000), older=versions_back(1))
+def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older: int) -> Generator[Claim, None, None]:
+    """A FetchSnapshot from the end of the snapshot or beyond it is refused with POSITION_OUT_OF_RANGE."""
+    found = mixed.snapshot()
+    yield premise(found is not None, f"a snapshot that the leader names: {found}")
+    name = mixed.one("leader")
+
+    def ask(settled: LeaderAndEpoch) -> SnapshotPiece:
+        return _piece(mixed, name, settled, found, 0, older)
+
+    whole = mixed.tried(name, ask, disk=False).answer
+    yield premise(whole.error is whole.top_level_error is Error.NONE, f"FetchSnapshot of {found}: {whole}")
+    end = whole.size + beyond
+    tried = mixed.tried(name, lambda settled: _piece(mixed, name, settled, found, end, older), disk=False)
+    right = tried.answer.error is Error.POSITION_OUT_OF_RANGE and tried.answer.top_level_error is Error.NONE
+    yield held_if(right, tried.answer)
+
+
+def _piece(
+    mixed: Mixed,
+    name: str,
+    settled: LeaderAndEpoch,
+    found: EpochAndOffset | None,
+    position: int,
+    older: int,
+    **more: Any,
+) -> SnapshotPiece:
+    """The bytes of a snapshot from a position on."""
+    assert found is not None
+    more.setdefault("cluster_id", mixed.cluster_id)
+    return mixed.client(name).fetch_snapshot(
+        found, current_leader_epoch=settled.leader_epoch, position=position,
+        version=mixed.version("FetchSnapshot", older), **more,
+    )  # fmt: skip

@@ -31,21 +31,24 @@ def voted(
     log: Callable[[int], int] = lambda epoch: 0,
     last_offset: int = FAR,
     candidate_id: int | None = None,
+    malformed: str = "",
     **more: Any,
 ) -> Tried[VoteAnswer]:
-    """Send a Vote `ahead` epochs after the quorum's; `log` maps the candidate's epoch to the last epoch of its log."""
+    """Send a Vote `ahead` epochs after the quorum's; `log` maps the candidate's epoch to the last epoch of its log. `malformed`
+    is how it is invalid by itself."""
     candidate = quorum.peer_of(name) if candidate_id is None else candidate_id
 
     def ask(settled: LeaderAndEpoch) -> VoteAnswer:
         epoch = settled.leader_epoch + ahead
-        return quorum.client(name).vote(
-            candidate,
-            epoch,
-            last_offset=last_offset,
-            last_offset_epoch=log(epoch),
-            cluster_id=quorum.cluster_id,
-            **more,
-        )
+        with quorum.bench.malformed(malformed):
+            return quorum.client(name).vote(
+                candidate,
+                epoch,
+                last_offset=last_offset,
+                last_offset_epoch=log(epoch),
+                cluster_id=quorum.cluster_id,
+                **more,
+            )
 
     return quorum.tried(name, ask)
 
@@ -88,7 +91,7 @@ def impossible_log_position_is_refused(
     offset = -by if case == "offset-negative" else FAR
     tried = voted(
         quorum, quorum.any(member), ahead, log=lambda epoch: NONSENSE[case](epoch, by), last_offset=offset,
-        pre_vote=pre_vote, version=version,
+        pre_vote=pre_vote, version=version, malformed="an impossible log position",
     )  # fmt: skip
     yield held_if(refused(tried, Error.INVALID_REQUEST), tried.answer)
 
@@ -126,7 +129,7 @@ def negative_candidate_is_refused(
 ) -> Generator[Claim, None, None]:
     """A negative candidate id is invalid, and its higher epoch is not adopted."""
     version = quorum.version("Vote", older)
-    tried = voted(quorum, quorum.any(member), ahead, candidate_id=id, version=version)
+    tried = voted(quorum, quorum.any(member), ahead, candidate_id=id, version=version, malformed="a negative id")
     yield held_if(refused(tried, Error.INVALID_REQUEST), tried.answer, case="vote")
 
 

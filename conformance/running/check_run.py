@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from conformance.core.registry import AnyCheck
-from conformance.running.lab import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Lab, Standing
+from conformance.running.lab import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Hindered, Lab, Standing
+from conformance.running.violations import breaks_its_row
 from fixtures.errors import KitError
 from fixtures.waiting import deadline
 from history.events import Fault, History, Premise
@@ -42,6 +43,7 @@ class CheckRun:
         self._examples = 0
         self._errors: list[str] = []
         self._seconds_in_trouble = 0.0
+        self._hindered: list[str] = []
         self.remarks: list[str] = []
         self.cut_off = False
         self.ends = math.inf
@@ -60,6 +62,8 @@ class CheckRun:
                     self.run_examples()
             else:
                 self.cut_off = True
+        except Hindered as hindered:
+            self.remarks.append(str(hindered))
         except KitError as error:
             self._ended_by(error)
         except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
@@ -133,7 +137,7 @@ class CheckRun:
                 history=self.lab.history_path,
                 evidence=evidence.get(id(observation), ""),
             )
-            if observation.result == "violated":
+            if breaks_its_row(observation):
                 self.violations.append(observation)
         self.lab.progress.observed(self.label, observations)
         rows = sorted({o.requirement for o in observations})
@@ -154,9 +158,17 @@ class CheckRun:
         if self.gave_up:
             self.trouble += [error for error in self._errors if error not in self.trouble]
 
+    def hindered(self, reason: str, seconds: float) -> None:
+        """The tested system kept an example from its end. After some of them the check gives up; its line names the rows."""
+        self._hindered.append(reason)
+        self._seconds_in_trouble += seconds
+        if self.gave_up:
+            self.remarks += [one for one in dict.fromkeys(self._hindered) if one not in self.remarks]
+
     @property
     def gave_up(self) -> bool:
-        return len(self._errors) >= MOST_ERRORS or self._seconds_in_trouble > MOST_SECONDS_IN_TROUBLE
+        ended = max(len(self._errors), len(self._hindered))
+        return ended >= MOST_ERRORS or self._seconds_in_trouble > MOST_SECONDS_IN_TROUBLE
 
     def replayed(self, **fields: Any) -> None:
         """How often a violation was seen again."""

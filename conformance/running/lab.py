@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import re
 import time
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 import history
-from conformance.catalogue import shipped
+from conformance.catalogue import Facts, shipped
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
+from conformance.core.evaluate import beside
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import fitted
+from conformance.judging.due import hindrance
+from conformance.judging.log.sent_values import SentValues, sent_until
 from conformance.running.planning.budget import TimePlan, Work
 from conformance.running.recording.progress import Progress
 from conformance.running.recording.shard_writer import ShardWriter
@@ -27,12 +30,12 @@ from fixtures.images import Image
 from fixtures.runs import Run
 from fixtures.spending import Ledger, counted_in, spending
 from fixtures.tape import LiveTape
-from fixtures.waiting import deadline, eventually
+from fixtures.waiting import deadline, eventually, overdue_in
 from history.events import End, Example, Fault
 from history.shards import SCHEMA, Column
 from history.store import HistoryWriter
 
-READY_AGAIN_WITHIN = 30.0
+READY_AGAIN_WITHIN = 60.0
 WHOLE_AGAIN_WITHIN = 60.0
 """Seconds after an example that broke something: until all nodes serve again, and until the cluster is healthy."""
 HEALED_WITHIN, HURRIED = 150.0, 30.0
@@ -42,13 +45,18 @@ REPLACED_NOTE = "the cluster was replaced"
 """The note in the history of the example after which a cluster was given up; its data holds the reason."""
 
 
+class Hindered(KitError):
+    """The tested system kept a check from standing: what it owed and did not do is an observation of its own."""
+
+
 class Standing(msgspec.Struct, kw_only=True):
-    """A cluster that is up, the column it belongs to, and the data of the shared rigs made on it."""
+    """A cluster that is up, the column it belongs to, and the data of the shared rigs made on it, with what was sent to them."""
 
     cluster: Any
     watch: Any
     column: Column
     rigs: dict[str, dict[str, Any]] = {}
+    sent: dict[str, SentValues | None] = {}
     clients: dict[Any, Any] = {}
 
 
@@ -122,6 +130,7 @@ class Lab:
                 bench.heal_all()
                 self._wait_whole(bench, self._standing[1])
         except Exception as trouble:  # whatever it is, the next example must not meet it
+            bench.explain(trouble)
             reason = f"{type(trouble).__name__}: {trouble}"
             tape.note(REPLACED_NOTE, {"reason": reason})
             return reason
@@ -138,12 +147,15 @@ class Lab:
                 # Fails at once where a node has ended by itself.
                 standing.cluster.wait_ready(within=READY_AGAIN_WITHIN)
             except KitError as error:
+                if (overdue := overdue_in(error)) is not None:
+                    overdue.due = standing.watch.due()
                 raise KitError("\n".join([*lacking(), str(error)])) from error
         eventually(
             lambda: not lacking(),
             within=WHOLE_AGAIN_WITHIN,
             what="the cluster is whole after the example",
             state=lambda: "\n".join(lacking()),
+            due=standing.watch.due,
         )
 
     def keep(self) -> None:
@@ -196,14 +208,26 @@ class Lab:
                 with spending("prepare"):
                     data = rig.prepare(bench)
             except Exception as error:
+                bench.explain(error)
+                hindered = bool(hindrance(tape.history))
                 detail = self._given_up(bench, tape, error)
-                tape.end(End(example=tape.example.example, outcome="error", detail=detail))
-                raise KitError(detail) from error
+                self._end_rig(tape, standing, "premise lost" if hindered else "error", detail)
+                raise (Hindered if hindered else KitError)(detail) from error
             finally:
                 bench.close()
-            tape.end(End(example=tape.example.example, outcome="judged"))
+            history = tape.end(End(example=tape.example.example, outcome="judged"))
+            standing.sent[rig.name] = sent_until(history, {})
             standing.rigs[rig.name] = msgspec.to_builtins(data)
         return standing.rigs[rig.name]
+
+    def _end_rig(
+        self, tape: LiveTape, standing: Standing, outcome: Literal["premise lost", "error"], detail: str
+    ) -> None:
+        """A rig that could not be prepared has a history of its own; what it shows is filed under its name."""
+        history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
+        column = standing.column
+        for seen in beside(history, Facts(version=column.version, ranges=column.ranges)).observations:
+            self.shard(column).observation(seen, check=tape.example.check, history=self.history_path, evidence="")
 
     def _given_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
         """A rig that could not be prepared may have broken the cluster: heal or replace it. Returns the message."""

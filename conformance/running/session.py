@@ -14,7 +14,7 @@ import pytest
 from conformance.catalogue import shipped
 from conformance.catalogue.former_ids import current_id
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile
+from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline, new_violations, read_baseline
@@ -254,7 +254,8 @@ def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bo
     if replay is not None:
         return check.id == current_id(replay.check)
     wanted = {row.id for row in shipped().matching(settings.requirements)}
-    return bool(wanted & set(check.rows)) and (bool(settings.requirements) or in_profile(check, settings.profile))
+    named = bool(settings.requirements) and not is_soak(check)
+    return bool(wanted.intersection(observed_by(check))) and (named or in_profile(check, settings.profile))
 
 
 def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck) -> int:

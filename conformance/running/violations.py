@@ -7,7 +7,9 @@ from functools import cache
 
 import msgspec
 
+from conformance.catalogue import shipped
 from history.observations import Observation
+from history.shards import ObservationLine
 
 
 class Breach(msgspec.Struct, frozen=True, order=True):
@@ -23,6 +25,11 @@ class Breach(msgspec.Struct, frozen=True, order=True):
 
 def breach_of(observation: Observation) -> Breach:
     return Breach(observation.requirement, observation.label, observation.case)
+
+
+def breaks_its_row(observation: Observation | ObservationLine) -> bool:
+    """Whether it is a violation. Of a row whose level is recorded it shows a value, and breaks nothing."""
+    return observation.result == "violated" and shipped().judges(observation.requirement)
 
 
 def first_of_each(violations: Iterable[Observation]) -> list[Observation]:

@@ -6,13 +6,14 @@ of observations, except `observations` itself, which stays in Spark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from conformance.catalogue.former_ids import MODULES, NAMES
+from history.observations import KEEPS
 from reports.insights import Wavering
 from reports.pool.shape import as_map, shaped
 
@@ -55,24 +56,30 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
     """One row per observation, without those of rows that were changed since."""
     fields = ("case", "check", "result", "example", "inputs", "variant", "label", "detail", "history", "evidence")
     texts = [F.coalesce(name, F.lit("")).alias(name) for name in fields]
+    changed = (F.size(F.coalesce("lived", F.array())) > 0).alias("changed")
     seen = lines.where("type = 'observation'").select(
-        *CELL, *texts, F.coalesce("events", F.array()).alias("events"), "shard", "n"
+        *CELL, *texts, F.coalesce("events", F.array()).alias("events"), changed, "shard", "n"
     )
     return current(seen, outdated)
 
 
 def alike(observations: DataFrame) -> DataFrame:
     """Observations that differ in number, events or words only, as one with their number, `times`: a twentieth of them."""
-    same = ("case", "check", "result", "shard", "example", "inputs", "variant", "history", "evidence")
+    same = ("case", "check", "result", "shard", "example", "inputs", "variant", "changed", "history", "evidence")
     return observations.groupBy(*CELL, *same).agg(F.count("*").alias("times"))
 
 
-def cases(alike: DataFrame) -> DataFrame:
-    """Counts per case, as `conformance.judging.verdicts.CaseTally`; `wavering` is meant for probes only."""
+def cases(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
+    """Counts per case, as `conformance.judging.verdicts.CaseTally`; `wavering` is meant for probes only.
+
+    `incidental` names the inputs that shape nothing, by row.
+    """
     key = [*CELL, "case"]
     counts = alike.groupBy(*key).agg(
         *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
-        F.count_distinct("inputs").alias("inputs"),
+        times(F.col("variant") == KEEPS).alias("kept"),
+        times((F.col("result") == "held") & F.col("changed")).alias("changed"),
+        F.count_distinct(_shaping(incidental)).alias("inputs"),
         F.count_distinct("shard", "example").alias("examples"),
     )
     tries = (
@@ -80,6 +87,16 @@ def cases(alike: DataFrame) -> DataFrame:
     )
     wavering = tries.where("answers > 1").select(*key).distinct().withColumn("wavering", F.lit(True))
     return counts.join(wavering, key, "left").fillna(False, "wavering")
+
+
+def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
+    """The inputs without those that shape nothing, as `conformance.catalogue.floors.shaping`."""
+    if not incidental:
+        return F.col("inputs")
+    by_row = [part for row, names in incidental.items() for part in (F.lit(row), F.array(*map(F.lit, names)))]
+    names = F.element_at(F.create_map(*by_row), F.col("requirement"))
+    left = F.map_filter(F.from_json("inputs", "map<string,string>"), lambda name, _: ~F.array_contains(names, name))
+    return F.when(names.isNotNull() & (F.col("inputs") != ""), F.to_json(left)).otherwise(F.col("inputs"))
 
 
 def times(condition: Column) -> Column:

@@ -11,7 +11,8 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
-from conformance.judging.verdicts import FLOORS, VERDICTS, Floor, Verdict
+from conformance.catalogue.floors import Floor, floor_of
+from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import since, spans
@@ -213,11 +214,10 @@ KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
 
 def _row(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:
     observed = [case for cell in cells for case in cell.cases]
-    floor = FLOORS[row.kind]
     return RowView(
         row=row,
         facts=facts,
-        floor=msgspec.structs.replace(floor, inputs=min(floor.inputs, row.inputs)),
+        floor=floor_of(row),
         cells=cells,
         cases=list(dict.fromkeys([*(case.id for case in row.cases), *observed])),
     )

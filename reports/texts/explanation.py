@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.catalogue import Requirement
-from conformance.judging.verdicts import FLOORS, CaseTally
+from conformance.catalogue.floors import floor_of
+from conformance.judging.verdicts import CaseTally
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
 from reports.texts.versions import in_words, spans
@@ -113,9 +114,10 @@ def _rests(about: ExplainedCell) -> Iterator[str]:
         yield f"  Case {name}{_about(about, name)}: {_tally(tally)}"
         yield from _excused(about, name)
     if cell.cases and about.rule:
-        floor = FLOORS[about.rule.kind]
-        inputs = min(floor.inputs, about.rule.inputs)
-        yield f"  Floor of each case: {floor.observations} held, {inputs} distinct inputs, {floor.examples} examples"
+        floor = floor_of(about.rule)
+        changed = f", {floor.changed} held through a change" if floor.changed else ""
+        needed = f"{floor.observations} held, {floor.inputs} distinct inputs, {floor.examples} examples{changed}"
+        yield f"  Floor of each case: {needed}"
     yield f"  Checks: {cell.checks.ran} of {cell.checks.known} ran, {cell.checks.errors} in trouble of the kit"
     yield from _checks(about)
     for name, count in cell.faults.items():

@@ -12,6 +12,7 @@ from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, betwe
 from reports.insights import Excused
 from reports.matrix import Matrix, ReportedCell
 from reports.matrix_file import ComparedMatrix, compared
+from reports.rule_changes import observed
 from reports.texts.findings import RowFinding, findings
 from reports.texts.versions import spans
 from reports.texts.wording import ALARMING, GLYPHS, MEANINGS, TICKETS, FamilyRows, by_family, problems
@@ -64,6 +65,7 @@ def _head(matrix: Matrix, baseline: ComparedMatrix | None, shown: int) -> list[s
         "\n".join(_changes(matrix, baseline, shown)) if baseline else "",
         "\n".join(_attention(matrix, shown)),
         _inconclusive(matrix, shown),
+        "\n".join(_rule_changes(matrix)),
     ]
 
 
@@ -134,6 +136,21 @@ def _inconclusive(matrix: Matrix, shown: int) -> str:
     listed = "; ".join(f"on {_safe(where)}: {', '.join(names)}" for where, names in rows.items())
     more = f"; and {len(found) - shown} more rows" if len(found) > shown else ""
     return f"{GLYPHS['inconclusive']} inconclusive {listed}{more}." if listed else ""
+
+
+def _rule_changes(matrix: Matrix) -> Iterator[str]:
+    """The promises of later KIPs, and the columns that keep them."""
+    changes = observed(matrix.rule_changes)
+    if not changes:
+        return
+    yield "### Where the rule changed\n"
+    yield "What a later KIP promised, recorded of every version and never judged; – where nothing was observed.\n"
+    yield _line(["Row", "Promised by", "First kept", *map(_safe, matrix.kafka_versions)])
+    yield _line(["---", "---", "---", *(":-:" for _ in matrix.kafka_versions)])
+    for change in changes:
+        values = [change.values[label] for label in matrix.kafka_versions]
+        name = f"{change.requirement}<br>{_safe(change.title)}"
+        yield _line([name, _safe(change.by), _safe(change.first) or "–", *(value or "–" for value in values)])
 
 
 def _excused(found: Sequence[Excused]) -> Iterator[str]:

@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.judging.verdicts import VERDICTS, Verdict
+from history.observations import KEEPS_NOT
 from reports.matrix import Matrix
+from reports.rule_changes import RuleChange, observed
 from reports.texts.findings import RowFinding, findings
 from reports.texts.wording import ALARMING, GLYPHS, clean, problems
 
@@ -46,6 +48,8 @@ def show(matrix: Matrix, file: TextIO) -> None:
             console.print(line.append(text, style="default"))
         if len(lines) > _LINES[verdict]:
             console.print(Text(f"  and {len(lines) - _LINES[verdict]} more {verdict}, on the page", style="dim"))
+    if changes := observed(matrix.rule_changes):
+        console.print(_rule_changes(changes))
     for problem in problems(matrix):
         console.print(Text(f"note: {clean(problem)}", style="yellow"))
 
@@ -59,6 +63,17 @@ def _table(matrix: Matrix) -> Table:
     for column in matrix.columns:
         name = f"{clean(column.kafka_version)}{' (incomplete)' if column.incomplete else ''}"
         table.add_row(name, *(str(column.verdicts.get(verdict, "")) for verdict in used))
+    return table
+
+
+def _rule_changes(changes: list[RuleChange]) -> Table:
+    table = Table(title="Where the rule changed", title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("Row", "Rule", "Promised by", "First kept", "Not kept"):
+        table.add_column(heading)
+    for change in changes:
+        without = [clean(label) for label, value in change.values.items() if value == KEEPS_NOT]
+        kept = [clean(change.first) or "–", ", ".join(without) or "–"]
+        table.add_row(change.requirement, change.title, change.promised, *kept)
     return table
 
 

@@ -30,7 +30,7 @@ MEANINGS: dict[Verdict, str] = {
     "error": "the kit or its surroundings failed, so the cell says nothing about Kafka",
     "inconclusive": "fewer observations than the floor asks for, or lines of a shard are missing",
     "satisfied": "every case was exercised often enough, with its premise read back, and held",
-    "recorded": "informational: observed, never judged",
+    "recorded": "informational, or the promise of a later KIP: observed, never judged",
     "not-run": "no check of the row ran here, or the row was changed since",
     "untested": "the kit has no check for the row yet",
     "inapplicable": "this version does not have what the row is about",
@@ -46,6 +46,7 @@ LEVELS: dict[Level, str] = {
     "gap": "the document asks for it and releases do not deliver it: the row is red, and that is the finding",
     "law": "a general law that any Kafka keeps, whatever the KIP",
     "informational": "recorded, never judged",
+    "later": "the promise of a later KIP: whether it is kept is recorded of every version, never judged",
 }
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -57,7 +57,6 @@ NOT_PLAYED = {
     "move-coordinator": "the coordinator is the first broker that is not fenced",
     "old-epoch-checkpoint": "a checkpoint is there or not, and never an older one",
     "one-link": "the miniature's brokers reach each other or not, and no other shape has been needed",
-    "rate-limit": "links are cut, not slowed down",
     "recreate-topic": "topics are created again by the steps of a machine",
     "reject": "links are cut, not packets rejected",
     "remove-index-files": "no files",

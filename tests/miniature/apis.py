@@ -9,7 +9,13 @@ from tests.miniature.core.apis import alter_reassignments, api_versions, elect_l
 from tests.miniature.core.broker import Broker
 from tests.miniature.groups.apis import find_coordinator, offset_commit, offset_fetch
 from tests.miniature.log.apis import delete_records, epoch_ends, fetch, list_offsets, produce
-from tests.miniature.topics.apis import create_partitions, create_topics, delete_topics, metadata
+from tests.miniature.topics.apis import (
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_topic_partitions,
+    metadata,
+)
 from tests.miniature.topics.config_apis import describe_configs, incremental_alter_configs
 
 Plain = dict[str, Any]
@@ -34,6 +40,7 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
     "IncrementalAlterConfigs": (44, 0, 1),
     "AlterPartitionReassignments": (45, 0, 0),
     "ListPartitionReassignments": (46, 0, 0),
+    "DescribeTopicPartitions": (75, 0, 0),
 }
 """API -> key, lowest and highest version."""
 
@@ -48,6 +55,7 @@ HANDLERS: dict[str, Handler] = {
     "CreateTopics": create_topics,
     "DeleteTopics": delete_topics,
     "CreatePartitions": create_partitions,
+    "DescribeTopicPartitions": describe_topic_partitions,
     "DescribeConfigs": describe_configs,
     "IncrementalAlterConfigs": incremental_alter_configs,
     "ElectLeaders": elect_leaders,

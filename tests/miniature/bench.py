@@ -20,7 +20,8 @@ from fixtures.wire import NodeClient, Schemas, Tap, Unanswered
 from fixtures.wire.calls import Reply, Topic
 from fixtures.wire.client import NotOffered
 from fixtures.wire.errors import NotSent
-from history.events import AnyEvent, Example
+from history.due import Due
+from history.events import AnyEvent, Example, ProcessEnd
 from history.shards import Column
 from tests.miniature.apis import HANDLERS, NEEDS_CONTROLLER, VERSIONS
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
@@ -64,6 +65,8 @@ class MiniClient(NodeClient):
             raise Unanswered(f"{self.node} does not answer {api}")
         if api in NEEDS_CONTROLLER and not self._cluster.linked(broker.id, CONTROLLER):
             raise Unanswered(f"{self.node} does not reach the controller, and does not answer {api}")
+        if "epoch-ends-unanswered" in self._cluster.bugs and api == "OffsetForLeaderEpoch":
+            raise Unanswered(f"{self.node} does not answer {api}", within=10.0)
         return Reply(version, HANDLERS[api](broker, {**fields, "version": version}))
 
     def send_only(self, api: str, version: int | None = None, **fields: Any) -> int:
@@ -144,7 +147,8 @@ class MiniNode:
         """The one file that there is: leader-epoch-checkpoint of a partition."""
         directory, _, file = path.rpartition("/")
         replica = self._replica(directory)
-        if replica is None or file != EPOCHS or not replica.log.epochs.entries:
+        lost = "checkpoint-not-written" in self._cluster.bugs
+        if lost or replica is None or file != EPOCHS or not replica.log.epochs.entries:
             raise FileNotFoundError(path)
         return render_epochs(replica.log.epochs.entries)
 
@@ -190,7 +194,11 @@ class Miniature:
     def now(self) -> Moment:
         return Moment(self.cluster.seconds, self.cluster.unix_ms)
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float) -> T:
+    def late(self, since: float) -> float:
+        """The logical clock is never late."""
+        return 0.0
+
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
         """Background work runs between two tries."""
         ends = self.cluster.seconds + within
         while True:
@@ -198,7 +206,8 @@ class Miniature:
             if answer is not None and answer is not False:
                 return answer
             if self.cluster.seconds >= ends:
-                raise Overdue(f"{what}: not within {within:g} s. {'; '.join(self.cluster.lacking())}")
+                text = f"{what}: not within {within:g} s. {'; '.join(self.cluster.lacking())}"
+                raise Overdue(text, due=due, within=within)
             self.cluster.tick()
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
@@ -207,6 +216,9 @@ class Miniature:
             action()
 
     # --- nodes and their disks
+
+    def ended(self) -> dict[str, ProcessEnd]:
+        return {broker.name: broker.ended for broker in self.cluster.brokers.values() if broker.ended is not None}
 
     def node(self, name: str) -> MiniNode:
         return MiniNode(self.cluster, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -14,17 +15,18 @@ from conformance.catalogue import shipped
 from conformance.catalogue.former_ids import current_id
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
-from history.observations import Result
+from history.observations import KEEPS, KEEPS_NOT, Result
 from history.shards import read_shards
 from reports.merge import merge
 from reports.spark import session
 from tests.support.sample_shards import ShardBuilder, write_lines
 
-PROBE, PROPERTY, SCENARIO, RECENT = (
-    shipped()[id] for id in ("KIP320-FETCH-02", "KIP101-INV-01", "KIP101-EPOCH-04", "KIP1251-STATIC-01b")
+PROBE, PROPERTY, SCENARIO, RECENT, LATER = (
+    shipped()[id]
+    for id in ("KIP320-FETCH-02", "KIP101-INV-01", "KIP101-EPOCH-04", "KIP1251-STATIC-01b", "KIP595-END-02-L")
 )
-"""One row of each kind, and one that old versions do not have."""
-ROWS = (PROBE, PROPERTY, SCENARIO, RECENT)
+"""One row of each kind, one that old versions do not have, and one of what a later KIP promised."""
+ROWS = (PROBE, PROPERTY, SCENARIO, RECENT, LATER)
 COLUMNS = 20
 UNKNOWN_CASE = "no-case-of-the-row"
 FORMER = "kip101.stamps.plain_batch_is_stamped"
@@ -46,10 +48,16 @@ def shard(draw: st.DrawFn, id: str, column: int) -> list[bytes]:
         rows=hashes | dict.fromkeys(changed, "an older hash"),
         checks={row.id: draw(st.lists(st.sampled_from(CHECKS), unique=True)) for row in ROWS},
     )
-    for row in draw(st.lists(st.sampled_from(ROWS), max_size=4)):
+    for row in draw(st.lists(st.sampled_from(ROWS), max_size=6)):
         for case in [*(case.id for case in row.cases), UNKNOWN_CASE]:
             if draw(st.integers(0, 3)):
-                built.observe(row.id, case, draw(RESULT), draw(st.sampled_from([1, 5, 31])), **draw(OBSERVED))
+                built.observe(
+                    row.id,
+                    case,
+                    draw(RESULT),
+                    draw(st.sampled_from([1, 5, 31])),
+                    **draw(RECORDED if row is LATER else OBSERVED),
+                )
         if draw(st.booleans()):
             built.end_check(
                 row.id, draw(st.sampled_from(["done", "done", "error", "cut-off"])), examples=draw(EXAMPLES)
@@ -61,11 +69,18 @@ def shard(draw: st.DrawFn, id: str, column: int) -> list[bytes]:
 
 
 EXAMPLES = st.sampled_from([0, 2])
-RESULTS: tuple[Result, ...] = ("held", "held", "held", "held", "held", "violated", "recorded")
+RESULTS: tuple[Result, ...] = (*("held",) * 8, "violated", "recorded")
 RESULT = st.sampled_from(RESULTS)
-OBSERVED = st.fixed_dictionaries(
-    {"check": st.sampled_from(CHECKS)},
-    optional={"inputs": st.sampled_from(['{"i":1}', '{"i":2}']), "variant": st.sampled_from(["A", "B"])},
+OBSERVED: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"check": st.sampled_from(CHECKS), "variant": st.sampled_from(["", "A", "B"])},
+    optional={
+        "inputs": st.sampled_from(['{"i":1,"offset":1}', '{"i":1,"offset":2}', '{"i":[2,"a"]}']),
+        "lived": st.sampled_from([[], ["kill"], ["kill", "stop"]]),
+    },
+)
+
+RECORDED: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"check": st.just("a"), "variant": st.sampled_from([KEEPS, KEEPS, KEEPS_NOT])}
 )
 
 
@@ -110,11 +125,22 @@ def test_drawn_runs_reach_every_verdict_but_untested_ones_alike() -> None:
     """The comparison is not vacuous: the drawn cells have every verdict that observations can give."""
     seen: set[str] = set()
 
-    @settings(deadline=None, max_examples=15, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=25, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(shards=run())
     def look(shards: DrawnRun) -> None:
         with tempfile.TemporaryDirectory() as name:
-            seen.update(cell.verdict for cell in judge_shards(read_shards(_written(Path(name), shards))))
+            cells = judge_shards(read_shards(_written(Path(name), shards)))
+            seen.update(cell.value or cell.verdict for cell in cells)
 
     look()
-    assert seen >= {"violated", "flaky", "error", "inconclusive", "satisfied", "not-run", "inapplicable"}
+    assert seen >= {
+        "violated",
+        "flaky",
+        "error",
+        "inconclusive",
+        "satisfied",
+        "not-run",
+        "inapplicable",
+        KEEPS,
+        KEEPS_NOT,
+    }

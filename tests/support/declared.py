@@ -9,6 +9,8 @@ from fixtures.images.versions import released
 
 _SINCE: dict[str, dict[str, int]] = {
     "AddPartitionsToTxn": {"3.3": 3, "3.6": 4, "3.8": 5},
+    "ConsumerGroupDescribe": {"4.0": 1},
+    "ConsumerGroupHeartbeat": {"4.0": 1},
     "DescribeTopicPartitions": {"3.8": 0},
     "Fetch": {"3.3": 13, "3.5": 15, "3.7": 16, "3.9": 17, "4.1": 18},
     "ListOffsets": {"3.3": 7, "3.5": 8, "3.9": 9, "4.0": 10, "4.2": 11},
@@ -28,6 +30,7 @@ _SINCE: dict[str, dict[str, int]] = {
         "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33,
     },
     "transaction.version": {"4.0": 2},
+    "eligible.leader.replicas.version": {"4.1": 1},
     "group.version": {"4.0": 1},
     "streams.version": {"4.2": 1},
 }  # fmt: skip

@@ -8,6 +8,7 @@ from fixtures.cluster.topology import Member, Topology
 from fixtures.errors import KitError
 from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
+from history.events import ProcessEnd
 
 TOPOLOGY = Topology(name="fake", controllers=1, brokers=2)
 
@@ -28,6 +29,10 @@ class FakeNode:
     def __init__(self) -> None:
         self.starts = 1
         self.status = "running"
+        self.end: ProcessEnd | None = None
+
+    def ended(self) -> ProcessEnd | None:
+        return self.end
 
     def kill(self) -> None:
         self.status = "exited"

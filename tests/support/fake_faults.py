@@ -13,6 +13,7 @@ from fixtures.faults.kinds.cuts import Link, LinkFault, SeveredLinks
 from fixtures.tape import RecordedPhase
 from fixtures.wire import Error
 from fixtures.wire.cluster import PartitionMetadata
+from history.due import Due
 from history.effects import Effects
 from history.events import Phase
 
@@ -74,6 +75,9 @@ class FakeTarget:
 
     def lacking(self) -> list[str]:
         return self.lacks
+
+    def due(self) -> Due:
+        return "node"
 
     def close(self) -> None:
         """Nothing is open."""

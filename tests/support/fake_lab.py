@@ -22,6 +22,7 @@ from fixtures.images import Image
 from fixtures.runs import Run
 from fixtures.spending import counted_in, spending
 from fixtures.tape import LiveTape, Tape
+from history.due import Due
 from history.events import History
 from history.shards import Column, Shard, read_shard
 from history.store import read_histories
@@ -44,6 +45,9 @@ class FakeWatch:
     def lacking(self) -> list[str]:
         self.asked += 1
         return self.lacks
+
+    def due(self) -> Due:
+        return "node"
 
     def close(self) -> None:
         pass

@@ -10,6 +10,7 @@ from fixtures.views.nodes import answers_in_turn
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, PassThrough, Unanswered
 from fixtures.wire.calls import Reply
+from history.due import Due
 
 T = TypeVar("T")
 
@@ -90,8 +91,15 @@ class FakeNodes:
     def at_most(self, client: NodeClient, api: str, version: int) -> int:
         return client.choose(api, at_most=version)
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float = WITHIN, every: float = 0.001) -> T:
-        return eventually(probe, within=within, what=what, every=every)
+    def eventually(
+        self,
+        probe: Callable[[], T | None],
+        what: str,
+        within: float = WITHIN,
+        every: float = 0.001,
+        due: Due | None = None,
+    ) -> T:
+        return eventually(probe, within=within, what=what, every=every, due=due)
 
     def requests(self, api: str) -> list[Asked]:
         """Those of one API that reached a node."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 import zlib
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from fixtures.consumers import CommitDone, CommittedPartition, DeliveredRecord, OffsetOf, Polled
+from fixtures.consumers import Assigned, CommitDone, CommittedPartition, DeliveredRecord, OffsetOf, Polled
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
+from fixtures.disk.words import Word
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
+from fixtures.wire.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata, TopicPartitionsAnswer
+from fixtures.wire.configs import AlterConfigsAnswer, Config, ConfigsAnswer, ResourceType
 from fixtures.wire.groups import CommitResult, CommittedOffset, NewOffset, OffsetCommitAnswer, OffsetFetchAnswer
 from fixtures.wire.log import (
     CONSUMER,
@@ -28,7 +30,14 @@ from fixtures.wire.log import (
     ProducedPartition,
 )
 from fixtures.wire.records import Batch, Codec, Record, batch
-from fixtures.wire.topics import CreateTopicsAnswer, ElectionType, NewTopic
+from fixtures.wire.topics import (
+    CreatedTopic,
+    CreateTopicsAnswer,
+    ElectionType,
+    NewTopic,
+    PartitionResult,
+    PartitionResults,
+)
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 
 TOPIC = Topic("topic")
@@ -36,13 +45,29 @@ BROKERS = (1, 2, 3)
 WHOLE = -3
 
 
-def stamped(epoch: int, offset: int, *values: str, control: bool = False) -> Batch:
+class Producer(NamedTuple):
+    """The identity of a batch of an idempotent producer."""
+
+    id: int
+    epoch: int
+    base_sequence: int
+
+    @property
+    def fields(self) -> dict[str, int]:
+        return {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": self.base_sequence}
+
+
+NO_PRODUCER = Producer(-1, -1, -1)
+
+
+def stamped(epoch: int, offset: int, *values: str, control: bool = False, producer: Producer = NO_PRODUCER) -> Batch:
     """A batch as a broker holds it: its leader's epoch, its first offset, its values."""
+    by = () if producer == NO_PRODUCER else (producer,)
     return Batch(
         base_offset=offset,
         last_offset=offset + len(values) - 1,
         leader_epoch=epoch,
-        crc=zlib.crc32(repr((values, control)).encode()),
+        crc=zlib.crc32(repr((values, control, *by)).encode()),
         crc_valid=True,
         attributes=0,
         codec=Codec.NONE,
@@ -51,6 +76,9 @@ def stamped(epoch: int, offset: int, *values: str, control: bool = False) -> Bat
         max_timestamp=1,
         size=70,
         records=tuple(Record(offset + n, 1, None, value.encode()) for n, value in enumerate(values)),
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        base_sequence=producer.base_sequence,
     )
 
 
@@ -120,11 +148,49 @@ class LogHistory:
             self.metadata(broker, leader, epoch, **how)
         return self
 
+    def described(
+        self,
+        broker: int,
+        leader: int,
+        epoch: int,
+        *,
+        isr: tuple[int, ...] = (),
+        eligible: tuple[int, ...] = (),
+        last_known: tuple[int, ...] = (),
+    ) -> Self:
+        """DescribeTopicPartitions, with the eligible and last known leaders (KIP-966)."""
+        partition = PartitionMetadata(
+            error=Error.NONE if leader >= 0 else Error.LEADER_NOT_AVAILABLE,
+            partition=0,
+            leader=leader,
+            leader_epoch=epoch,
+            replicas=BROKERS,
+            isr=isr,
+            eligible_leader_replicas=eligible,
+            last_known_elr=last_known,
+        )
+        topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, partitions=(partition,))
+        call = self._asked(broker, "describe_topic_partitions", [TOPIC.name])
+        return self._answered(call, TopicPartitionsAnswer(version=0, topics=(topic,)))
+
+    def word(self, leader: int, epoch: int, **how: Any) -> Self:
+        """The partition by the metadata log of a controller."""
+        request = {"topic": TOPIC.name, "partition": 0}
+        self.events.append(Call(**self._now(), op="word", node="controller-100", request=request))
+        return self._answered(len(self.events) - 1, Word(leader, epoch=epoch, **how))
+
     def produce(
-        self, broker: int, *values: str, at: int = -1, acks: int = -1, error: Error = Error.NONE, lost: bool = False
+        self,
+        broker: int,
+        *values: str,
+        at: int = -1,
+        acks: int = -1,
+        error: Error = Error.NONE,
+        lost: bool = False,
+        producer: Producer = NO_PRODUCER,
     ) -> Self:
         """One batch, acknowledged at an offset; `lost`: its outcome is unknown."""
-        records = batch(*(value.encode() for value in values), timestamp=1)
+        records = batch(*(value.encode() for value in values), timestamp=1, **producer.fields)
         call = self._asked(broker, "produce", TOPIC, 0, records, acks=acks)
         if lost:
             return self._lost(call)
@@ -225,7 +291,27 @@ class LogHistory:
         """The topic is made with these settings, written with underscores for dots."""
         settings = {name.replace("_", "."): value for name, value in configs.items()}
         call = self._asked(1, "create_topics", [NewTopic(TOPIC.name, (BROKERS,), configs=settings)])
-        return self._answered(call, CreateTopicsAnswer(version=7, topics=()))
+        made = CreatedTopic(name=TOPIC.name, error=Error.NONE)
+        return self._answered(call, CreateTopicsAnswer(version=7, topics=(made,)))
+
+    def altered(
+        self, key: str, value: str | None, *, of: str = TOPIC.name, error: Error = Error.NONE, lost: bool = False
+    ) -> Self:
+        """IncrementalAlterConfigs of a topic, or of the cluster default (`of` empty)."""
+        kind = ResourceType.TOPIC if of else ResourceType.BROKER
+        call = self._asked(1, "incremental_alter_configs", kind, of, {key: value})
+        if lost:
+            return self._lost(call)
+        return self._answered(call, AlterConfigsAnswer(version=1, resource_type=kind, resource_name=of, error=error))
+
+    def configured(self, key: str, value: str, source: int, *, of: str = TOPIC.name) -> Self:
+        """DescribeConfigs of a topic; `source` is the ConfigSource, 1 for the topic's own."""
+        call = self._asked(1, "describe_configs", ResourceType.TOPIC, of, [key])
+        one = Config(name=key, value=value, config_source=source)
+        answer = ConfigsAnswer(
+            version=4, resource_type=ResourceType.TOPIC, resource_name=of, error=Error.NONE, configs=(one,)
+        )
+        return self._answered(call, answer)
 
     # --- groups
 
@@ -264,6 +350,11 @@ class LogHistory:
         self.events.append(Call(**self._now(), op="poll", node=consumer, request={}))
         one = DeliveredRecord(TOPIC.name, 0, offset, epoch, value.encode())
         return self._answered(len(self.events) - 1, Polled((one,)))
+
+    def assigned(self, consumer: str, group: str | None = None) -> Self:
+        """A consumer has the partition from now on."""
+        self.events.append(Call(**self._now(), op="assigned", node=consumer, request={"group": group}))
+        return self._answered(len(self.events) - 1, Assigned(((TOPIC.name, 0),)))
 
     def step(self, op: str, to: tuple[int, int], *records: tuple[int, int, str], **done: Any) -> Self:
         """The kit's own reader delivers (offset, epoch, value), rewinds after it was `told` (epoch, end), or restarts."""
@@ -308,10 +399,13 @@ class LogHistory:
     def start(self, broker: int) -> Self:
         return self._fault("kill", "heal", broker)
 
-    def elect_uncleanly(self, broker: int) -> Self:
-        """ElectLeaders; who is elected is told by Metadata."""
+    def elect_uncleanly(self, broker: int, error: Error = Error.NONE, lost: bool = False) -> Self:
+        """ElectLeaders through this broker; the leader that was elected is in Metadata."""
         call = self._asked(broker, "elect_leaders", [(TOPIC.name, 0)], ElectionType.UNCLEAN)
-        return self._lost(call)
+        if lost:
+            return self._lost(call)
+        result = PartitionResult(version=2, topic=TOPIC.name, partition=0, error=error)
+        return self._answered(call, PartitionResults(version=2, partitions=(result,)))
 
     def restart(self, broker: int) -> Self:
         return self.kill(broker).start(broker)

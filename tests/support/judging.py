@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judging.judge import Judge, judge_all
+from conformance.judging.judge import Judge, judge_all, judged
 from conformance.judging.log.judges import LOG_JUDGES
 from history.observations import Observation
 from tests.support.histories import LogHistory
@@ -27,3 +27,8 @@ def held(judge: Judge, history: LogHistory) -> list[str]:
 def labels(judge: Judge, history: LogHistory) -> set[str]:
     """The anomalies by name that the judge sees."""
     return {o.label for o in judged_by(judge, history) if o.result == "violated"}
+
+
+def excused(judge: Judge, history: LogHistory) -> list[tuple[str, str]]:
+    """The cases that the judge leaves undecided, each with the name of its excuse."""
+    return [(one.case, one.excuse) for one in judged([judge], history.history).excuses]

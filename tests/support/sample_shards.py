@@ -66,7 +66,7 @@ class ShardBuilder:
     def satisfy(self, row: Requirement) -> ShardBuilder:
         """Enough for every case of a row."""
         for case in row.cases:
-            self.observe(row.id, case.id, count=30)
+            self.observe(row.id, case.id, count=30, lived=["kill"])
         return self.end_check(row.id)
 
     def example(self, row: str, excuses: Iterable[ExcuseCount] = (), **faults: FaultCount) -> ShardBuilder:

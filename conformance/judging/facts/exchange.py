@@ -41,11 +41,16 @@ Attributed = tuple[Kind, str, Any]
 
 
 class Decoding:
-    """The state that decoders share within one history: the timeline, equal values as one object, sessions of consumers."""
+    """The state that decoders share within one history: the timeline, equal values as one object, sessions of consumers, requests
+    in flight by node and number (None where two have the same), and of which laws of all answers there are facts already."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
         self.sessions: dict[str, int] = {}
+        self.parked: dict[tuple[str, int], dict[str, Any] | None] = {}
+        self.seen: set[Any] = set()
+        self.grouped: set[str] = set()
+        """Consumers that are members of a group."""
         self.known: dict[Any, Any] = {}
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 

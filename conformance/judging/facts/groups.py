@@ -74,6 +74,16 @@ class GroupHeartbeat(Exchange, frozen=True, gc=False):
     assignment: tuple[tuple[str, int], ...] | None
 
 
+class GroupDescription(Exchange, frozen=True, gc=False):
+    """ConsumerGroupDescribe, answered without an error (KIP-848): a group's state and epochs, and the epochs of its members."""
+
+    group: str
+    state: str
+    epoch: int
+    assignment_epoch: int
+    member_epochs: tuple[int, ...]
+
+
 class JoinedGroup(Exchange, frozen=True, gc=False):
     """JoinGroup: the generation, its leader, and to that leader all members."""
 
@@ -109,7 +119,10 @@ class ClassicHeartbeat(Exchange, frozen=True, gc=False):
 
 
 class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record that a consumer handed to its application; a `session` lasts from one assignment to the next."""
+    """A record that a consumer handed to its application; a `session` lasts from one assignment to the next.
+
+    `grouped`: its partitions are assigned by a group. `assignments` counts those of all consumers so far.
+    """
 
     event: int
     consumer: str
@@ -117,6 +130,8 @@ class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
     offset: int
     epoch: int
     value: str | None
+    grouped: bool = False
+    assignments: int = 0
 
 
 class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -257,6 +272,23 @@ def _partitions(topics: list[dict[str, Any]] | None) -> tuple[tuple[str, int], .
     )
 
 
+@decodes("consumer_group_describe", about=["group", "description"])
+def _group_description(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    if error_of(answer) != NONE:
+        return
+    value = answer.value
+    fact = GroupDescription(
+        *at.exchange(call, answer),
+        group=call.request["group"],
+        state=value["group_state"],
+        epoch=value["group_epoch"],
+        assignment_epoch=value["assignment_epoch"],
+        member_epochs=tuple([one["member_epoch"] for one in value["members"]]),
+    )
+    yield ("group", fact.group, fact)
+    yield ("description", fact.group, fact)
+
+
 @decodes("join_group", about=["group", "member"])
 def _join_group(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     request = call.request
@@ -317,14 +349,17 @@ def _of_member(group: str, member: str, fact: Exchange) -> Iterator[Attributed]:
 def _assigned(call: Call, _: Answer, at: Decoding) -> Iterator[Attributed]:
     """A consumer was assigned or rebalanced, and begins another session."""
     at.sessions[call.node] = at.sessions.get(call.node, 0) + 1
+    if call.request.get("group") is not None:
+        at.grouped.add(call.node)
     return iter(())
 
 
 @decodes("poll", about=["partition"])
 def _poll(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    session = at.sessions.get(call.node, 0)
+    session, grouped, assignments = at.sessions.get(call.node, 0), call.node in at.grouped, sum(at.sessions.values())
     for one in answer.value["records"] if answer.outcome == "ok" else ():
-        fact = ConsumedRecord(answer.n, call.node, session, one["offset"], one["leader_epoch"], one["value"])
+        record = (one["offset"], one["leader_epoch"], one["value"])
+        fact = ConsumedRecord(answer.n, call.node, session, *record, grouped, assignments)
         yield ("partition", partition_of(one), fact)
 
 

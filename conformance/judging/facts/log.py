@@ -23,15 +23,23 @@ from history.events import Answer, Call
 NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
 REQUEST_TIMED_OUT = 7
+NETWORK_EXCEPTION = 13
+NOT_CONTROLLER = 41
 OFFSET_OUT_OF_RANGE = 1
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
 LATEST, EARLIEST = -1, -2
 """The timestamps by which ListOffsets is asked for the ends of a log."""
 CONSUMER = -1
+READ_COMMITTED = 1
+"""The isolation level of consumers that are given stable and committed records only."""
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, the uncommitted suffix included."""
 UNCLEAN_ELECTION = 1
+ELECTION_UNKNOWN = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER)
+"""Errors after which an election may have been held, or still be."""
+ELECTION_REFUSED = 84
+"""Also where no answer names the partition: it was not asked for."""
 ABORT, COMMIT = 0, 1
 """The types of the control records that end a transaction."""
 
@@ -64,6 +72,7 @@ class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
     base_sequence: int = -1
     transactional: bool = False
     marker: ControlMarker | None = None
+    codec: int = 0
 
     def value_at(self, offset: int) -> str | None:
         place = bisect_left(self.records, (offset,))
@@ -158,6 +167,8 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     base_sequence: int = -1
     transactional: bool = False
     transactional_id: str | None = None
+    opaque: bool = False
+    """Sent as bytes, whose records are not known."""
 
     @property
     def committed(self) -> bool:
@@ -203,6 +214,15 @@ class PartitionMetadata(msgspec.Struct, frozen=True, gc=False):
         return self.state.unfenced
 
 
+class DescribedPartition(Exchange, frozen=True, gc=False):
+    """A partition by DescribeTopicPartitions; `eligible` are its eligible leader replicas (KIP-966), empty for none."""
+
+    leader: int
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    eligible: tuple[int, ...]
+
+
 class EpochEndOffset(Exchange, frozen=True, gc=False):
     """OffsetForLeaderEpoch, answered without an error: (`epoch`, `end`) for the epoch asked for, both -1 where it is unknown."""
 
@@ -231,8 +251,25 @@ class DeleteRecordsResult(Exchange, frozen=True, gc=False):
     low_watermark: int
 
 
+class RegisteredPartition(Exchange, frozen=True, gc=False):
+    """A partition by DescribeTopicPartitions of a broker, or by the metadata log of a controller (KIP-966).
+
+    `eligible` are its eligible leader replicas, None where the answer has none; `last_known` has its last known leader.
+    `recovering`: its leader was elected uncleanly; only the metadata log has it.
+    """
+
+    leader: int
+    epoch: int
+    isr: tuple[int, ...]
+    eligible: tuple[int, ...] | None
+    last_known: tuple[int, ...]
+    recovering: bool = False
+
+
 class UncleanElectionResult(Exchange, frozen=True, gc=False):
-    """ElectLeaders for an unclean election, which may have been held."""
+    """ElectLeaders for an unclean election, which was held (`granted`), or may have been: its outcome is unknown."""
+
+    granted: bool
 
 
 class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -291,9 +328,38 @@ def _partition_metadata(
     return PartitionMetadata(*by, state, leader, epoch)
 
 
+@decodes("describe_topic_partitions", about=["description"])
+def _described_partition(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    for topic in answer.value["topics"] if answer.outcome == "ok" else ():
+        for one in topic["partitions"]:
+            replicas = (one["isr_nodes"], one["replica_nodes"], one["eligible_leader_replicas"] or ())
+            fact = DescribedPartition(*at.exchange(call, answer), one["leader_id"], *map(tuple, replicas))
+            yield ("description", f"{topic['name']}-{one['partition_index']}", fact)
+
+
 @decodes("produce", about=["partition", "producer", "transactional-id"])
 def _produce(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    request, value = call.request, answer.value
+    yield from _produced(call, answer, at, call.request, answer.value)
+
+
+@decodes("produce_many", "park_produce", about=["partition", "producer", "transactional-id"])
+def _produce_many(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    """The outcome of one that stays in flight, with acks=all, is unknown: its answer comes with another call."""
+    for wanted in call.request["partitions"]:
+        own = _answer_about(wanted, answer) or {"error_code": UNKNOWN_OUTCOME, "base_offset": -1}
+        yield from _produced(call, answer, at, {"acks": -1} | call.request | wanted, own)
+
+
+def _answer_about(wanted: dict[str, Any], answer: Answer) -> dict[str, Any] | None:
+    """The part of a batch answer about a partition, which it names by topic or by topic id."""
+    topic, index = wanted["topic"], wanted["partition"]
+    names = {topic["name"], topic["id"]} if isinstance(topic, dict) else {topic}
+    parts = answer.value.get("partitions", ()) if answer.outcome == "ok" else ()
+    return next((p for p in parts if p["partition"] == index and names & {p["topic"], p["topic_id"]} - {None}), None)
+
+
+def _produced(call: Call, answer: Answer, at: Decoding, request: Any, value: Any) -> Iterator[Attributed]:
+    """One partition of a Produce."""
     # Bytes in place of a batch, or none, have no values of ours.
     batch = request["records"] if isinstance(request["records"], dict) else {"records": ()}
     acknowledged = answer.outcome == "ok" and request["acks"] != 0
@@ -307,6 +373,7 @@ def _produce(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
         failed=answer.outcome == "fail" or error == NOT_ENOUGH_REPLICAS,
         log_start=value.get("log_start_offset", -1) if acknowledged else -1,
         transactional_id=request.get("transactional_id"),
+        opaque=request["records"] is not None and batch is not request["records"],
         **_of_producer(batch),
     )
     yield ("partition", partition_of(request), fact)
@@ -328,10 +395,23 @@ def _of_producer(batch: dict[str, Any]) -> dict[str, Any]:
 
 @decodes("fetch", about=["partition"])
 def _fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    request, value = call.request, answer.value
-    if not _is_granted(answer):
+    if _is_granted(answer):
+        yield _fetched(call, answer, at, call.request, answer.value)
+    else:
         yield from _error_response(call, answer, "fetch_offset", at)
-        return
+
+
+@decodes("fetch_many", about=["partition"])
+def _fetch_many(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    """The partitions that were asked for; what a fetch session brings of others was asked for earlier. Errors are left out."""
+    for wanted in call.request["partitions"]:
+        own = _answer_about(wanted, answer)
+        if own is not None and own["error_code"] == NONE:
+            yield _fetched(call, answer, at, call.request["options"] | wanted, own)
+
+
+def _fetched(call: Call, answer: Answer, at: Decoding, request: Any, value: Any) -> Attributed:
+    """One partition of a Fetch."""
     diverging, offset = value["diverging_epoch"], request["fetch_offset"]
     fact = FetchResult(
         *at.exchange(call, answer),
@@ -350,7 +430,7 @@ def _fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
             [(one["producer_id"], one["first_offset"]) for one in value.get("aborted_transactions") or ()]
         ),
     )
-    yield ("partition", partition_of(request), fact)
+    return ("partition", partition_of(request), fact)
 
 
 def _batch(one: dict[str, Any], at: Decoding) -> Batch:
@@ -364,7 +444,8 @@ def _batch(one: dict[str, Any], at: Decoding) -> Batch:
 def _new_batch(key: tuple[int, int, int, int, bool], one: dict[str, Any]) -> Batch:
     if one["control"]:
         return Batch(*key, True, (), **_of_producer(one), marker=_marker(one))
-    return Batch(*key, False, tuple([(r["offset"], r["value"]) for r in one["records"]]), **_of_producer(one))
+    records = tuple([(record["offset"], record["value"]) for record in one["records"]])
+    return Batch(*key, False, records, **_of_producer(one), codec=one.get("codec", 0))
 
 
 def _marker(one: dict[str, Any]) -> ControlMarker | None:
@@ -444,9 +525,55 @@ def _delete_records(call: Call, answer: Answer, at: Decoding) -> Iterator[Attrib
 
 @decodes("elect_leaders", about=["partition"])
 def _elect_leaders(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    if call.request["election_type"] == UNCLEAN_ELECTION and answer.outcome != "fail":
-        for topic, index in call.request["partitions"] or ():
-            yield ("partition", f"{topic}-{index}", UncleanElectionResult(*at.exchange(call, answer)))
+    if call.request["election_type"] != UNCLEAN_ELECTION:
+        return
+    for topic, index in call.request["partitions"] or ():
+        error = _election_error(answer, topic, index)
+        if error == NONE or error in ELECTION_UNKNOWN:
+            fact = UncleanElectionResult(*at.exchange(call, answer), granted=error == NONE)
+            yield ("partition", f"{topic}-{index}", fact)
+
+
+def _election_error(answer: Answer, topic: str, index: int) -> int:
+    if answer.outcome != "ok":
+        return ELECTION_REFUSED if answer.outcome == "fail" else UNKNOWN_OUTCOME
+    if answer.value["error_code"] != NONE:
+        return int(answer.value["error_code"])
+    own = (one for one in answer.value["partitions"] if (one["topic"], one["partition"]) == (topic, index))
+    return next((int(one["error_code"]) for one in own), ELECTION_REFUSED)
+
+
+@decodes("describe_topic_partitions", about=["partition"])
+def _describe_topic_partitions(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    for topic in answer.value["topics"] if answer.outcome == "ok" else ():
+        for one in topic["partitions"]:
+            eligible = one["eligible_leader_replicas"]
+            fact = RegisteredPartition(
+                *at.exchange(call, answer),
+                leader=one["leader_id"],
+                epoch=one["leader_epoch"],
+                isr=tuple(one["isr_nodes"]),
+                eligible=None if eligible is None else tuple(eligible),
+                last_known=tuple(one["last_known_elr"] or ()),
+            )
+            yield ("partition", f"{topic['name']}-{one['partition_index']}", fact)
+
+
+@decodes("word", about=["partition"])
+def _word(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    """Histories written before epoch and eligible replicas were read have neither."""
+    value = answer.value if answer.outcome == "ok" else {}
+    if value.get("epoch", -1) >= 0:
+        fact = RegisteredPartition(
+            *at.exchange(call, answer),
+            leader=value["leader"],
+            epoch=value["epoch"],
+            isr=tuple(value["isr"]),
+            eligible=tuple(value["eligible"]),
+            last_known=tuple(value["last_known"]),
+            recovering=value["recovering"],
+        )
+        yield ("partition", partition_of(call.request), fact)
 
 
 @decodes("replicas", about=["partition"])

@@ -59,12 +59,16 @@ class SnapshotFetched(RaftExchange, frozen=True, gc=False):
 
 
 class ReplicaState(msgspec.Struct, frozen=True, gc=False):
-    """A voter or an observer by DescribeQuorum; times are milliseconds since 1970, -1 where unknown."""
+    """A voter or an observer by DescribeQuorum; times are milliseconds since 1970, -1 where unknown.
+
+    `directory` is the id of its directory, empty before version 2 (KIP-853).
+    """
 
     id: int
     log_end: int
     last_fetch_ms: int
     last_caught_up_ms: int
+    directory: str = ""
 
 
 class DescribedQuorum(RaftExchange, frozen=True, gc=False):
@@ -145,7 +149,7 @@ def _fetch_snapshot(call: Call, answer: Answer, at: Decoding) -> Iterator[Attrib
     yield from _attributed(fact)
 
 
-@decodes("describe_quorum", about=["quorum"])
+@decodes("describe_quorum", about=["quorum", "description"])
 def _describe_quorum(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     if answer.outcome != "ok":
         return
@@ -157,13 +161,18 @@ def _describe_quorum(call: Call, answer: Answer, at: Decoding) -> Iterator[Attri
         observers=_replicas(value["observers"]),
     )
     yield from _attributed(fact)
+    yield ("description", METADATA_LOG, fact)
 
 
 def _replicas(replicas: list[dict[str, Any]]) -> tuple[ReplicaState, ...]:
     return tuple(
         [
             ReplicaState(
-                one["replica_id"], one["log_end_offset"], one["last_fetch_timestamp"], one["last_caught_up_timestamp"]
+                one["replica_id"],
+                one["log_end_offset"],
+                one["last_fetch_timestamp"],
+                one["last_caught_up_timestamp"],
+                one.get("replica_directory_id") or "",
             )
             for one in replicas
         ]

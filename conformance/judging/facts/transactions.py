@@ -192,7 +192,7 @@ def _write_txn_markers(call: Call, answer: Answer, at: Decoding) -> Iterator[Att
         yield from (("partition", name, fact) for name in wanted)
 
 
-@decodes("describe_transaction", about=["transactional-id"])
+@decodes("describe_transaction", about=["transactional-id", "description"])
 def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     if answer.outcome != "ok":
         return
@@ -209,6 +209,7 @@ def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[
         partitions=tuple([f"{topic}-{index}" for topic, index in value["partitions"]]),
     )
     yield ("transactional-id", fact.transactional_id, fact)
+    yield ("description", fact.transactional_id, fact)
 
 
 @decodes("describe_producers", about=["producer"])

@@ -9,9 +9,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.facts.exchange import NONE, by_asked, by_event
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.story import PartitionStory
 from history.effects import Effects
 
@@ -21,18 +22,44 @@ REFUSED = frozenset((-2, 3, 12, 22, 24, 25, 27, 30, 82, 110, 113))
 """Never sent, or refused before anything was written. After other errors the outcome is unknown: an append that timed out, or
 lost its leader, is answered as COORDINATOR_NOT_AVAILABLE.
 """
+NO_OFFSET = -1
 
 
 class Shown(NamedTuple):
-    """An OffsetFetch, the last commit that was certainly acknowledged before it, and all that it may show."""
+    """An OffsetFetch, the last commit that was certainly acknowledged before it, all that it may show, and all ever committed.
+
+    `excuse` is the evidence by which it may show less; it may never show what was not committed.
+    """
 
     fetch: FetchedOffset
     last: OffsetCommit
     legal: list[OffsetCommit]
+    ever: list[OffsetCommit]
+    excuse: str
 
     @property
     def held(self) -> bool:
-        return any((one.offset, one.epoch) == (self.fetch.offset, self.fetch.epoch) for one in self.legal)
+        return self._is_one_of(self.legal)
+
+    def _is_one_of(self, commits: list[OffsetCommit]) -> bool:
+        return any((one.offset, one.epoch) == (self.fetch.offset, self.fetch.epoch) for one in commits)
+
+    @property
+    def excused(self) -> bool:
+        """Does it show what was committed earlier, or nothing?"""
+        return bool(self.excuse) and (self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever))
+
+    def claims(self, case: str) -> Iterator[Claim]:
+        if self.held:
+            yield from [Finding(True, case, self.by)] if not self.excuse else []
+        elif self.excused:
+            yield Excuse(self.excuse, case)
+        else:
+            yield Finding(False, case, self.by, str(self), "lost-commit")
+
+    @property
+    def by(self) -> tuple[int, int]:
+        return self.last.event, self.fetch.event
 
     def __str__(self) -> str:
         wanted = sorted({(one.offset, one.epoch) for one in self.legal})
@@ -41,21 +68,21 @@ class Shown(NamedTuple):
 
 
 @log_judge("KIP101-INV-19", "committed")
-def commits_are_shown_with_their_epoch(story: PartitionStory) -> Iterator[Finding]:
+def commits_are_shown_with_their_epoch(story: PartitionStory) -> Iterator[Claim]:
     """OffsetFetch returns the offset and epoch of the last acknowledged commit."""
     for one in _shown(story):
-        yield Finding(one.held, "committed", (one.last.event, one.fetch.event), str(one), "lost-commit")
+        yield from one.claims("committed")
 
 
 @log_judge("KIP320-OC-03", "committed")
-def commits_survive_their_coordinator(story: PartitionStory) -> Iterator[Finding]:
+def commits_survive_their_coordinator(story: PartitionStory) -> Iterator[Claim]:
     """They do when it is killed and returns, and when another broker takes over."""
     for one in _shown(story):
         took = _coordinator(story, one.last)
         lives = [story.timeline.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
         if took and (took != one.fetch.node or lives[0] != lives[1]):
             case = "move" if took != one.fetch.node else "restart"
-            yield Finding(one.held, case, (one.last.event, one.fetch.event), str(one), "lost-commit")
+            yield from one.claims(case)
 
 
 def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
@@ -71,24 +98,37 @@ def _coordinator(story: PartitionStory, commit: OffsetCommit) -> str:
 
 
 def _shown(story: PartitionStory) -> Iterator[Shown]:
-    """A stale coordinator answers from what it had: one that a fault is about is not asked, nor any beside broken links."""
     open_commits: dict[str, list[OffsetCommit]] = {}
+    ever: dict[str, list[OffsetCommit]] = {}
     ahead = sorted(story.commits, key=by_event)
     place = 0
     for fetch in sorted(story.committed, key=by_asked):
         while place < len(ahead) and ahead[place].event < fetch.asked:
             _take(open_commits.setdefault(ahead[place].group, []), ahead[place])
+            ever.setdefault(ahead[place].group, []).append(ahead[place])
             place += 1
         known = open_commits.get(fetch.group, [])
         acknowledged = [one for one in known if one.error == NONE]
-        if not acknowledged or not _is_current(story, fetch) or not _is_clean(story, acknowledged[-1], fetch):
-            continue
-        # Its coordinator may be new: until its watermark has caught up it shows what it had committed before to those
-        # that do not ask for stable offsets (KAFKA-14499). Clients do.
-        if not fetch.stable and story.timeline.fault_between(acknowledged[-1].asked, fetch.event):
-            continue
-        racing = [c for c in ahead[place : place + 64] if c.group == fetch.group and c.asked < fetch.event]
-        yield Shown(fetch, acknowledged[-1], [*known, *(c for c in racing if c.error not in REFUSED)])
+        if acknowledged:
+            racing = [c for c in ahead[place : place + 64] if c.group == fetch.group and c.asked < fetch.event]
+            racing = [c for c in racing if c.error not in REFUSED]
+            before = [c for c in ever[fetch.group] if c.error not in REFUSED]
+            excuse = _excuse(story, acknowledged[-1], fetch)
+            yield Shown(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse)
+
+
+def _excuse(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -> str:
+    """The evidence by which the answer may be older than a commit; empty for none.
+
+    A coordinator that is new shows what it had committed before to those that do not ask for stable offsets, until its high
+    watermark has caught up (KAFKA-14499). Clients ask for them.
+    """
+    if not _is_clean(story, commit, fetch):
+        return OFFSETS_LOST
+    if not _is_current(story, fetch):
+        return STALE_COORDINATOR
+    unstable = not fetch.stable and story.timeline.fault_between(commit.asked, fetch.event)
+    return UNSTABLE_OFFSETS if unstable else ""
 
 
 def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
@@ -102,8 +142,14 @@ def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
 
 
 def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
-    spans = story.timeline.standing(fetch.asked, fetch.event)
-    return all(span.effects.idles and fetch.node not in span.nodes for span in spans)
+    """Does no fault keep it from what controllers decide? Such a fault is aimed at it, or at a controller that runs on."""
+    brokers = story.timeline.broker_names
+    return all(
+        fetch.node not in span.nodes
+        and not span.effects.every_broker
+        and (span.effects.idles or brokers.issuperset(span.nodes))
+        for span in story.timeline.standing(fetch.asked, fetch.event)
+    )
 
 
 def _is_clean(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -> bool:

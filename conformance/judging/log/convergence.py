@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import msgspec
 
+from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.facts.log import FetchResult, PartitionMetadata, ReplicaOnDisk
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
 
@@ -20,7 +22,8 @@ LATELY = 5.0
 class FinalState(msgspec.Struct, frozen=True):
     """How an example ended: the last look at the partition, and what each replica held on the wire and on disk.
 
-    `certain` tells that what is not in agreement breaks the row: all agreed, or had all the time there is.
+    `certain` tells that what is not in agreement breaks the row: all agreed, or had all the time there is. Logs must agree
+    `below` an offset, infinite unless a replica that lost its leader-epoch-checkpoint is not in the ISR again.
     """
 
     since: int
@@ -29,12 +32,13 @@ class FinalState(msgspec.Struct, frozen=True):
     leader: FetchResult | None
     others: tuple[FetchResult, ...]
     disk: tuple[ReplicaOnDisk, ...]
+    below: float
 
     def differs(self, node: str) -> str:
         """The difference of its log from the leader's; empty if there is none, or it is unknown. High watermarks don't count."""
         if self.leader is None:
             return ""
-        return next((_differs(self.leader, read) for read in self.others if read.node == node), "")
+        return next((_differs(self.leader, read, self.below) for read in self.others if read.node == node), "")
 
     def converged(self, node: str, id: int) -> bool:
         """Is it in the ISR, with the log of the leader?"""
@@ -44,10 +48,10 @@ class FinalState(msgspec.Struct, frozen=True):
 
 
 def end_of(story: PartitionStory) -> FinalState | None:
-    """None where no example ended, or where replicas may differ: compacted, corrupt, or without leader-epoch-checkpoint."""
+    """None where no example ended, or where replicas may differ: compacted or corrupt."""
     timeline = story.timeline
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
-    if since < 0 or not story.deletes or story.corrupted or not story.epoch_caches_intact(since):
+    if since < 0 or not story.deletes or story.corrupted:
         return None
     last = {read.node: read for read in story.full_reads if read.asked > since}
     newest = max((read.cur for read in last.values()), default=-1)
@@ -55,7 +59,8 @@ def end_of(story: PartitionStory) -> FinalState | None:
     others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
     disk = tuple({held.node: held for held in story.on_disk if held.event > since}.values())
-    return FinalState(since, timeline.rest >= 0 or _had_time(story), look, leader, others, disk)
+    certain = timeline.rest >= 0 or _had_time(story)
+    return FinalState(since, certain, look, leader, others, disk, story.agree_below(since))
 
 
 def _had_time(story: PartitionStory) -> bool:
@@ -85,12 +90,12 @@ def _unlike_ends(one: FetchResult, other: FetchResult) -> str:
     return "" if same else f"log end and HW {ends[0]} on {one.node}, {ends[1]} on {other.node}"
 
 
-def _differs(one: FetchResult, other: FetchResult) -> str:
-    """The difference of two full-log reads, from the higher log start on; log starts may differ."""
-    if one.log_end != other.log_end:
+def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
+    """The difference of two full-log reads below an offset, from the higher log start on."""
+    if min(one.log_end, below) != min(other.log_end, below):
         return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
     low = max(one.log_start, other.log_start)
-    mine, theirs = ([batch for batch in read.batches if batch.last >= low] for read in (one, other))
+    mine, theirs = ([batch for batch in read.batches if low <= batch.last < below] for read in (one, other))
     found = next((pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]), None)
     if found is None and len(mine) == len(theirs):
         return ""
@@ -100,15 +105,16 @@ def _differs(one: FetchResult, other: FetchResult) -> str:
 
 
 @log_judge("KIP101-INV-18", "metadata", "full_reads", "on_disk")
-def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Finding]:
+def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Claim]:
     """Healed, and without writes, all replicas reach the same log, all in the ISR, with the same epochs."""
     end = end_of(story)
     if end is None:
         return
-    for finding in (*_in_sync(story, end), *_logs(end), *_stored(story, end)):
+    for claim in (*_in_sync(story, end), *_logs(end), *_stored(story, end)):
         # Where all agreed a later look may see a broker fenced that had no time to send its heartbeat.
-        if finding.held or (end.certain and not (finding.case == "isr" and story.timeline.rest >= 0)):
-            yield finding
+        certain = end.certain and not (claim.case == "isr" and story.timeline.rest >= 0)
+        if isinstance(claim, Excuse) or claim.held or certain:
+            yield claim
 
 
 def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
@@ -119,26 +125,32 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
         yield Finding(id in end.look.isr and end.look.leader >= 0, "isr", (end.look.event,), shown, "stuck")
 
 
-def _logs(end: FinalState) -> Iterator[Finding]:
+def _logs(end: FinalState) -> Iterator[Claim]:
     if end.leader is None:
         return
     for other in end.others:
-        stuck = _unlike_ends(end.leader, other)
-        differs = stuck or _differs(end.leader, other)
+        stuck = _unlike_ends(end.leader, other) if end.below == inf else ""
+        differs = stuck or _differs(end.leader, other, end.below)
+        if not differs and _differs(end.leader, other, inf):
+            yield Excuse(EPOCHS_LOST, "logs")
         label = "stuck" if stuck else "divergent-prefix"
         yield Finding(not differs, "logs", (end.leader.event, other.event), differs, label)
 
 
-def _stored(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
+def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """The same on disk, where stamps and base offsets count too; and entries of epochs that hold records."""
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
         if other.node == led[0].node:
             continue
         by, low = (led[0].event,), max(led[0].log_start, other.log_start, *_map_starts(story, led[0], other))
-        mine, theirs = ([batch for batch in held.batches if batch[1] >= low] for held in (led[0], other))
+        mine, theirs = ([batch for batch in held.batches if low <= batch[1] < end.below] for held in (led[0], other))
         shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
+        # It learns its leader epochs again with the batches that it copies, not those of what it has.
+        if {led[0].node, other.node} & story.epoch_caches_lost.keys():
+            yield Excuse(EPOCHS_LOST, "maps")
+            continue
         maps = [_entries(held, low) for held in (led[0], other)]
         shown = (
             ""
@@ -170,6 +182,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
     end = end_of(story)
     if end is None or end.look is None or end.leader is None:
         return
+    missed = _missed_epochs(story)
     premises = [
         *(("follower", *one) for one in _fenced(story)),
         *(("leader", *one) for one in _tails(story, end.leader)),
@@ -178,7 +191,8 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
         by = (event, end.leader.event, end.look.event)
         differs = end.differs(node)
         if end.converged(node, story.timeline.ids.get(node, -1)):
-            yield Finding(True, case, by)
+            # One that is back at the epoch at which it went had nothing to truncate.
+            yield from [Finding(True, case, by)] if case == "leader" or node in missed else []
         elif end.certain and (differs or story.timeline.rest < 0):
             shown = f"{node} did not converge: ISR {end.look.isr} of {end.look.replicas} {differs}"
             label = "stuck" if story.timeline.rest < 0 else "divergent-prefix"
@@ -193,6 +207,16 @@ def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
             for id in set(seen.replicas) - set(seen.isr) - set(seen.unfenced):
                 found.setdefault(id, seen.event)
     return ((story.timeline.names[id], event) for id, event in found.items() if id in story.timeline.names)
+
+
+def _missed_epochs(story: PartitionStory) -> set[str]:
+    """Replicas that were out of the ISR at a later epoch than the last at which they were in it."""
+    last: dict[int, int] = {}
+    missed: set[int] = set()
+    for seen in story.first_metadata:
+        missed |= {id for id in seen.replicas if id not in seen.isr and last.get(id, seen.epoch) < seen.epoch}
+        last |= dict.fromkeys(seen.isr, seen.epoch)
+    return {story.timeline.names[id] for id in missed if id in story.timeline.names}
 
 
 def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:

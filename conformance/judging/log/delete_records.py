@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult, FetchResult, PartitionMetadata
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.convergence import FinalState, end_of
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.permitted_losses import Permission, PermittedLosses
 from conformance.judging.log.story import PartitionStory
 
 WRITTEN_WITHIN = 1.0
@@ -16,14 +18,24 @@ WRITTEN_WITHIN = 1.0
 
 
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
-def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Finding]:
-    """Records that DeleteRecords acknowledged are gone from every live replica, and stay gone until it crashes."""
+def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
+    """Records that DeleteRecords acknowledged are gone from every live replica, and stay gone until it crashes; no others are."""
+    starts = story.derived(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE:
-            shown = f"{trim.node} answered {trim.low_watermark} to DeleteRecords up to {trim.offset}"
-            yield Finding(0 <= trim.low_watermark >= trim.offset, "low-watermark", (trim.event,), shown)
+            high = starts.bound(trim.event)
+            shown = (
+                f"{trim.node} answered {trim.low_watermark} to DeleteRecords up to {trim.offset}, which explains {high}"
+            )
+            yield Finding(
+                max(0, trim.offset) <= trim.low_watermark <= high,
+                "low-watermark",
+                (trim.event,),
+                shown,
+            )
         elif trim.error == REQUEST_TIMED_OUT and story.timeline.standing(trim.asked, trim.event):
             yield Finding(True, "low-watermark", (trim.event,))
+    yield from _beyond(story, starts)
     yield from _returned(story)
     end = end_of(story)
     if end is not None and story.timeline.rest >= 0:
@@ -34,7 +46,17 @@ def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Finding]:
 # --- what is returned
 
 
-def _returned(story: PartitionStory) -> Iterator[Finding]:
+def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
+    """A replica begins no higher than DeleteRecords was asked to delete."""
+    known: set[tuple[str, int]] = set()
+    for read in story.reads if story.deletions else ():
+        if read.log_start > starts.bound(read.event) and (one := (read.node, read.log_start)) not in known:
+            known.add(one)
+            shown = f"{read.node} starts at {read.log_start}, DeleteRecords went up to {starts.bound(read.event)}"
+            yield Finding(False, "log-start", (read.event,), shown, "deleted-too-much")
+
+
+def _returned(story: PartitionStory) -> Iterator[Claim]:
     """A replica that was live and in sync when the trim was answered, and has run on, returns nothing below it."""
     floors: dict[str, list[DeleteRecordsResult]] = {}
     for trim in story.deletions:
@@ -47,24 +69,35 @@ def _returned(story: PartitionStory) -> Iterator[Finding]:
         if trim_before is None:
             continue
         low, by = trim_before.low_watermark, (trim_before.event, read.event)
+        permission = _forgotten_by(story, trim_before, read)
         returned = bool(read.batches) and read.batches[0].last < low
-        if returned or 0 <= read.log_start < low:
+        lower = returned or 0 <= read.log_start < low
+        if lower and permission is not None:
+            yield Excuse(permission, "log-start")
+        elif lower:
             shown = f"{read.node} starts at {read.log_start}, records below {low} were deleted"
             label = "deleted-record-returned" if returned else "log-start-regression"
             yield Finding(False, "log-start", by, shown, label)
-        elif (read.node, low) not in known:
+        elif permission is None and (read.node, low) not in known:
             known.add((read.node, low))
             yield Finding(True, "log-start", by)
 
 
 def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
-    """The last trim that holds for a read: in the life of the node that it reached, and with nothing lost by permission since."""
+    """The last trim that holds for a read: in the life of the node that it reached."""
     place = bisect_left(trims, read.asked, key=by_event)
     trim = trims[place - 1] if place else None
-    if trim is None or not story.clean_between(trim.asked, read.event):
+    if trim is None:
         return None
     lives = {story.timeline.incarnation(read.node, event) for event in (trim.asked, read.event)}
     return trim if len(lives) == 1 else None
+
+
+def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Permission | None:
+    """The permission by which something was lost between the trim and the read."""
+    trimmed_at = (story.newest_epoch_before(trim.asked), trim.asked)
+    cur = read.cur if read.cur >= 0 else story.newest_epoch_before(read.event)
+    return story.derived(PermittedLosses).between(trimmed_at, (cur, read.event))
 
 
 def _reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
@@ -90,7 +123,7 @@ def _live(seen: PartitionMetadata, id: int) -> bool:
 # --- at rest
 
 
-def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
+def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """A follower that copied a record written after the trim, in the same epoch, was told the log start by that very answer."""
     leader = end.leader
     if leader is None:
@@ -98,15 +131,19 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     for trim in story.deletions:
         low = max(trim.low_watermark, trim.offset)
         same = trim.node == leader.node and trim.error in (NONE, REQUEST_TIMED_OUT) and low <= leader.log_start
-        if not same or not story.clean_since(trim.asked) or story.newest_epoch_before(trim.asked) != leader.cur:
+        if not same or story.newest_epoch_before(trim.asked) != leader.cur:
             continue
+        permission = _forgotten_by(story, trim, leader)
         later = [w for w in story.produced if w.asked > trim.event and w.node == leader.node and w.error == NONE]
         for other in end.others if later else ():
             lives = {story.timeline.incarnation(other.node, event) for event in (later[0].asked, other.event)}
             copied = other.at(later[0].offset)
             if len(lives) == 1 and story.stays(other.node) and copied is not None and copied.epoch == leader.cur:
                 shown = f"{leader.node} was trimmed to {low}, {other.node} starts at {other.log_start}"
-                yield Finding(other.log_start >= low, "log-start", (trim.event, other.event), shown)
+                if permission is None:
+                    yield Finding(other.log_start >= low, "log-start", (trim.event, other.event), shown)
+                elif other.log_start < low:
+                    yield Excuse(permission, "log-start")
 
 
 def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:

@@ -5,9 +5,18 @@ and those that the log was cut below.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
-from conformance.judging.facts.log import CONSUMER, OFFSET_OUT_OF_RANGE, ErrorResponse, FetchResult
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.facts.log import (
+    CONSUMER,
+    OFFSET_OUT_OF_RANGE,
+    EpochEndOffset,
+    ErrorResponse,
+    FetchResult,
+)
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 from history.since import since
@@ -46,16 +55,20 @@ def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
 
 
 @log_judge("KIP101-INV-20", "reads", "epoch_ends")
-def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Finding]:
-    """A pair (offset, epoch) that the answerer holds is reported as truncated by no Fetch and no OffsetForLeaderEpoch."""
+def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Claim]:
+    """A pair (offset, epoch) that the answerer holds, or that a consumer was given, is reported as truncated by no Fetch and no
+    OffsetForLeaderEpoch.
+    """
     own_logs = story.derived(ReplicaLogs)
     for _, finding in _genuine_fetches(story, own_logs):
         yield finding
     yield from _lookups(story, own_logs)
+    yield from _given_positions(story)
+    yield from _given_lookups(story)
 
 
 @log_judge("KIP320-FETCH-09", "reads", "errors", "epoch_ends")
-def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Finding]:
+def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Claim]:
     """The same by role; and it is out of range only below the log start. An answer of ListOffsets is a position too."""
     own_logs = story.derived(ReplicaLogs)
     for case, finding in _genuine_fetches(story, own_logs):
@@ -66,6 +79,67 @@ def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Findin
             shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
             yield Finding(False, _role(own_logs, one), (one.event,), shown, "false-truncation")
     yield from _lookups(story, own_logs)
+    yield from _given_positions(story)
+
+
+def _given_positions(story: PartitionStory) -> Iterator[Claim]:
+    """Records given to a consumer below the high watermark were committed: a later leader lacks them by a permitted loss only.
+
+    It counts whatever that leader holds, since a log that lost the record is the very case.
+    """
+    permitted = story.derived(PermittedLosses)
+    for read in story.leader_reads:
+        cut = read.by_consumer and read.diverging is not None and read.diverging[1] < read.fetch_offset
+        given = _first_given(story, read) if cut and story.is_undamaged(read.node, read.event) else None
+        if given is None:
+            continue
+        if (
+            permission := permitted.between((max(given.cur, read.last), given.event), (read.cur, read.event))
+        ) is not None:
+            yield Excuse(permission, "fetch")
+        else:
+            record = f"({read.fetch_offset - 1}, epoch {read.last})"
+            shown = f"{given.node} gave a consumer {record}, and {read.node} said {read.diverging}"
+            yield Finding(False, "fetch", (given.event, read.event), shown, "false-truncation")
+
+
+def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None:
+    """The first answer, at an epoch up to this one, that gave a consumer the record before the position below its watermark."""
+    place = read.fetch_offset - 1
+    earlier = takewhile(lambda one: one.event < read.asked, story.reads)
+    committed = (one for one in earlier if one.by_consumer and place < one.high_watermark and one.cur <= read.cur)
+    return next((one for one in committed if _holds(one, place, read.last)), None)
+
+
+def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
+    """The same of epoch end offsets: the epoch of such a record ends above it, unless the log start may have passed it."""
+    permitted, starts = story.derived(PermittedLosses), story.derived(LogStarts)
+    for end in story.epoch_ends:
+        asked = end.asked_epoch >= 0 and story.by_leader(end) and story.is_undamaged(end.node, end.event)
+        found = _given_beyond(story, end) if asked else None
+        if found is None or starts.bound(end.event) > found[1]:
+            continue
+        given, offset = found
+        permission = permitted.between((max(given.cur, end.asked_epoch), given.event), (end.cur, end.event))
+        if permission is not None:
+            yield Excuse(permission, "lookup")
+        else:
+            answer = f"{end.node} said that epoch {end.asked_epoch} ends at {end.end}"
+            shown = f"{given.node} gave a consumer offset {offset} of it, and {answer}"
+            yield Finding(False, "lookup", (given.event, end.event), shown, "false-truncation")
+
+
+def _given_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
+    """The first answer that gave a consumer a record of the epoch at or above its end, and the offset of that record."""
+    for read in takewhile(lambda one: one.event < end.asked, story.reads):
+        for batch in read.batches if read.by_consumer and read.cur <= end.cur else ():
+            if batch.epoch == end.asked_epoch and end.end <= batch.last < read.high_watermark:
+                return read, batch.last
+    return None
+
+
+def _holds(read: FetchResult, offset: int, epoch: int) -> bool:
+    return any(batch.epoch == epoch and batch.base <= offset <= batch.last for batch in read.batches)
 
 
 def _role(own_logs: ReplicaLogs, answer: FetchResult | ErrorResponse) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from conformance.judging.excuses import REGISTERED_AGAIN
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     NOT_ENOUGH_REPLICAS,
@@ -14,27 +15,38 @@ from conformance.judging.facts.log import (
     PartitionMetadata,
     ProduceResult,
 )
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.story import PartitionStory
 
 TOO_FEW = (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT)
-WATERMARK_WAITS_FROM = (3, 7)
+AT_ONCE = 0.5
+"""Seconds in which no healthy replica joins an ISR and leaves it again: shorter than any session or replica.lag.time.max.ms."""
+CALM = 3.0
+"""Seconds after a fault in which it may still change an ISR: longer than a session, and than metadata takes to a broker."""
+STAYS = 3
+"""Looks of one broker, one after the other, in which a member of the ISR is fenced: the first may be from a moment between."""
 
 
 @log_judge("KIP101-INV-16", "metadata")
-def isr_is_sane(story: PartitionStory) -> Iterator[Finding]:
-    """A fenced replica is not added to the ISR, a live leader is in it, its members are replicas; none only without leader."""
+def isr_is_sane(story: PartitionStory) -> Iterator[Claim]:
+    """A fenced replica leaves the ISR and is not added to it, a live leader is in it, its members are replicas; none only without
+    leader.
+    """
     known: set[tuple[object, ...]] = set()
     for seen in story.changed_metadata:
         state = (seen.node, seen.leader, seen.epoch, seen.isr, seen.replicas)
         if state in known:
             continue
         known.add(state)
-        if seen.leader >= 0:
-            yield _membership(seen.leader in seen.isr, "leader", seen)
+        leads = seen.leader < 0 or seen.leader in seen.isr
         outside = [id for id in seen.isr if id not in seen.replicas]
-        yield _membership(not outside and (bool(seen.isr) or seen.leader < 0), "members", seen)
+        fine = not outside and (bool(seen.isr) or seen.leader < 0)
+        changed = seen.epoch > story.first_epoch or set(seen.isr) != set(seen.replicas)
+        if seen.leader >= 0 and (changed or not leads):
+            yield _membership(leads, "leader", seen)
+        if changed or not fine:
+            yield _membership(fine, "members", seen)
     yield from _fenced(story)
 
 
@@ -43,7 +55,7 @@ def _membership(held: bool, case: str, seen: PartitionMetadata) -> Finding:
     return Finding(held, case, (seen.event,), shown)
 
 
-def _fenced(story: PartitionStory) -> Iterator[Finding]:
+def _fenced(story: PartitionStory) -> Iterator[Claim]:
     """Looks of one incarnation of a broker, one after the other.
 
     It reads the partitions a moment before the brokers, so that one look may show the ISR from before a fencing: what breaks
@@ -56,30 +68,58 @@ def _fenced(story: PartitionStory) -> Iterator[Finding]:
         if seen.state.unfenced:
             view = views[seen.node, seen.incarnation]
             if seen.state.fenced or view.out:
-                yield from view.look(seen)
+                yield from view.look(story, seen)
             else:
                 view.last = max(view.last, seen.event) if seen.asked >= view.last else view.last
 
 
 class _Fenced:
-    """Replicas that one broker saw fenced, outside of the ISR (`out`) and, led by another, inside (`inside`)."""
+    """Replicas that one broker saw fenced, outside of the ISR (`out`) and, led by another, inside (`inside`); and those that it
+    never saw leave, with each look (`stays`). `up` are the events at which brokers were last seen unfenced.
+    """
 
     def __init__(self) -> None:
         self.out: dict[int, PartitionMetadata] = {}
         self.inside: dict[int, PartitionMetadata] = {}
+        self.stays: dict[int, list[PartitionMetadata]] = {}
+        self.up: dict[int, int] = {}
         self._known: set[tuple[object, ...]] = set()
         self.last = -1
 
-    def look(self, seen: PartitionMetadata) -> Iterator[Finding]:
+    def look(self, story: PartitionStory, seen: PartitionMetadata) -> Iterator[Claim]:
         if seen.asked < self.last:  # it overlaps the look before, and may be older
             return
         self.last = seen.event
+        self.up |= dict.fromkeys(seen.unfenced, seen.event)
         for id in self.out.keys() & set(seen.unfenced):
             self.out.pop(id)
             self.inside.pop(id, None)
         for id in seen.replicas:
             if id not in seen.unfenced:
                 yield from self._fenced(id, seen)
+            if id in seen.unfenced or id not in seen.isr or seen.leader in (-1, id):
+                self.stays.pop(id, None)
+            elif id not in self.out:
+                yield from self._stays(story, id, seen)
+
+    def _stays(self, story: PartitionStory, id: int, seen: PartitionMetadata) -> Iterator[Claim]:
+        """The controller fences a broker and removes it from every ISR at once; both may reach a broker between two looks.
+
+        A broker that was restarted is fenced until it is registered, and may be a member as before.
+        """
+        looks = self.stays.setdefault(id, [])
+        looks.append(seen)
+        if len(looks) == STAYS and self._is_registered_again(story, story.timeline.names.get(id, ""), looks, id):
+            yield Excuse(REGISTERED_AGAIN, "fenced")
+        elif len(looks) == STAYS:
+            shown = f"{seen.node} saw {id} fenced {STAYS} times in a row, and in the ISR {seen.isr} all the time"
+            yield Finding(False, "fenced", tuple(look.event for look in looks), shown)
+
+    def _is_registered_again(self, story: PartitionStory, node: str, looks: list[PartitionMetadata], id: int) -> bool:
+        """Is it another process than the one that was last seen unfenced, and not certainly down?"""
+        timeline, first, last = story.timeline, looks[0].asked, looks[-1].event
+        another = timeline.incarnation(node, self.up.get(id, -1)) != timeline.incarnation(node, last)
+        return another and not timeline.down(node, first, last)
 
     def _fenced(self, id: int, seen: PartitionMetadata) -> Iterator[Finding]:
         before = self.out.get(id)
@@ -105,20 +145,25 @@ class _Fenced:
 
 @log_judge("KIP101-INV-17", "reads", "produced")
 def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
-    """acks=all succeeds only with min.insync.replicas in the ISR; below it the errors, and from 3.7 a watermark that waits."""
+    """acks=all succeeds only with min.insync.replicas in the ISR; below it the errors, and a watermark that waits."""
     if story.min_insync_replicas < 2:
         return
     looks = _Looks(story)
-    refused: dict[tuple[str, int, int], ProduceResult] = {}
     for write in story.produced:
         if write.acks == -1:
-            yield from _written(looks, write, refused)
-    if story.timeline.kafka_version >= WATERMARK_WAITS_FROM:
-        yield from _watermark(looks)
+            yield from _written(looks, write)
+    yield from _watermark(looks)
+
+
+@log_judge("KIP101-INV-17-L", "reads", "produced")
+def high_watermark_waits_for_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
+    """While fewer replicas are in sync than min.insync.replicas asks for, the high watermark stays (KIP-966)."""
+    if story.min_insync_replicas >= 2:
+        yield from _watermark(_Looks(story))
 
 
 class _Looks:
-    """The ISR in each leader's own Metadata while it led."""
+    """The ISR in each leader's own Metadata while it led, and the writes that it refused for want of in-sync replicas."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -126,6 +171,10 @@ class _Looks:
         for (node, _), seen_by in story.metadata_by_incarnation.items():
             id = story.timeline.ids.get(node)
             self._own.setdefault(node, []).extend(seen for seen in seen_by if seen.leader == id)
+        self._refused: dict[str, list[ProduceResult]] = {}
+        for write in story.produced:
+            if write.error == NOT_ENOUGH_REPLICAS:
+                self._refused.setdefault(write.node, []).append(write)
 
     def around(self, node: str, asked: int, event: int) -> tuple[PartitionMetadata | None, PartitionMetadata | None]:
         """The last look that was over before, and the first that began after; both of one epoch and incarnation, else None."""
@@ -143,33 +192,79 @@ class _Looks:
         """With fewer replicas than min.insync.replicas all of them are enough."""
         return len(seen.isr) < min(self.story.min_insync_replicas, len(seen.replicas))
 
+    def refusals(self, before: PartitionMetadata, event: int) -> list[ProduceResult]:
+        """Writes that it refused before an event, in the incarnation and at the epoch of its own Metadata."""
+        began = next(seen.event for seen in self._own[before.node] if self.same(seen, before))
+        mine = (write for write in self._refused.get(before.node, ()) if write.incarnation == before.incarnation)
+        return [write for write in mine if began <= write.asked and write.event < event]
+
+    def stays_small(self, before: PartitionMetadata, asked: int, event: int, after: PartitionMetadata) -> bool:
+        """Was the ISR too small from one look to the other, and for the leader from a request to an answer in between?
+
+        It may still have the followers of before its last Metadata, unless it has refused a write for want of them.
+        """
+        if not self.small(after):
+            return False
+        if self.alone(before, before.asked, event):
+            return True
+        refused = self.refusals(before, asked)
+        if not refused:
+            return False
+        away = self._are_away(before, min(before.asked, refused[0].asked), event)
+        return away or self._at_once(min(before.asked, refused[-1].asked), after.event)
+
+    def _are_away(self, seen: PartitionMetadata, first: int, second: int) -> bool:
+        """Were all other replicas certainly down, or fenced and without a way to a controller that would let them join again?"""
+        timeline = self.story.timeline
+        others = [(id, timeline.names.get(id, "")) for id in seen.replicas if id != seen.leader]
+        return all(
+            timeline.down(node, first, second) or (id not in seen.unfenced and timeline.cut_off(node, first, second))
+            for id, node in others
+        )
+
+    def _at_once(self, first: int, second: int) -> bool:
+        """Is there no time for a replica to join the ISR and to leave it again from one event to the other?
+
+        Nothing has happened to any for a while, and what stands keeps nodes down, so that they do not join at all.
+        """
+        timeline = self.story.timeline
+        began = timeline.time(first)
+        lately = any(one.event < second and began - timeline.time(one.event) < CALM for one in timeline.faults)
+        idle = all(span.effects.idles for span in timeline.standing(first, second))
+        return timeline.time(second) - began < AT_ONCE and idle and not lately
+
+    def enough_of_fewer(self, one: PartitionMetadata, other: PartitionMetadata) -> bool:
+        """Is the ISR large enough in both, though a replica is out of it or something happened in between?"""
+        fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
+        disturbed = self.story.disturbed_between(one.event, other.event)
+        return (fewer or disturbed) and not (self.small(one) or self.small(other))
+
     def alone(self, seen: PartitionMetadata, first: int, second: int) -> bool:
         """Were all other replicas certainly down from one event to the other?"""
         others = (id for id in seen.replicas if id != seen.leader)
         return all(self.story.timeline.down(self.story.timeline.names.get(id, ""), first, second) for id in others)
 
 
-def _written(
-    looks: _Looks, write: ProduceResult, refused: dict[tuple[str, int, int], ProduceResult]
-) -> Iterator[Finding]:
+def _written(looks: _Looks, write: ProduceResult) -> Iterator[Finding]:
     before, after = looks.around(write.node, write.asked, write.event)
     if before is None:
         return
     small, shown = looks.small(before), f"{write.node} answered {write.error} with the ISR {before.isr}"
-    certain = small and after is not None and looks.small(after) and looks.alone(before, before.asked, write.event)
-    key = (write.node, before.epoch, write.incarnation)
-    if write.error == NONE and certain:
+    if (
+        write.error == NONE
+        and small
+        and after is not None
+        and looks.stays_small(before, write.asked, write.event, after)
+    ):
         yield Finding(False, "acknowledged", (before.event, write.event), shown)
-    elif write.error == NONE and after is not None and not small and not looks.small(after):
+    elif write.error == NONE and after is not None and looks.enough_of_fewer(before, after):
         yield Finding(True, "acknowledged", (before.event, write.event, after.event))
     elif write.error in TOO_FEW and small:
-        first = refused.get(key)
+        refused = looks.refusals(before, write.asked)
         # By its own Metadata there are too few, and no replica could have joined since: it may not append.
-        still = first is not None and looks.alone(before, first.asked, write.event)
-        fine = write.error == NOT_ENOUGH_REPLICAS or not still
+        alone = bool(refused) and looks.alone(before, refused[0].asked, write.event)
+        fine = write.error == NOT_ENOUGH_REPLICAS or not alone
         yield Finding(fine, "refused", (before.event, write.event), f"{shown}, after {NOT_ENOUGH_REPLICAS}")
-    if write.error == NOT_ENOUGH_REPLICAS:
-        refused.setdefault(key, write)
 
 
 def _watermark(looks: _Looks) -> Iterator[Finding]:
@@ -187,7 +282,7 @@ def _watermark(looks: _Looks) -> Iterator[Finding]:
             continue
         shown = f"HW {one.high_watermark}, then {read.high_watermark} on {read.node} with the ISR {before.isr}"
         by = (before.event, one.event, read.event)
-        if read.high_watermark > one.high_watermark and looks.alone(before, before.asked, read.event):
+        if read.high_watermark > one.high_watermark and looks.stays_small(before, one.asked, read.event, after):
             yield Finding(False, "watermark", by, shown)
         elif read.full and read.log_end > read.high_watermark == one.high_watermark:
             yield Finding(True, "watermark", by)

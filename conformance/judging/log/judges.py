@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from conformance.judging.judge import Judge
+from conformance.judging.laws import elections
+from conformance.judging.laws.disks import OUTLIVES_DISKS
 from conformance.judging.log import committed_offsets as commits
+from conformance.judging.log import consumer_reads, offsets, readers, records
 from conformance.judging.log import convergence as agreement
 from conformance.judging.log import delete_records as trims
 from conformance.judging.log import fetch_positions as positions
 from conformance.judging.log import in_sync_replicas as membership
 from conformance.judging.log import leader_epochs as epochs
-from conformance.judging.log import offsets, readers, records
 
 LOG_JUDGES: tuple[Judge, ...] = (
     records.one_record_per_offset_and_epoch,
@@ -35,13 +37,17 @@ LOG_JUDGES: tuple[Judge, ...] = (
     epochs.offset_lookups_are_fenced_by_epoch,
     offsets.watermark_is_monotone_on_a_leader,
     offsets.offsets_of_one_answer_are_ordered,
+    offsets.latest_is_the_fetch_limit,
     offsets.end_offsets_grow_with_the_epoch,
     offsets.ends_equal_the_model,
     offsets.divergence_is_sound,
     membership.isr_is_sane,
     membership.success_needs_enough_in_sync,
+    membership.high_watermark_waits_for_enough_in_sync,
     agreement.replicas_agree_in_the_end,
     agreement.healed_replicas_converge,
+    consumer_reads.followers_serve_up_to_their_watermark,
+    consumer_reads.nothing_uncommitted_is_served,
     positions.genuine_pairs_are_not_flagged,
     positions.genuine_positions_are_not_diverged,
     positions.truncation_is_reported,
@@ -50,4 +56,7 @@ LOG_JUDGES: tuple[Judge, ...] = (
     commits.commits_are_shown_with_their_epoch,
     commits.commits_survive_their_coordinator,
     readers.readers_miss_nothing_that_survives,
+    elections.replica_that_may_lead_leads,
+    elections.no_other_replica_leads,
+    *OUTLIVES_DISKS,
 )

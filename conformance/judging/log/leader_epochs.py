@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from conformance.judging.excuses import TRUNCATED_MEANWHILE
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.log import (
     CONSUMER,
@@ -17,9 +18,12 @@ from conformance.judging.facts.log import (
     FetchResult,
     PartitionMetadata,
     ProduceResult,
+    RegisteredPartition,
+    ReplicaOnDisk,
 )
-from conformance.judging.judge import Finding, log_judge
-from conformance.judging.log.known_epochs import KnownEpochs, Served
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
+from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
 
@@ -47,9 +51,11 @@ def maps_cover_the_log(story: PartitionStory) -> Iterator[Finding]:
         if len(entries) > 1:
             yield Finding(rising, "increasing", (disk.event,), shown, "epoch-regression")
         if held:
-            covered = {epoch for _, epoch in held} <= {epoch for epoch, _ in entries}
-            yield Finding(covered, "covered", (disk.event,), shown)
-            yield Finding(_bounded(entries, held), "bounds", (disk.event,), shown)
+            stamps = {epoch for _, epoch in held}
+            yield Finding(stamps <= {epoch for epoch, _ in entries}, "covered", (disk.event,), shown)
+            empty = [epoch for epoch, start in entries if start >= low and epoch not in stamps]
+            fine = _bounded(entries, held) and not any(_never_led(story, disk, epoch) for epoch in empty)
+            yield Finding(fine, "bounds", (disk.event,), shown)
 
 
 def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) -> bool:
@@ -61,6 +67,15 @@ def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) 
         if any(stamp > epoch and start <= base < end for base, stamp in held):
             return False
     return True
+
+
+def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
+    """Did another replica lead at this epoch, or is it above the one that the broker names afterwards?
+
+    A replica enters an epoch with its first batch, and without one only as the leader.
+    """
+    named = (seen.epoch for seen in story.metadata if seen.node == disk.node and seen.asked > disk.event)
+    return story.leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
 
 
 # --- epochs in answers
@@ -136,13 +151,16 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
                 yield Finding(leader == named, "hint", (event, refusal.event), shown)
 
 
-@log_judge("KIP101-EPOCH-02", "metadata")
+@log_judge("KIP101-EPOCH-02", "metadata", "registered")
 def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """Whenever one incarnation of a broker sees another leader (or none), it sees a higher epoch."""
+    """Whenever one incarnation of a broker sees another leader (or none), it sees a higher epoch; so does a controller."""
+    yield from _registered_changes(story)
     for view in story.metadata_by_incarnation.values():
         leader: PartitionMetadata | None = None
+        gap: list[PartitionMetadata] = []
         for before, seen in pairwise(view):
             leader = before if before.leader >= 0 else leader
+            gap = [*gap, before] if before.leader < 0 else []
             if before.state is seen.state and seen.leader >= 0:
                 continue
             if before.leader >= 0 and seen.leader >= 0 and before.leader != seen.leader:
@@ -151,9 +169,24 @@ def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[
                 yield _raised(before, seen, "leaderless")
             elif before.leader < 0 and leader is not None and _resigned(leader, before, seen):
                 yield _raised(leader, seen, "leaderless")
+            elif before.leader < 0 <= seen.leader and _was_without(story, leader, gap, seen):
+                yield _raised(before, seen, "leaderless")
 
 
-def _raised(before: PartitionMetadata, seen: PartitionMetadata, case: str) -> Finding:
+def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
+    """The same in a controller's own log, which names the leader also while no broker is up."""
+    last: dict[str, RegisteredPartition] = {}
+    for seen in story.registered:
+        before = last.get(seen.node)
+        if before is not None and before.leader != seen.leader and seen.node not in story.timeline.broker_names:
+            yield _raised(before, seen, "moved" if min(before.leader, seen.leader) >= 0 else "leaderless")
+        last[seen.node] = seen
+
+
+Described = PartitionMetadata | RegisteredPartition
+
+
+def _raised(before: Described, seen: Described, case: str) -> Finding:
     shown = f"{seen.node}: leader {before.leader} at {before.epoch}, then {seen.leader} at {seen.epoch}"
     return Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
 
@@ -165,6 +198,23 @@ def _resigned(leader: PartitionMetadata, before: PartitionMetadata, seen: Partit
     """
     alone = seen.leader < 0 and leader.epoch == before.epoch == seen.epoch
     return alone and leader.leader in before.unfenced and leader.leader in seen.unfenced
+
+
+def _was_without(
+    story: PartitionStory, led: PartitionMetadata | None, gap: list[PartitionMetadata], seen: PartitionMetadata
+) -> bool:
+    """Did the partition certainly have no leader at the epoch at which it has one now?
+
+    So it is if two answers in a row name none, while that broker is alive all the time; or while it is fenced and goes on as the
+    same process. One that was restarted is fenced until it is registered, and may lead all the time (KAFKA-18106).
+    """
+    same = [one for one in gap if one.epoch == seen.epoch]
+    if len(same) < 2 or same[-1].asked < same[-2].event:
+        return False
+    node = story.timeline.names.get(seen.leader, "")
+    alive = [seen.leader in one.unfenced for one in same]
+    lives = {story.timeline.incarnation(node, event) for event in ((led or same[0]).asked, seen.event)}
+    return all(alive) or (not any(alive) and len(lives) == 1)
 
 
 @log_judge("KIP101-EPOCH-04", "reads")
@@ -189,29 +239,34 @@ def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
 
 
 @log_judge("KIP101-INV-12", "reads")
-def no_future_stamps(story: PartitionStory) -> Iterator[Finding]:
+def no_future_stamps(story: PartitionStory) -> Iterator[Claim]:
     """A fetch that names an epoch and is answered 0 returns no batch of a later one.
 
     A log that is truncated and appended to while its bytes are sent shows later ones, and the fence closes at that moment. So a
-    hit counts where the broker had passed the epoch before it was asked, or is still served at it later.
+    hit counts where the broker had passed the epoch before it was asked, or is still served at it later. A read counts only
+    after a change of leader: before it there is no later epoch.
     """
     knowledge = story.derived(KnownEpochs)
     for read in story.reads:
         if read.cur < 0 or not read.batches:
             continue
         newest = max(batch.epoch for batch in read.batches)
-        if newest <= read.cur or knowledge.passed(read) or knowledge.serves_later(read):
-            case = "leader" if story.by_leader(read) else "follower"
-            shown = (
-                ""
-                if newest <= read.cur
-                else f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
-            )
-            yield Finding(newest <= read.cur, case, (read.event,), shown, "fence-leak")
+        case = "leader" if story.by_leader(read) else "follower"
+        if newest <= read.cur:
+            yield from [Finding(True, case, (read.event,))] if _moved(story, read) else []
+        elif knowledge.passed(read) or knowledge.serves_later(read):
+            shown = f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
+            yield Finding(False, case, (read.event,), shown, "fence-leak")
+        else:
+            yield Excuse(TRUNCATED_MEANWHILE, case)
+
+
+def _moved(story: PartitionStory, read: FetchResult) -> bool:
+    return story.newest_epoch_before(read.event) > story.first_epoch
 
 
 @log_judge("KIP101-INV-15", "reads", "produced")
-def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
+def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Claim]:
     """Once its successor acts at a newer epoch, a leader acknowledges nothing to acks=all, and what it appends stays uncommitted.
 
     Metadata tells of an epoch a moment before the new leader acts on it and stops to fetch at the old one. After an unclean
@@ -221,22 +276,47 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Finding]:
     if not knowledge.changed_leaders:
         return
     stamps = {record: batch.epoch for batch, _ in reversed(story.batches) for record in batch.records}
-    for write in story.produced:
+    for write in (one for one in story.produced if one.acks == -1):
         acting = knowledge.successor(write.node, write.asked)
-        if acting is None or write.acks != -1 or not story.clean_between(story.began(acting.stale), write.event):
+        if acting is None:
             continue
         stale = story.leaders.get(story.newest_epoch_before(write.event)) != write.node
         epoch = stamps.get((write.offset, write.values[0])) if write.values else None
-        if write.committed and (epoch is not None or knowledge.newest_led_by(write.node) < acting.cur):
-            if epoch is None or epoch < acting.cur:
-                shown = f"{write.node} acknowledged offset {write.offset} after {acting.node} led at epoch {acting.cur}"
-                yield Finding(False, "acks-all", (acting.event, write.event), shown, "fence-leak")
-        elif stale and write.error in COULD_NOT:
+        passed_over = _passed_over(story, acting)
+        if write.committed and (
+            epoch < acting.cur if epoch is not None else _is_of_no_later_epoch(story, write, acting)
+        ):
+            shown = f"{write.node} acknowledged offset {write.offset} after {acting.node} led at epoch {acting.cur}"
+            by = (acting.event, write.event)
+            if passed_over is None:
+                yield Finding(False, "acks-all", by, shown, "fence-leak")
+            else:
+                yield Excuse(passed_over, "acks-all")
+        elif stale and write.error in COULD_NOT and passed_over is None:
             yield Finding(True, "acks-all", (acting.event, write.event))
     yield from _frozen_watermarks(story, knowledge)
 
 
-def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterator[Finding]:
+def _passed_over(story: PartitionStory, acting: ServingLeader) -> Permission | None:
+    """The unclean election by which the former leader may be left alone in its ISR."""
+    return story.derived(PermittedLosses).between((acting.stale, NEVER), (acting.cur, NEVER), ELECTIONS)
+
+
+def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
+    """A write that was never read: was it acknowledged at none of the epochs that its node led after the successor did?
+
+    There it would have been below the high watermark since.
+    """
+    later = {epoch for epoch, node in story.leaders.items() if node == write.node and epoch > acting.cur}
+    refuted = {
+        read.cur
+        for read in story.leader_reads
+        if read.cur in later and read.asked > write.event and 0 <= read.high_watermark <= write.offset
+    }
+    return later == refuted
+
+
+def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterator[Claim]:
     """Records that a stale leader appends are never below its high watermark. Earlier ones may be, if fetched in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     both: list[ProduceResult | FetchResult] = [*story.produced, *story.leader_reads]
@@ -247,19 +327,18 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
         if isinstance(answer, ProduceResult):
             if answer.acks == 1 and answer.error == 0 and answer.offset >= 0:
                 bounds.setdefault(key, (answer.event, answer.offset))
-        elif answer.cur == acting.stale and not knowledge.passed(answer) and _clean(story, answer):
-            if (bound := bounds.get(key)) is not None:
+        elif answer.cur == acting.stale and not knowledge.passed(answer):
+            bound, passed_over = bounds.get(key), _passed_over(story, acting)
+            if bound is not None and passed_over is not None:
+                yield from [Excuse(passed_over, "watermark")] if answer.high_watermark > bound[1] else []
+            elif bound is not None:
                 event, offset = bound
                 appended = f"{answer.node} appended offset {offset} at epoch {answer.cur}"
                 shown = f"{appended} and committed up to {answer.high_watermark}"
                 by = (acting.event, event, answer.event)
                 yield Finding(answer.high_watermark <= offset, "watermark", by, shown, "fence-leak")
-            elif answer.full:
+            elif answer.full and passed_over is None:
                 bounds[key] = (answer.event, answer.log_end)
-
-
-def _clean(story: PartitionStory, read: FetchResult) -> bool:
-    return story.clean_between(story.began(read.cur), read.event)
 
 
 # --- fences

@@ -6,9 +6,18 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
+from conformance.judging.excuses import RISEN
 from conformance.judging.facts.exchange import by_event
-from conformance.judging.facts.log import EARLIEST, LATEST, EpochEndOffset, FetchResult
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.facts.log import (
+    CONSUMER,
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    EpochEndOffset,
+    FetchResult,
+    ListedOffset,
+)
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
@@ -18,7 +27,7 @@ from conformance.judging.timeline import NEVER
 
 @log_judge("KIP101-INV-08", "reads")
 def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
-    """Within one incarnation and epoch of a leader neither high watermark nor log start falls."""
+    """Within one incarnation and epoch of a leader neither high watermark nor log start falls, while something happens."""
     marks: dict[Life, list[FetchResult]] = {}
     starts: dict[Life, list[FetchResult]] = {}
     for read in story.leader_reads:
@@ -26,15 +35,21 @@ def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding
         if (last := _known_before(read, marks.setdefault(key, []))) is not None:
             held = read.high_watermark >= last.high_watermark
             shown = "" if held else f"{last.high_watermark} then {read.high_watermark} on {read.node}"
-            yield Finding(held, "watermark", (last.event, read.event), shown, "hw-regression")
+            if not held or story.disturbed_between(last.event, read.event):
+                yield Finding(held, "watermark", (last.event, read.event), shown, "hw-regression")
         if (last := _known_before(read, starts.setdefault(key, []))) is not None and read.log_start >= 0:
             held = read.log_start >= last.log_start
             shown = "" if held else f"{last.log_start} then {read.log_start} on {read.node}"
-            yield Finding(held, "log-start", (last.event, read.event), shown, "log-start-regression")
+            if not held or story.disturbed_between(last.event, read.event) or _trimmed_between(story, last, read):
+                yield Finding(held, "log-start", (last.event, read.event), shown, "log-start-regression")
         if not marks[key] or read.high_watermark >= marks[key][-1].high_watermark:
             marks[key].append(read)
         if not starts[key] or read.log_start >= starts[key][-1].log_start:
             starts[key].append(read)
+
+
+def _trimmed_between(story: PartitionStory, one: FetchResult, other: FetchResult) -> bool:
+    return any(one.event < trim.event and trim.asked < other.event for trim in story.deletions)
 
 
 def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
@@ -44,24 +59,72 @@ def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult |
 
 
 @log_judge("KIP101-INV-09", "reads", "listed")
-def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Finding]:
-    """Log start <= high watermark <= log end; last stable offset <= high watermark."""
-    raced = _raced(story.reads)
+def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
+    """Log start <= high watermark <= log end; last stable offset <= high watermark.
+
+    It counts where the offsets differ, and where something happened since the node was read before.
+    """
+    raced, before = _raced(story.reads), dict[str, int]()
     for read in story.reads:
+        last, before[read.node] = before.get(read.node, read.event), read.event
         if read.event in raced:
+            yield from (Excuse(RISEN, case) for case in _disordered(read))
             continue
+        disturbed = story.disturbed_between(last, read.event)
         shown = f"{read.node}: log start {read.log_start}, HW {read.high_watermark}, LSO {read.last_stable_offset}"
+        wrong = _disordered(read)
         if read.full:
-            ordered = read.log_start <= read.high_watermark <= read.log_end
-            yield Finding(ordered, "log", (read.event,), f"{shown}, log end {read.log_end}")
-        if read.last_stable_offset >= 0:
-            yield Finding(read.last_stable_offset <= read.high_watermark, "stable", (read.event,), shown)
+            ordered = "log" not in wrong
+            if not ordered or disturbed or read.log_start > 0 or read.high_watermark < read.log_end:
+                yield Finding(ordered, "log", (read.event,), f"{shown}, log end {read.log_end}")
+        if read.last_stable_offset >= 0 and (disturbed or read.last_stable_offset != read.high_watermark):
+            yield Finding("stable" not in wrong, "stable", (read.event,), shown)
     for one, two in pairwise(story.listed):
         # One right after the other: between them its log may start over.
         together = one.node == two.node and two.asked == one.event + 1
         if together and (one.timestamp, two.timestamp) == (EARLIEST, LATEST):
             shown = f"earliest {one.offset}, latest {two.offset}"
             yield Finding(one.offset <= two.offset, "listed", (two.event,), shown)
+    for latest, later, bound in _latest(story):
+        yield Finding(latest.offset <= bound, "listed", (latest.event, later.event), _beyond(latest, later, bound))
+
+
+def _disordered(read: FetchResult) -> list[str]:
+    """The cases in which the offsets of an answer are out of order."""
+    log = read.full and not read.log_start <= read.high_watermark <= read.log_end
+    return [*(["log"] if log else []), *(["stable"] if read.last_stable_offset > read.high_watermark else [])]
+
+
+@log_judge("KIP320-LO-01", "listed")
+def latest_is_the_fetch_limit(story: PartitionStory) -> Iterator[Finding]:
+    """The latest offset is no higher than a leader lets consumers read afterwards."""
+    for latest, later, bound in _latest(story):
+        case = "last-stable-offset" if latest.isolation_level == READ_COMMITTED else "high-watermark"
+        yield Finding(latest.offset <= bound, case, (latest.event, later.event), _beyond(latest, later, bound))
+
+
+def _beyond(latest: ListedOffset, later: FetchResult, bound: int) -> str:
+    return (
+        f"{latest.node} listed {latest.offset} as the latest offset, and lets consumers read up to {bound} after that"
+    )
+
+
+def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, int]]:
+    """Latest offsets for consumers, each with a later answer of the same leader at the same epoch, and its fetch limit.
+
+    Neither the high watermark nor the last stable offset of a leader falls while its epoch lasts.
+    """
+    reads: dict[tuple[str, int], list[FetchResult]] = {}
+    for read in story.leader_reads if story.listed else ():
+        reads.setdefault((read.node, read.incarnation), []).append(read)
+    for one in story.listed:
+        if one.timestamp == LATEST and one.replica_id == CONSUMER:
+            own = reads.get((one.node, one.incarnation), [])
+            later = next((read for read in own if read.asked > one.event), None)
+            before = {read.cur for read in own if read.event < one.asked}
+            if later is not None and (later.cur == one.cur or later.cur in before):
+                committed = one.isolation_level == READ_COMMITTED and later.last_stable_offset >= 0
+                yield one, later, later.last_stable_offset if committed else later.high_watermark
 
 
 def _raced(reads: list[FetchResult]) -> set[int]:

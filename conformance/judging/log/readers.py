@@ -10,6 +10,7 @@ from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.groups import ReaderStep
 from conformance.judging.facts.log import EpochEndOffset, FetchResult
 from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
 from conformance.judging.log.responding_replica import ReplicaLog, ReplicaLogs
 from conformance.judging.log.story import PartitionStory
 
@@ -101,10 +102,8 @@ def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
 
 def _single(story: PartitionStory) -> bool:
     """Was nothing lost by permission but in one unclean election?"""
-    spans = [s for s in story.timeline.spans if s.effects.elects_uncleanly and s.partition == story.name]
-    events = {event for span in spans for event in span.phases}
-    others = set(story.losses) - events - set(story.elections)
-    return len(spans) + len(story.elections) == 1 and not others
+    losses = story.derived(PermittedLosses).all
+    return len({loss.at for loss in losses}) == 1 and all(loss.by in ELECTIONS for loss in losses)
 
 
 def _latest(answers: Sequence[T], event: int) -> Iterator[T]:

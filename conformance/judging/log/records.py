@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, combinations, islice, pairwise
+from math import inf
 from operator import attrgetter
 from typing import NamedTuple
 
-from conformance.judging.facts.exchange import by_event
+from conformance.judging.excuses import EPOCHS_LOST
+from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult, ReplicaOnDisk, by_epoch
-from conformance.judging.judge import Finding, log_judge
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.permitted_losses import Moment, Permission, PermittedLosses
 from conformance.judging.log.story import PartitionStory
 
 _by_offset = attrgetter("offset")
-FOLLOWERS_SERVE_NO_DOOMED_TAIL = (3, 4, 1)
-"""Before this release a follower may show a consumer what it is about to truncate (KIP101-TRUNC-04, KAFKA-14704)."""
 
 
 # --- replicas
@@ -49,13 +51,17 @@ def _sound(story: PartitionStory, batches: Sequence[Batch]) -> Sequence[Batch]:
 
 
 @log_judge("KIP101-INV-02", "full_reads")
-def prefixes_agree(story: PartitionStory) -> Iterator[Finding]:
+def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
     """Replicas that share an (offset, epoch) share everything below it that both still hold."""
     for one, other in _newest_pairs(story) if story.deletes else ():
-        if not story.epoch_caches_intact(other.event) or (shared := _last_common(one, other)) is None:
+        if (shared := _last_common(one, other)) is None:
             continue
-        low = max(one.log_start, other.log_start)
-        mine, theirs = (_between(_sound(story, read.batches), low, shared) for read in (one, other))
+        low, high = max(one.log_start, other.log_start), min(shared, story.agree_below(other.event) - 1)
+        mine, theirs = (_between(_sound(story, read.batches), low, high) for read in (one, other))
+        if mine == theirs and high < shared:
+            rest = [_between(_sound(story, read.batches), low, shared) for read in (one, other)]
+            if rest[0] != rest[1] and not _share_a_stamp(*rest):
+                yield Excuse(EPOCHS_LOST, "prefix")
         # Two histories under one stamp are KIP101-INV-01's to tell: then prefixes cannot agree.
         if mine == theirs or not _share_a_stamp(mine, theirs):
             shown = (
@@ -80,7 +86,7 @@ def _last_common(one: FetchResult, other: FetchResult) -> int | None:
     return next((b.last for b in reversed(one.batches) if (b.last, b.epoch) in theirs), None)
 
 
-def _between(batches: Sequence[Batch], low: int, high: int) -> list[Batch]:
+def _between(batches: Sequence[Batch], low: int, high: float) -> list[Batch]:
     return [batch for batch in batches if low <= batch.last <= high]
 
 
@@ -96,19 +102,20 @@ def _list(batches: Sequence[object]) -> str:
 
 @log_judge("KIP101-INV-03", "full_reads", "on_disk")
 def stamps_never_decrease(story: PartitionStory) -> Iterator[Finding]:
-    """Along a replica's log the epochs rise or stay, as long as no replica lost its leader-epoch-checkpoint."""
+    """Along a replica's log the epochs rise or stay."""
     held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
     for log in held:
         epochs = [b.epoch for b in log.batches] if isinstance(log, FetchResult) else [b[2] for b in log.batches]
-        if len(epochs) > 1 and story.epoch_caches_intact(log.event):
+        if len(epochs) > 1:
             fine = all(one <= two for one, two in pairwise(epochs))
             yield Finding(fine, "replica", (log.event,), f"epochs on {log.node}: {epochs}", "epoch-regression")
 
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
-def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Finding]:
+def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Claim]:
     """At rest every replica holds the same batches: stamp and CRC as they are read, all bytes as they are on disk."""
-    if story.deletes and story.epoch_caches_intact(story.timeline.rest):
+    if story.deletes and story.timeline.rest >= 0:
+        high = story.agree_below(story.timeline.rest)
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
             read.node: read for read in story.full_reads if story.at_rest(read)
         }
@@ -117,61 +124,74 @@ def followers_keep_stamps_and_bytes(story: PartitionStory) -> Iterator[Finding]:
         }
         for one, other in [*combinations(reads.values(), 2), *combinations(disks.values(), 2)]:
             low = max(one.log_start, other.log_start)
-            mine, theirs = (_from(low, held) for held in (one, other))
+            mine, theirs = (_within(low, high, held) for held in (one, other))
+            if mine == theirs and high < inf and _within(low, inf, one) != _within(low, inf, other):
+                yield Excuse(EPOCHS_LOST, "replicated")
             if mine or theirs:
                 shown = "" if mine == theirs else f"{one.node}: {_list(mine)}, {other.node}: {_list(theirs)}"
                 yield Finding(mine == theirs, "replicated", (one.event, other.event), shown, "divergent-prefix")
 
 
-def _from(low: int, held: FetchResult | ReplicaOnDisk) -> list[object]:
+def _within(low: int, high: float, held: FetchResult | ReplicaOnDisk) -> list[object]:
     if isinstance(held, FetchResult):
-        return [batch for batch in held.batches if batch.last >= low]
-    return [batch for batch in held.batches if batch[1] >= low]
+        return [batch for batch in held.batches if low <= batch.last < high]
+    return [batch for batch in held.batches if low <= batch[1] < high]
 
 
 # --- what was acknowledged
 
 
 @log_judge("KIP101-INV-05", "produced")
-def committed_means_kept(story: PartitionStory) -> Iterator[Finding]:
+def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
     """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
     committed = sorted((w for w in story.produced if w.committed and w.values), key=_by_offset)
     if not committed:
         return
-    stamps = _newest_stamps(story)
+    stamps, permitted = story.derived(newest_stamps), story.derived(PermittedLosses)
     writes = [(write, _epoch_of(story, write, stamps)) for write in committed]
     firsts, lasts = [w.offset for w in committed], [w.offset + len(w.values) - 1 for w in committed]
     ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.committed]
     ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
+    starts = story.derived(LogStarts)
     lost: set[tuple[int, str]] = set()
+    kept_at = {write.event: acknowledged_at(story, write, stamps) for write in committed}
     kept_as: dict[tuple[int, int], Batch] = {}
     for read in (read for read in story.leader_reads if read.full or read.by_consumer):
-        case, kept, shown = "kept" if read.full else "readable", -1, _shown(read)
+        case, kept, shown = "kept" if read.full else "readable", -1, shown_by(read, starts.bound(read.event))
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
         for write, epoch in writes[bisect_left(lasts, shown.start) : bisect_left(firsts, stop)]:
             # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
-            later = write.event < read.asked and epoch <= read.cur and (write.event, case) not in lost
-            if not later or not story.clean_between(min(write.asked, story.began(epoch)), read.event):
+            if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
-            if trouble := _gone(read, write, shown, story.deletes, kept_as):
+            now = (read.cur, read.event)
+            if trouble := gone(read, write, shown, story.deletes, kept_as):
                 lost.add((write.event, case))
-                yield Finding(False, case, (write.event, read.event), trouble, "lost-write")
-            elif epoch < read.cur and read.value_at(max(write.offset, shown.start)) is not None:
-                kept = write.event
+                by = (write.event, read.event)
+                if (permission := permitted.between(kept_at[write.event], now)) is None:
+                    yield Finding(False, case, by, trouble, "lost-write")
+                else:
+                    yield Excuse(permission, case)
+            elif read.value_at(max(write.offset, shown.start)) is not None:
+                if epoch < read.cur and permitted.between(kept_at[write.event], now) is None:
+                    kept = write.event
+                kept_at[write.event] = max(kept_at[write.event], now)
         if kept >= 0:
             yield Finding(True, case, (kept, read.event))
 
 
-def _newest_stamps(story: PartitionStory) -> dict[tuple[int, str | None], int]:
-    """Records that were ever read, as (offset, value), with the latest epoch that they were stamped with."""
-    stamps: dict[tuple[int, str | None], int] = {}
+Stamps = dict[tuple[int, str | None], int]
+"""Records that were ever read, as (offset, value), with the latest epoch that they were stamped with."""
+
+
+def newest_stamps(story: PartitionStory) -> Stamps:
+    stamps: Stamps = {}
     for batch in sorted((batch for batch, _ in story.batches), key=by_epoch):
         stamps.update(dict.fromkeys(batch.records, batch.epoch))
     return stamps
 
 
-def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: dict[tuple[int, str | None], int]) -> int:
+def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> int:
     """The epoch at which it was acknowledged: as it is stamped, or else one at which its leader led, as far as was known."""
     if (stamp := stamps.get((write.offset, write.values[0]))) is not None:
         return stamp
@@ -180,12 +200,24 @@ def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: dict[tuple[in
     return min(led, default=named)
 
 
-def _shown(read: FetchResult) -> range:
-    """The offsets at which the read shows a record, if the replica holds one there."""
+def acknowledged_at(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> Moment:
+    """The same as a lower bound: one that was never read may be a former leader's, at the epoch that it led last."""
+    stamp = stamps.get((write.offset, write.values[0]))
+    named = story.newest_epoch_before(write.asked)
+    led = [epoch for epoch, node in story.leaders.items() if node == write.node and epoch <= named]
+    return (max(led, default=named) if stamp is None else stamp), write.asked
+
+
+def shown_by(read: FetchResult, explained: float) -> range:
+    """The offsets at which the read shows a record, if the replica holds one there.
+
+    A log start above what is `explained` hides nothing of a full read.
+    """
     start = max(read.fetch_offset, read.log_start)
     if read.diverging is not None:
         return range(0)
     if read.full:
+        start = int(min(explained, read.log_start))
         return range(start, max(read.log_end, read.high_watermark, start) + (1 << 40))
     if read.last >= 0 and not read.batches:
         return range(0)  # a fetch that names what it fetched last may be told of nothing but its divergence
@@ -194,7 +226,7 @@ def _shown(read: FetchResult) -> range:
     return range(start, read.batches[-1].last + 1 if read.batches else stable)
 
 
-def _gone(
+def gone(
     read: FetchResult, write: ProduceResult, shown: range, deletes: bool, kept_as: dict[tuple[int, int], Batch]
 ) -> str:
     """The record at an acknowledged one's offset, if it differs or has another epoch; compaction may have removed it.
@@ -220,23 +252,81 @@ def _gone(
 
 
 @log_judge("KIP101-INV-06", "produced")
-def one_commit_per_offset(story: PartitionStory) -> Iterator[Finding]:
-    """Two writes that acks=all acknowledged never share an offset, unless they have the same records."""
-    first: dict[int, tuple[ProduceResult, str]] = {}
-    for write in story.produced:
-        # After an unclean election a former leader alone in its ISR acknowledges records that will be lost.
-        if not write.committed or not write.values or not story.clean_between(-1, write.event):
-            continue
-        records = list(enumerate(write.values, write.offset))
-        known = [(first[offset], offset, value) for offset, value in records if offset in first]
-        shared = next(((one, offset, was, value) for (one, was), offset, value in known if was != value), None)
-        if shared is not None:
-            one, offset, was, value = shared
-            shown = f"offset {offset} was acknowledged with {was} by {one.node} and with {value} by {write.node}"
-            yield Finding(False, "acknowledged", (one.event, write.event), shown, "inconsistent-offsets")
-        elif first:
-            yield Finding(True, "acknowledged", (write.event,))
-        first.update((offset, (write, value)) for offset, value in records)
+def one_commit_per_offset(story: PartitionStory) -> Iterator[Claim]:
+    """Two writes that acks=all acknowledged never share an offset, unless they have the same records.
+
+    It is put to the test where another leader had a record at the offset too, committed or not.
+    """
+    rivals, commits = story.derived(_Rivals), [one for one in story.produced if one.committed and one.values]
+    shared = {event for pair in _shared(commits) for event in (pair.one.event, pair.two.event)}
+    for pair in _shared(commits):
+        if (permission := _permits_both(story, pair)) is not None:
+            yield Excuse(permission, "acknowledged")
+        else:
+            by = (pair.one.event, pair.two.event)
+            yield Finding(False, "acknowledged", by, str(pair), "inconsistent-offsets")
+    for write in commits:
+        if write.event not in shared and (rival := rivals.of(write)) is not None:
+            yield Finding(True, "acknowledged", (rival, write.event))
+
+
+class _Shared(NamedTuple):
+    """Two acknowledged writes with different records at one offset."""
+
+    one: ProduceResult
+    two: ProduceResult
+    offset: int
+
+    def __str__(self) -> str:
+        was, value = (_value(write, self.offset) for write in (self.one, self.two))
+        return (
+            f"offset {self.offset} was acknowledged with {was} by {self.one.node} and with {value} by {self.two.node}"
+        )
+
+
+def _shared(commits: Sequence[ProduceResult]) -> Iterator[_Shared]:
+    """Each write with the latest before it, at the first offset at which they differ."""
+    last: dict[int, ProduceResult] = {}
+    for write in commits:
+        offsets = range(write.offset, write.offset + len(write.values))
+        known = (_Shared(last[offset], write, offset) for offset in offsets if offset in last)
+        differing = (pair for pair in known if _value(pair.one, pair.offset) != _value(write, pair.offset))
+        yield from islice(differing, 1)
+        last.update(dict.fromkeys(offsets, write))
+
+
+def _value(write: ProduceResult, offset: int) -> str:
+    return write.values[offset - write.offset]
+
+
+def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
+    first, second = sorted(
+        acknowledged_at(story, write, story.derived(newest_stamps)) for write in (pair.one, pair.two)
+    )
+    return story.derived(PermittedLosses).between(first, second)
+
+
+class _Rivals:
+    """The leaders that had a record at each offset: the node, and the event that shows it first."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self._at: dict[int, dict[str, int]] = {}
+        for write in story.produced:
+            if write.error == NONE and write.acks != 0 and write.offset >= 0:
+                self._add(range(write.offset, write.offset + len(write.values)), write.node, write.event)
+        for batch, event in story.batches:
+            if (leader := story.leaders.get(batch.epoch)) is not None and not batch.control:
+                self._add(range(batch.base, batch.last + 1), leader, event)
+
+    def _add(self, offsets: range, node: str, event: int) -> None:
+        for offset in offsets:
+            self._at.setdefault(offset, {}).setdefault(node, event)
+
+    def of(self, write: ProduceResult) -> int | None:
+        """The event that shows a record of another leader at one of its offsets."""
+        offsets = range(write.offset, write.offset + len(write.values))
+        shown = (event for offset in offsets for node, event in self._at[offset].items() if node != write.node)
+        return next(shown, None)
 
 
 @log_judge("KIP101-INV-17", "produced")
@@ -271,9 +361,10 @@ def _places(story: PartitionStory) -> dict[str | None, int]:
 
 
 @log_judge("KIP101-INV-07", "reads", "consumed")
-def reads_are_stable(story: PartitionStory) -> Iterator[Finding]:
+def reads_are_stable(story: PartitionStory) -> Iterator[Claim]:
     """A record handed to a consumer is never replaced by another at its offset."""
     handed: dict[int, tuple[_Handed, int, str | None]] = {}
+    permitted = story.derived(PermittedLosses)
     for one in sorted(_consumed(story), key=by_event):
         again: _Handed | None = None
         for epoch, records in one.batches:
@@ -281,21 +372,45 @@ def reads_are_stable(story: PartitionStory) -> Iterator[Finding]:
                 known, was_epoch, was = handed.setdefault(offset, (one, epoch, value))
                 if known.event == one.event:
                     continue
-                if story.losses and not story.clean_between(_first_known(story, known, was_epoch, epoch), one.event):
+                permission = _replaced_by(story, permitted, (known, was_epoch), (one, epoch))
+                replaced = was != value or (was_epoch != epoch and -1 not in (was_epoch, epoch))
+                if permission is not None:
                     handed[offset] = one, epoch, value
-                elif was != value or (was_epoch != epoch and -1 not in (was_epoch, epoch)):
+                if replaced and permission is not None:
+                    yield Excuse(permission, _case(known, one))
+                elif replaced:
                     shown = f"offset {offset}: {was} of epoch {was_epoch} by {known.by}, then {value} of {epoch} by {one.by}"
                     yield Finding(False, _case(known, one), (known.event, one.event), shown, "inconsistent-offsets")
-                elif known.by != one.by or story.timeline.fault_between(known.event, one.event):
+                elif permission is None and (
+                    known.by != one.by or story.timeline.fault_between(known.event, one.event)
+                ):
                     again = known
         if again is not None:
             yield Finding(True, _case(again, one), (again.event, one.event))
 
 
+def _replaced_by(
+    story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int]
+) -> Permission | None:
+    """The permission by which one of two records (with its epoch) replaced the other.
+
+    A former leader may return replaced records until it learns of the unclean election.
+    """
+    if not permitted.all:
+        return None
+    lows = [(handed.cur if handed.cur >= 0 else epoch, handed.event) for handed, epoch in (one, two)]
+    newest = [(handed.cur if handed.cur >= 0 else story.newest_epoch_before(handed.event)) for handed, _ in (one, two)]
+    return permitted.between(min(lows), max(zip(newest, (one[0].event, two[0].event), strict=True)))
+
+
 class _Handed(NamedTuple):
-    """Records handed to a consumer, by whom at which epoch: batches as (epoch, records), records as (offset, value)."""
+    """Records handed to a consumer, by whom at which epoch: batches as (epoch, records), records as (offset, value).
+
+    `cur` is -1 where no epoch was named.
+    """
 
     event: int
+    cur: int
     by: str
     case: str
     batches: Sequence[tuple[int, Sequence[tuple[int, str | None]]]]
@@ -305,32 +420,27 @@ def _case(known: _Handed, one: _Handed) -> str:
     return "follower" if "follower" in (known.case, one.case) else "leader"
 
 
-def _first_known(story: PartitionStory, known: _Handed, *epochs: int) -> int:
-    """Records replaced by an unclean election may be returned by the former leader until it learns of the election."""
-    return min(known.event, *map(story.began, epochs))
-
-
 def _consumed(story: PartitionStory) -> Iterator[_Handed]:
     for read in story.reads:
         leader = story.leaders.get(read.cur)
         case = "leader" if leader == read.node else "follower"
-        if read.by_consumer and (case == "leader" or story.timeline.kafka_version >= FOLLOWERS_SERVE_NO_DOOMED_TAIL):
+        if read.by_consumer:
             batches = [(batch.epoch, batch.records) for batch in _sound(story, read.batches)]
-            yield _Handed(read.event, f"{read.node} at epoch {read.cur}", case, batches)
+            yield _Handed(read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
     # A consumer may have fetched a record long before it hands it out.
-    for one in story.consumed if not story.losses else ():
-        yield _Handed(one.event, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
+    for one in story.consumed:
+        yield _Handed(one.event, -1, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
 
 
 # --- truncation
 
 
 @log_judge("KIP101-TRUNC-01", "full_reads")
-def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Finding]:
+def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim]:
     """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since."""
     last: dict[str, FetchResult] = {}
     logs = _logs_by_epoch(story)
-    committed = _committed(story)
+    committed, permitted = _committed(story), story.derived(PermittedLosses)
     for read in story.full_reads if story.deletes else ():
         before, last[read.node] = last.get(read.node), read
         if before is None or (case := _became_follower(story, before, read)) is None:
@@ -339,9 +449,14 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Findi
         shared = frozenset.intersection(*leaders) if leaders else frozenset()
         now = set(read.batches)
         had = [batch for batch in before.batches if batch.base >= read.log_start]
-        below = [b for b in had if b in committed and story.clean_between(committed[b], read.event)]
+        now_at = (read.cur, read.event)
+        permissions = {b: permitted.between(committed[b], now_at) for b in had if b in committed}
+        below = [batch for batch, permission in permissions.items() if permission is None]
         gone = [batch for batch in had if batch not in now and (batch in shared or batch in below)]
         by = (before.event, read.event)
+        excused = (permission for batch, permission in permissions.items() if permission and batch not in now)
+        if not gone and (excuse := next(excused, None)) is not None:
+            yield Excuse(excuse, case)
         if gone:
             phantom = any(batch in below for batch in gone)
             shown = f"{read.node} had {_list(gone)} and does not have it at epoch {read.cur}, though its leaders do"
@@ -352,10 +467,14 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Findi
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
     """How, if it did, with disk and leader-epoch-checkpoint intact: in a new epoch, or after a restart."""
-    intact = (
-        story.epoch_caches_intact(read.event) and story.is_undamaged(read.node, read.event) and story.stays(read.node)
-    )
-    if not intact or before.cur < 0 or read.cur < before.cur or story.leaders.get(read.cur) in (None, read.node):
+    intact = story.agree_below(read.event) == inf and story.is_undamaged(read.node, read.event)
+    if (
+        not intact
+        or not story.stays(read.node)
+        or before.cur < 0
+        or read.cur < before.cur
+        or story.leaders.get(read.cur) in (None, read.node)
+    ):
         return None
     restarted = any(
         fault.phase == "inject" and read.node in fault.nodes and fault.effects.restarts
@@ -373,14 +492,11 @@ def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
     return found
 
 
-def _committed(story: PartitionStory) -> dict[Batch, int]:
-    """Batches that a leader showed below its high watermark, each with the event that began its epoch.
-
-    A leader that was passed over by an unclean election may go on to commit by itself.
-    """
-    found: dict[Batch, int] = {}
+def _committed(story: PartitionStory) -> dict[Batch, Moment]:
+    """Batches that a leader showed below its high watermark, each with the first time."""
+    found: dict[Batch, Moment] = {}
     for read in story.leader_reads:
         for batch in read.batches:
             if batch.last < read.high_watermark:
-                found.setdefault(batch, min(read.event, story.began(read.cur)))
+                found.setdefault(batch, (read.cur, read.event))
     return found

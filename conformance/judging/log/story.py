@@ -6,8 +6,9 @@ Everything in it goes by the number of the event that shows it, so `one.event < 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from math import inf
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ from conformance.judging.facts.log import (
     PartitionMetadata,
     PartitionState,
     ProduceResult,
+    RegisteredPartition,
     ReplicaOnDisk,
     UncleanElectionResult,
 )
@@ -82,8 +84,8 @@ class PartitionStory(Story):
         self.consumed: list[ConsumedRecord] = []
         self.reader_steps: list[ReaderStep] = []
         self.on_disk: list[ReplicaOnDisk] = []
-        self.elections: list[int] = []
-        """The calls by which an unclean election of it was asked for."""
+        self.registered: list[RegisteredPartition] = []
+        self.unclean_elections: list[UncleanElectionResult] = []
         self._pieces: dict[str, list[FetchResult]] = {}
         self._views: dict[str, _View] = {}
 
@@ -160,7 +162,8 @@ class PartitionStory(Story):
         ProduceResult: lambda story, fact: story.produced.append(fact),
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
         ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
-        UncleanElectionResult: lambda story, fact: story.elections.append(fact.asked),
+        RegisteredPartition: lambda story, fact: story.registered.append(fact),
+        UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
     }
 
     # --- preconditions
@@ -168,36 +171,82 @@ class PartitionStory(Story):
     @property
     def deletes(self) -> bool:
         """cleanup.policy=delete: replicas hold the same bytes, and offsets have no holes. Internal topics are compacted."""
-        return not self.name.startswith("__") and "compact" not in self.configs.get("cleanup.policy", "delete")
+        return not self.internal and "compact" not in self.configs.get("cleanup.policy", "delete")
+
+    @property
+    def internal(self) -> bool:
+        """Do coordinators or controllers write it?"""
+        return self.name.startswith("__")
+
+    @property
+    def from_the_start(self) -> bool:
+        """Was it created in this history and never deleted, so that all requests about it are known?
+
+        Internal topics, and those of an example that goes on where another began, have an earlier past.
+        """
+        topic = self.name.rpartition("-")[0]
+        created = topic in self.timeline.topic_configs or not self.timeline.continues
+        return created and not self.internal and topic not in self.timeline.deleted_topics
+
+    @property
+    def sent_before(self) -> dict[str, int] | None:
+        """The values that earlier examples sent to it, and how often; None where these are not known."""
+        sent = self.timeline.sent_before
+        topic = self.name.rpartition("-")[0]
+        return sent.get(self.name, {}) if sent is not None and topic not in self.timeline.deleted_topics else None
+
+    @property
+    def retains_by_setting(self) -> bool:
+        """Does a setting of the topic delete old segments, as it was created or altered?"""
+        altered = self.timeline.altered_topics.get(self.name.rpartition("-")[0], set())
+        return any("retention." in name for name in {*self.configs, *altered})
+
+    @property
+    def log_start_unbounded_from(self) -> float:
+        """The event from which on retention, or a fault, may have moved the log start anywhere; infinite for none."""
+        if not self.from_the_start or self.retains_by_setting:
+            return -1
+        moved = [*self.hits(lambda effects: effects.moves_log_start), *self._retentions]
+        return min((span.began for span in moved), default=inf)
+
+    def retained_before(self, event: int) -> list[str]:
+        """How faults had old segments deleted before an event: by size, by time."""
+        return sorted({f"retention-{span.effects.retention}" for span in self._retentions if span.began < event})
+
+    @cached_property
+    def _retentions(self) -> list[FaultSpan]:
+        """Faults that set how old segments of the topic are deleted: of all its partitions, whichever they were aimed at."""
+        topic = self.name.rpartition("-")[0]
+        spans = (span for span in self.timeline.spans if span.effects.retention != "none")
+        return [span for span in spans if span.partition.rpartition("-")[0] in ("", topic)]
+
+    def was_away(self, node: str, event: int) -> bool:
+        """Was it seen out of the ISR before an event?"""
+        id = self.timeline.ids.get(node, -1)
+        return any(id in seen.replicas and id not in seen.isr for seen in self.first_metadata if seen.event < event)
+
+    @property
+    def appended_by_faults_from(self) -> float:
+        """The event from which on faults may have appended records that no request in the history sent; infinite for none."""
+        return min((span.began for span in self.hits(lambda effects: effects.appends)), default=inf)
 
     @property
     def min_insync_replicas(self) -> int:
         return int(self.configs.get("min.insync.replicas", "1"))
 
+    def lived_through(self, event: int) -> list[str]:
+        """Witnessed faults after which a broker showed another leader, epoch or ISR of this partition, before the event."""
+        return sorted({fault for fault, changed in self._changed_by if changed < event})
+
     @cached_property
-    def losses(self) -> list[int]:
-        """The events at which what was acknowledged before may have been lost by permission.
+    def _changed_by(self) -> list[tuple[str, int]]:
+        """Each witnessed fault with the first change of leader, epoch or ISR that a broker showed after its injection."""
+        pairs = ((old, new) for old, new in pairwise(self.metadata) if old.state is not new.state)
+        changes = [new.event for old, new in pairs if _leadership(old) != _leadership(new)]
+        first = ((one.fault, bisect_left(changes, one.began)) for one in self.timeline.witnessed)
+        return [(fault, changes[place]) for fault, place in first if place < len(changes)]
 
-        An unclean election; disks that lost something, of as many replicas as acks=all may have waited for, or of one that led
-        all the same; a lost leader-epoch-checkpoint, without which a replica may keep what the leader has not; a leader that was
-        in no ISR when the partition had none (a last-known-leader election of KIP-966).
-        """
-        if not (self._mine or self.elections or self._was_leaderless):
-            return []
-        files = [event for span in self._hits(_loses_epochs) for event in span.phases]
-        # One that names no partition is asked for by an ElectLeaders in the history.
-        unclean = [event for span in self._hits(_elects_uncleanly) if span.partition for event in span.phases]
-        return sorted([*self.elections, *unclean, *self._lost_disks(), *files, *self._last_known_leaders()])
-
-    def clean_since(self, event: int) -> bool:
-        """Is the history clean and the disk intact from this event on (INV-05, INV-06, INV-07)?"""
-        return not self.losses or self.losses[-1] < event
-
-    def clean_between(self, first: int, second: int) -> bool:
-        """Was nothing lost by permission between two events?"""
-        return bisect_left(self.losses, first) == bisect_left(self.losses, second)
-
-    def _hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
+    def hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
         """Faults with these effects that were aimed at a replica of this partition, or at all that a broker holds."""
         return [span for span in self._mine if does(span.effects)]
 
@@ -205,38 +254,6 @@ class PartitionStory(Story):
     def _mine(self) -> list[FaultSpan]:
         mine = ("", self.name)
         return [span for span in self.timeline.spans if span.partition in mine or span.effects.every_partition]
-
-    def _lost_disks(self) -> Iterator[int]:
-        hits = self._hits(_damages_log)
-        for span in hits:
-            standing = [one for one in hits if one.began <= span.began < one.ended]
-            damaged = {node: one.began for one in standing for node in one.nodes}
-            if len(damaged) >= self.min_insync_replicas:
-                yield sorted(damaged.values())[-self.min_insync_replicas]
-            if any(self._led_alone(node, span.began) for node in span.nodes):
-                yield span.began
-
-    def _led_alone(self, node: str, event: int) -> bool:
-        """May the node have been the only one in the ISR: as some broker saw it, or since it led next all the same?"""
-        last = {seen.node: seen for seen in self.metadata if seen.event < event}
-        if any(len(seen.isr) < 2 for seen in last.values()):
-            return True
-        after = [epoch for epoch in self.leaders if epoch > self.newest_epoch_before(event)]
-        return bool(after) and self.leaders[min(after)] == node
-
-    def _last_known_leaders(self) -> Iterator[int]:
-        leaderless: PartitionMetadata | None = None
-        for seen in sorted(self.metadata, key=lambda one: (one.epoch, one.event)) if self._was_leaderless else ():
-            if seen.leader < 0:
-                leaderless = seen
-            elif leaderless is not None and seen.epoch > leaderless.epoch:
-                if seen.leader not in leaderless.isr:
-                    yield leaderless.event
-                leaderless = None
-
-    @property
-    def _was_leaderless(self) -> bool:
-        return any(seen.leader < 0 for seen in self.first_metadata)
 
     @cached_property
     def damaged(self) -> dict[str, int]:
@@ -252,13 +269,30 @@ class PartitionStory(Story):
         """Nodes that lost leader-epoch-checkpoint alone, with the event of the first time."""
         return self._first_hits(_loses_epochs)
 
-    def epoch_caches_intact(self, event: int) -> bool:
-        """Had every replica its epochs up to an event? One that had not may have kept an uncommitted suffix, and handed it on."""
-        return all(first > event for first in self.epoch_caches_lost.values())
+    def agree_below(self, event: int) -> float:
+        """The offset below which logs must agree by an event; infinite where every replica has its leader epochs.
+
+        One that lost leader-epoch-checkpoint truncates to its high watermark. A suffix above it may differ until the replica is
+        in the ISR again.
+        """
+        lost = [span for span in self.hits(_loses_epochs) if span.began < event]
+        return min(
+            (self._mark_before(n, s.began) for s in lost for n in s.nodes if not self._rejoined(n, s, event)),
+            default=inf,
+        )
+
+    def _mark_before(self, node: str, event: int) -> int:
+        """The highest high watermark that it had answered."""
+        return max((read.high_watermark for read in self.reads if read.node == node and read.event < event), default=0)
+
+    def _rejoined(self, node: str, lost: FaultSpan, event: int) -> bool:
+        """Was it in the ISR again, in a Metadata answer that was asked for after it came back?"""
+        id, back = self.timeline.ids.get(node, -1), min(lost.taken_back, lost.ended)
+        return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self.metadata)
 
     def _first_hits(self, does: Callable[[Effects], bool]) -> dict[str, int]:
         found: dict[str, int] = {}
-        for span in self._hits(does):
+        for span in self.hits(does):
             for node in span.nodes:
                 found.setdefault(node, span.began)
         return found
@@ -280,7 +314,7 @@ class PartitionStory(Story):
     @cached_property
     def _always(self) -> set[str]:
         names = self.timeline.names
-        moved = {node for span in self._hits(lambda effects: effects.moves_replicas) for node in span.nodes}
+        moved = {node for span in self.hits(lambda effects: effects.moves_replicas) for node in span.nodes}
         always = set(names.values()) - moved
         for seen in self.first_metadata:
             if seen.replicas:
@@ -317,11 +351,22 @@ class PartitionStory(Story):
         """Did the leader of the epoch that the request named answer it?"""
         return answer.cur >= 0 and self.leaders.get(answer.cur) == answer.node
 
+    def role(self, read: FetchResult) -> str:
+        """Of the replica that answered: by the epoch that was named, else by the newest one; empty where no leader is known."""
+        epoch = read.cur if read.cur >= 0 else self.newest_epoch_before(read.asked)
+        leader = self.leaders.get(epoch)
+        return "" if leader is None else "leader" if leader == read.node else "follower"
+
     @cached_property
     def leader_reads(self) -> list[FetchResult]:
         """The reads that the leader of the epoch that they named answered."""
         leaders = self.leaders
         return [read for read in self.reads if read.cur >= 0 and leaders.get(read.cur) == read.node]
+
+    @property
+    def first_epoch(self) -> int:
+        """The epoch that the first Metadata named; -1 for none."""
+        return self.first_metadata[0].epoch if self.first_metadata else -1
 
     def newest_epoch_before(self, event: int) -> int:
         """The newest epoch that any Metadata had named before; -1 for none."""
@@ -340,6 +385,18 @@ class PartitionStory(Story):
                 epochs.append(seen.epoch)
         return events, epochs
 
+    # --- changes
+
+    def disturbed_between(self, first: int, second: int) -> bool:
+        """Did a fault begin or end between two events, or was a change of the leader, the ISR or the live brokers seen?"""
+        place = bisect_left(self._changes, first + 1)
+        changed = place < len(self._changes) and self._changes[place] < second
+        return changed or self.timeline.fault_between(first, second)
+
+    @cached_property
+    def _changes(self) -> list[int]:
+        return [seen.event for seen in self.first_metadata[1:]]
+
     # --- at rest
 
     def at_rest(self, fact: Exchange | ReplicaOnDisk) -> bool:
@@ -357,7 +414,7 @@ class PartitionStory(Story):
     @cached_property
     def highest_log_start(self) -> float:
         """Upper bound of the log start offset on any replica; infinite if a fault may move it."""
-        if self._hits(lambda effects: effects.moves_log_start):
+        if self.hits(lambda effects: effects.moves_log_start):
             return inf
         deleted = (max(one.offset, one.low_watermark) if one.offset >= 0 else inf for one in self.deletions)
         return max([0.0, *deleted, *(read.log_start for read in self.reads)])
@@ -371,9 +428,5 @@ def _loses_epochs(effects: Effects) -> bool:
     return effects.loses_epochs
 
 
-def _damages_log(effects: Effects) -> bool:
-    return effects.damages_log
-
-
-def _elects_uncleanly(effects: Effects) -> bool:
-    return effects.elects_uncleanly
+def _leadership(seen: PartitionMetadata) -> tuple[int, int, frozenset[int]]:
+    return seen.leader, seen.epoch, frozenset(seen.isr)

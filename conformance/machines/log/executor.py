@@ -144,7 +144,8 @@ class LogExecutor(StepExecutor[LogStep]):
     # --- raw fetchers
 
     def read_everything(self) -> None:
-        """The full log of every replica that runs, and what it shows to consumers."""
+        """The full log of every replica that runs, and what it shows to consumers; and which replicas may lead."""
+        self._describe()
         for on, partition in self.partitions.items():
             with suppress(Absent):
                 state = self.roles.state(on)
@@ -283,6 +284,14 @@ class LogExecutor(StepExecutor[LogStep]):
 
     def after_fault(self) -> None:
         self.roles.refresh()
+        self._describe()
+
+    def _describe(self) -> None:
+        """The eligible and last known leaders, by every broker that runs, where brokers offer to describe them (KIP-966)."""
+        if "DescribeTopicPartitions" in self.bench.column.ranges:
+            for name in self.roles.running():
+                with suppress(WireError):
+                    self.bench.node(name).describe_topic_partitions(self._topics)
 
     # --- rest
 

@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.rigs.groups.group import Group, GroupMember
 from fixtures.errors import KitError
+from fixtures.waiting import Overdue
 from fixtures.wire.records import Record
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -55,10 +56,11 @@ class GroupLog:
         self.start = group.node.list_offsets(OFFSETS_TOPIC, 0).offset
 
     def current_assignment(self, member: GroupMember) -> StoredAssignment:
-        """The newest record of this kind for the member; KitError if there is none."""
+        """The newest record of this kind for the member. Raises Overdue if there is none: it is written before it is answered."""
         found = [record for record in self._records() if self._is_for(record, member)]
         if not found or found[-1].value is None:
-            raise KitError(f"{OFFSETS_TOPIC} from {self.start} on has no assignment of {member.id}: {found}")
+            what = f"{OFFSETS_TOPIC} from {self.start} on has no assignment of {member.id}: {found}"
+            raise Overdue(what, due="assignment in the log")
         value = found[-1].value
         [version] = VERSION.unpack_from(value)
         body = value[VERSION.size :]

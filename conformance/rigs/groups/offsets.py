@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.producers.transactions import Transaction, coordinator_of
 from fixtures.views.nodes import served
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
-from fixtures.wire.retriable import accepted
+from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION, accepted
 from history.since import since
 
 COMMITS_EPOCH_FROM = since("OffsetCommitRequest", "CommittedLeaderEpoch")
@@ -34,17 +36,20 @@ class Offsets:
         return served(self.partition.bench, lambda: node.offset_commit(self.group, [wanted], version=version))
 
     def fetch(self, version: int) -> CommittedOffset:
-        return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).partitions[0]
+        return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).only
+
+    def stable(self, version: int) -> CommittedOffset:
+        """The answer to a client that asks for stable offsets only."""
+        wanted = [(self.partition.topic, 0)]
+        return self.coordinator.offset_fetch(self.group, wanted, require_stable=True, version=version).only
 
     def settled(self) -> CommittedOffset:
-        """The fetched offset once no transaction is pending."""
-
-        def stable() -> CommittedOffset | None:
-            answered = [(self.partition.topic, 0)]
-            found = self.coordinator.offset_fetch(self.group, answered, require_stable=True).partitions[0]
-            return None if found.error is Error.UNSTABLE_OFFSET_COMMIT else found
-
-        return self.partition.bench.eventually(stable, f"no pending offset of {self.group}")
+        """The fetched offset once no transaction is pending, and the coordinator has loaded the group."""
+        wanted = [(self.partition.topic, 0)]
+        passing = NOT_READY_FOR_TRANSACTION | {Error.UNSTABLE_OFFSET_COMMIT}
+        node = self.coordinator
+        ask = partial(node.offset_fetch, self.group, wanted, require_stable=True)
+        return served(self.partition.bench, ask, passing).only
 
 
 def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
@@ -53,7 +58,8 @@ def holds(found: CommittedOffset, offset: int, epoch: int) -> bool:
 
 
 def commit_in(transaction: Transaction, offsets: Offsets, wanted: NewOffset, version: int) -> None:
-    """Add the group to the transaction and commit an offset in it; KitError if that is refused."""
+    """Add the group to the transaction, where its dialect does, and commit an offset in it; KitError if that is refused."""
     producer = transaction.producer
-    accepted(producer.add_offsets(offsets.group))
+    if not producer.dialect.bumps:
+        accepted(producer.add_offsets(offsets.group))
     accepted(producer.commit_offsets(offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version))

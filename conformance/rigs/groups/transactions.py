@@ -13,7 +13,6 @@ from fixtures.views.producer import LEGACY, TV2, Dialect, Producer
 from fixtures.wire import Error
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import NewOffset, OffsetFetchAnswer
-from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import TXN_OFFSETS_BY_ID_FROM, TxnOffsetCommitAnswer
 
 
@@ -48,7 +47,7 @@ class TxnGroup(Group):
         """A producer with a new transactional id that may commit offsets of this group."""
         producer = self.stage.transactional(dialect)
         if not producer.dialect.bumps:
-            accepted(producer.add_offsets(self.name))
+            producer.granted(producer.add_offsets(self.name), "producer")
         return producer
 
     def txn_commit(
@@ -84,7 +83,7 @@ class TxnGroup(Group):
             errors = {found.error for found in answer.partitions}
             return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
 
-        return self.bench.eventually(stable, f"the decided offset of {self.name}")
+        return self.bench.eventually(stable, f"the decided offset of {self.name}", due="transaction end")
 
 
 def refusal(answer: TxnOffsetCommitAnswer) -> Error:

@@ -22,6 +22,7 @@ from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.records import batch
 from fixtures.wire.topics import Reassignment
+from history.due import Due
 
 T = TypeVar("T")
 
@@ -103,6 +104,13 @@ class Crashing(Partition):
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
         return state if right and self.acting(id, above=above) else None
 
+    def elected(self, asked: int) -> PartitionMetadata | None:
+        """By its own Metadata any broker leads; if it does itself, it also serves at that epoch."""
+        state = self.known_to(asked)
+        if state is None or state.leader < 0:
+            return None
+        return state if state.leader != asked or self.acting(asked, above=-1) else None
+
     def leaderless(self, asked: int) -> PartitionMetadata | None:
         state = self.known_to(asked)
         return state if state is not None and state.leader == -1 else None
@@ -126,24 +134,26 @@ class Crashing(Partition):
 
     # --- waiting
 
-    def until(self, probe: Callable[[], T | None], what: str) -> T:
-        return self.bench.eventually(probe, f"{what}, of {self.directory}")
+    def until(self, probe: Callable[[], T | None], what: str, due: Due = "step") -> T:
+        return self.bench.eventually(probe, f"{what}, of {self.directory}", due=due)
 
     def joins(self, probe: Callable[[], object], what: str) -> PremiseClaim:
         """Premise: a restarted replica is in sync in time; if not, its records are read for the judges instead."""
         met = self.bench.settles(lambda: bool(probe()), f"{what}, of {self.directory}", CONVERGES_WITHIN)
         if not met:
             at_rest(self)
-        return premise(met, what)
+        return premise(met, what, promised=("GEN-10", "start"))
 
     def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
-        return self.until(lambda: self.led(id, above=above, isr=isr), f"broker {id} as the leader above epoch {above}")
+        return self.until(
+            lambda: self.led(id, above=above, isr=isr), f"broker {id} as the leader above epoch {above}", "leader"
+        )
 
     def loaded(self, id: int) -> int:
         """The replica's log end offset once its broker has it online."""
         return self.until(lambda: self.end(id), f"broker {id} with its replica online")
 
-    def ends_until(self, id: int, over: Callable[[], object], what: str) -> list[int]:
+    def ends_until(self, id: int, over: Callable[[], object], what: str, due: Due = "step") -> list[int]:
         """The replica's log ends, read again and again until the condition holds."""
         ends: list[int] = []
 
@@ -152,7 +162,7 @@ class Crashing(Partition):
             ends.extend([] if end is None else [end])
             return end is not None and bool(over())
 
-        self.until(tried, what)
+        self.until(tried, what, due)
         return ends
 
     # --- reading

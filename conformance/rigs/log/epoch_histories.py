@@ -28,6 +28,8 @@ def _on_two_brokers(bench: Bench) -> PartitionData:
 
 ON_TWO_BROKERS = Rig(CLUSTER, _on_two_brokers, Partition, shared=True)
 """A partition that one of the brokers does not host; its leader moved once."""
+JOINED = Rig(CLUSTER, _on_two_brokers, Partition)
+"""The same of the example's own: it is given the third broker as well."""
 
 
 # --- two partitions under different leaders
@@ -39,7 +41,9 @@ class OppositeLeadersData(msgspec.Struct, frozen=True):
 
 
 class OppositeLeaders:
-    """Two partitions on all brokers, each followed by the leader of the other as long as no leader moves."""
+    """Two partitions on all brokers, with logs of different lengths, each followed by the leader of the other as long as no
+    leader moves.
+    """
 
     def __init__(self, bench: Bench, data: OppositeLeadersData) -> None:
         self.bench = bench
@@ -51,8 +55,8 @@ def _led_apart(bench: Bench) -> OppositeLeadersData:
     one = new_partition(bench)
     ids = one.settled().replicas
     other = new_partition(bench, (*ids[1:], ids[0]))
-    for partition in (one, other):
-        partition.write(*RECORDS)
+    one.write(*RECORDS)
+    other.write(*RECORDS, b"of the other only")
     return OppositeLeadersData(PartitionData(one.topic, 0), PartitionData(other.topic, 0))
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.topologies import CLUSTER
+from conformance.core.topologies import CLUSTER, SHRINKING
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics, with_epochs
 from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
@@ -277,14 +277,14 @@ class SharedFollower:
         ]
         return FollowerFetch(seen, self.leader.fetch_many(wanted, FetchOptions(replica_id=self.follower_id)))
 
-    def tempted(self, offset: int) -> list[FollowerFetch]:
+    def tempted(self, offset: int, seconds: float = A_WHILE) -> list[FollowerFetch]:
         """Repeat such fetches for a while."""
         began = self.bench.now().seconds
         tries: list[FollowerFetch] = []
 
         def enough() -> bool:
             tries.append(self.fetch_as_follower(offset))
-            return self.bench.now().seconds - began > A_WHILE
+            return self.bench.now().seconds - began > seconds
 
         self.bench.eventually(enough, "the end of a while", every=OFTEN)
         return tries
@@ -307,3 +307,4 @@ def pairs(bench: Bench) -> SharedFollowerData:
 
 
 PAIRS = Rig(CLUSTER, pairs, SharedFollower)
+PAIRS_WITH_A_SHORT_LAG = Rig(SHRINKING, pairs, SharedFollower)

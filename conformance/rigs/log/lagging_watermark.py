@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from conformance.core.checks import PremiseClaim, premise
+from conformance.judging.facts.log import FUTURE_REPLICA
 from conformance.rigs.log.follower_fetches import frozen
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
@@ -20,12 +21,26 @@ class Behind(NamedTuple):
     epoch: int
     watermark: int
     end: int
+    copying: tuple[int, ...] = ()
+    """The followers that are not paused: they copy the records above the high watermark."""
 
     def still(self, partition: Partition) -> PremiseClaim:
         """Premise: high watermark and log end are apart, and unchanged."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end
         return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {now}")
+
+    def copy(self, partition: Partition) -> NodeClient:
+        """A follower whose log holds the records above the high watermark, once it has heard of that as well."""
+        node = partition.bench.node(self.copying[0])
+
+        def copied() -> bool:
+            read = node.fetch(partition.topic, partition.index, self.watermark, replica_id=FUTURE_REPLICA)
+            end = read.batches[-1].last_offset + 1 if read.batches else self.watermark
+            return end >= self.end and read.high_watermark >= self.watermark
+
+        partition.bench.eventually(copied, f"{node.node} at the log end {self.end} of {partition.name}")
+        return node
 
 
 @contextmanager
@@ -36,10 +51,10 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
     """
     bench, state = partition.bench, partition.whole()
     leader = bench.node(state.leader)
-    follower = next(id for id in state.isr if id != state.leader)
+    follower, *others = (id for id in state.isr if id != state.leader)
     with frozen(bench, bench.name_of(follower)):
         partition.write(*(f"uncommitted {n}".encode() for n in range(records)), acks=1, to=leader)
-        yield Behind(leader, state.leader_epoch, *watermark_and_end(partition, leader))
+        yield Behind(leader, state.leader_epoch, *watermark_and_end(partition, leader), tuple(others))
 
 
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:

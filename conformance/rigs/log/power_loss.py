@@ -12,6 +12,7 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing, Written
 from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.disk.words import Word
+from fixtures.errors import KitError
 from fixtures.faults.lab import QUICK
 from fixtures.views.quorum import QuorumView
 from fixtures.wire import Error, WireError
@@ -33,7 +34,14 @@ class PowerLossWrites:
         self._node = partition.bench.node(self._state.leader, purpose="traffic")
         self._thread = Thread(target=self._write)
         self._thread.start()
-        partition.until(lambda: len(self.acknowledged) >= enough or not self._thread.is_alive(), "acknowledged writes")
+        try:
+            partition.until(
+                lambda: len(self.acknowledged) >= enough or not self._thread.is_alive(), "acknowledged writes"
+            )
+        except KitError:
+            self._node.close()
+            self._thread.join()
+            raise
 
     def _write(self) -> None:
         for n in range(MOST):

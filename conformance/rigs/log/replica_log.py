@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from conformance.judging.log.offsets import end_of
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
+from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, EpochAndOffset, FetchedPartition
 from fixtures.wire.records import Batch
 
 
@@ -28,6 +29,11 @@ class FetchedLog(msgspec.Struct, frozen=True):
     def end_of(self, epoch: int) -> int:
         """The end of an epoch with records: the first batch of a later epoch, else the log end."""
         return min((start for stamp, start in self.stamps.items() if stamp > epoch), default=self.end)
+
+    def epoch_end(self, epoch: int, current: int) -> EpochAndOffset:
+        """The answer of OffsetForLeaderEpoch at the leader of epoch `current` with this log (catalogue, section M)."""
+        entries = sorted({current: self.end, **self.stamps}.items())
+        return EpochAndOffset(*end_of(epoch, entries, self.end))
 
     def ended(self) -> list[int]:
         """The epochs with records that are followed by a later one, oldest first."""

@@ -18,11 +18,20 @@ def log_scenario(
     rig: Rig[Any, Any],
     cases: Sequence[str] | None = None,
     examples: int = 2,
+    lasts: float = 0.0,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
     """Like `conformance.core.checks.scenario`, with the judges of a log: ``log_scenario("KIP320-SC-03",
     "KIP320-CONS-01", …)``.
     """
     return scenario(
-        schedule, *rows, rig=rig, judges=LOG_JUDGES, rest=AT_REST, cases=cases, examples=examples, **strategies
+        schedule,
+        *rows,
+        rig=rig,
+        judges=LOG_JUDGES,
+        rest=AT_REST,
+        cases=cases,
+        examples=examples,
+        lasts=lasts,
+        **strategies,
     )

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict
 
-from conformance.core.bench import Bench
+from conformance.core.bench import LASTING, Bench
 from conformance.core.checks import Rig
 from conformance.core.damaging import Disk
 from conformance.core.topologies import COMBINED
@@ -35,6 +35,7 @@ from fixtures.wire.transactions import (
     ProducerState,
     TxnOffsetCommitAnswer,
 )
+from history.due import Due
 
 A = TypeVar("A", bound=Answer)
 
@@ -75,7 +76,7 @@ class Log:
         def leads() -> bool:
             return self.stage.broker.list_offsets(self.name, 0).error is Error.NONE
 
-        self.stage.bench.eventually(leads, f"the broker leading {self.name}")
+        self.stage.bench.eventually(leads, f"the broker leading {self.name}", due="leader")
 
     def start(self) -> int:
         return self._offset(EARLIEST, READ_UNCOMMITTED)
@@ -88,16 +89,15 @@ class Log:
 
     def producer(self, producer_id: int) -> ProducerState | None:
         described = self.stage.broker.describe_producers(self.name, 0)
-        if described.error is not Error.NONE:
-            raise KitError(f"the producers of {self.name} could not be described: {described}")
-        return described.producer(producer_id)
+        return self.stage.bench.granted(described, "description", LASTING).producer(producer_id)
 
     def state(self, producer_id: int) -> LogState:
         return LogState(self.start(), self.stable_end(), self.end(), self.producer(producer_id))
 
     def last_marker(self) -> ControlType | None:
         """The outcome of the transaction whose marker is last in the log; None if the last batch is not a marker."""
-        return self.batches()[-1].records[0].control_type
+        last = self.batches()[-1:]
+        return last[0].records[0].control_type if last else None
 
     def batches(self) -> tuple[Batch, ...]:
         """All readable batches, including control batches."""
@@ -147,8 +147,11 @@ class StageProducer(Producer):
     def enter(self, log: Log, count: int = 1) -> ProducedPartition:
         """The first write of the transaction to a partition, in the producer's protocol."""
         if not self.dialect.bumps:
-            accepted(self.add(log))
+            self.granted(self.add(log), "producer")
         return self.write(log, count)
+
+    def granted(self, answer: A, due: Due) -> A:
+        return self.stage.bench.granted(answer, due, self.timeout_ms / 1000)
 
 
 class Stage:
@@ -185,7 +188,7 @@ class Stage:
             self.while_down.pop()()
         self.bench.start(self._broker)
         answering_again(self.bench, self._broker)
-        self.bench.eventually(self._coordinates, f"{self._broker} coordinating again")
+        self.bench.eventually(self._coordinates, f"{self._broker} coordinating again", due="coordinator")
 
     def _coordinates(self) -> bool:
         try:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from conformance.core.checks import ObservationClaim, held_if
+from conformance.core.bench import LASTING
+from conformance.core.checks import ObservationClaim, PremiseClaim, held_if, premise
 from conformance.rigs.producers.combined_node import Log, StageProducer
 from fixtures.wire import Error
 from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import ControlType, NewBatch
-from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer, InitProducerIdAnswer
+from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer, InitProducerIdAnswer, ProducerState
 from history.since import since
 
 PRODUCER_FENCED_FROM = since("InitProducerId", "PRODUCER_FENCED")
 REFUSED = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 """For a batch that leaves a gap in the sequence."""
-BUMPS = {"ONE_BUMP": 1, "TWO_BUMPS": 2}
 
 
 def gives(answer: InitProducerIdAnswer, producer_id: int, epoch: int) -> bool:
@@ -27,6 +27,37 @@ def fenced(answer: InitProducerIdAnswer) -> bool:
     """The fencing error of this request version, without producer id and epoch."""
     error = Error.PRODUCER_FENCED if answer.version >= PRODUCER_FENCED_FROM else Error.INVALID_PRODUCER_EPOCH
     return (answer.error, answer.producer_id, answer.producer_epoch) == (error, -1, -1)
+
+
+def bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
+    """Premise: the producer, with no open transaction, has been answered its next epoch."""
+    met = gives(answer, producer.producer_id, producer.epoch + 1)
+    return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
+
+
+def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
+    """Premise: the coordinator describes the transaction as acknowledged; one of a short time-out may be over at any time."""
+    lasts = producer.timeout_ms >= LASTING * 1000
+    return premise(met, what, promised=("KIP360-TXN-06", producer.dialect.name) if lasts else None)
+
+
+def open_at(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
+    """Premise: the coordinator describes an open transaction at the producer's epoch."""
+    return described_as(
+        (shown.state, shown.producer_epoch) == ("Ongoing", producer.epoch), "an open transaction", producer
+    )
+
+
+def at_epoch(known: ProducerState | None, epoch: int) -> PremiseClaim:
+    """Premise: the partition describes the producer at this epoch, at which it has written."""
+    met = known is not None and known.producer_epoch == epoch
+    return premise(met, f"the partition holds epoch {epoch}", promised=("KIP360-TXN-07", "legacy"))
+
+
+def appended_once(end: int, written: int) -> PremiseClaim:
+    """Premise: the log, of one producer, ends after as many records as it has written."""
+    row = "KIP360-INV-02" if end < written else "KIP360-INV-01"
+    return premise(end == written, "every batch was appended once", promised=(row, "idempotent"))
 
 
 class Sent(NamedTuple):
@@ -51,11 +82,9 @@ def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
-def rolled_back(
-    producer: StageProducer, log: Log, aborted: DescribedTransaction, bumps: int, case: str = ""
-) -> ObservationClaim:
+def rolled_back(producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = "") -> ObservationClaim:
     """The producer's transaction that timed out was aborted on the partition, and its epoch fenced."""
-    at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + bumps)
+    at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     marker, before = log.last_marker(), log.end()
     stable_end = log.stable_end()
     late = producer.send(log, producer.batch(log))

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition
 from fixtures.views.coordinator import Coordinator
-from fixtures.views.producer import Producer
+from fixtures.views.producer import LEGACY, Dialect, Producer
 from fixtures.wire import NodeClient
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.log import FetchedPartition, ProducedPartition
@@ -23,10 +23,10 @@ def coordinator_of(bench: Bench, key: str, kind: CoordinatorType) -> NodeClient:
 class Transaction:
     """The first transaction of a transactional id of its own."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, dialect: Dialect = LEGACY) -> None:
         self.bench = bench
         self.id = bench.fresh("transaction")
-        self.producer = Producer(bench, self.id, coordinator=self.coordinator).start()
+        self.producer = Producer(bench, self.id, dialect=dialect, coordinator=self.coordinator).start()
 
     def coordinator(self) -> NodeClient:
         return coordinator_of(self.bench, self.id, CoordinatorType.TRANSACTION)

@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.rigs.quorum.quorum import Quorum, Tried
 from fixtures.cluster.config import CONTROLLER_PORT
-from fixtures.wire.cluster import Node
+from fixtures.wire.cluster import Node, QuorumAnswer
 from fixtures.wire.log import FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA
 
@@ -22,26 +22,36 @@ def fetched(
     *,
     ahead: int = 0,
     last_fetched_epoch: int | None = None,
+    last_fetched_beyond: int = 0,
     older: int = 0,
+    malformed: str = "",
     **more: Any,
 ) -> Tried[FetchedPartition]:
-    """Fetch from a controller in an epoch `ahead` of the quorum's; by default the claimed log ends in that epoch."""
+    """Fetch from a controller in an epoch `ahead` of the quorum's; by default the claimed log ends in that epoch, or in one so
+    far beyond it. `malformed` is how the request is invalid by itself."""
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:
         epoch = settled.leader_epoch + ahead
-        return quorum.client(name).fetch(
-            METADATA, 0, offset, current_leader_epoch=epoch, cluster_id=quorum.cluster_id, version=version,
-            last_fetched_epoch=epoch if last_fetched_epoch is None else last_fetched_epoch,
-            partition_max_bytes=SMALL, **more,
-        )  # fmt: skip
+        with quorum.bench.malformed(malformed):
+            return quorum.client(name).fetch(
+                METADATA, 0, offset, current_leader_epoch=epoch, cluster_id=quorum.cluster_id, version=version,
+                last_fetched_epoch=epoch + last_fetched_beyond if last_fetched_epoch is None else last_fetched_epoch,
+                partition_max_bytes=SMALL, **more,
+            )  # fmt: skip
 
     return quorum.tried(name, ask, disk=False)
 
 
-def own_end(id: int, described: Any) -> int:
-    """The log end offset of this voter in a DescribeQuorum answer."""
-    return next(int(voter.log_end_offset) for voter in described.current_voters if voter.replica_id == id)
+def own_end(id: int, described: QuorumAnswer) -> int:
+    """The log end offset of this voter in a DescribeQuorum answer; -1 if it is not among the voters there."""
+    return next((voter.log_end_offset for voter in described.current_voters if voter.replica_id == id), -1)
+
+
+def majority_has(described: QuorumAnswer) -> bool:
+    """Whether the log ends of a majority of the voters have reached the high watermark."""
+    reached = [voter for voter in described.current_voters if voter.log_end_offset >= described.high_watermark]
+    return len(reached) > len(described.current_voters) // 2
 
 
 def log_end(quorum: Quorum) -> int:

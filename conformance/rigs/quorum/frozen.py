@@ -7,19 +7,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from conformance.core.bench import Bench
+from conformance.core.bench import WITHIN, Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import FROZEN_VOTER
-from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of
+from conformance.judging.excuses import GIVEN_UP
+from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, of, stored_in
 from fixtures.cluster import Peers, Received
 from fixtures.cluster.config import peer_host, peer_port
-from fixtures.errors import KitError
 from fixtures.views.quorum import leader_known_to
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import METADATA_TOPIC, Listener
 from fixtures.wire.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
 from fixtures.wire.quorum import METADATA, VOTER_KEYS_FROM, RaftAnswer, VoteAnswer
 from fixtures.wire.records import Batch, NewBatch, batch, batches
+from history.due import Due, starved
 from history.since import since
 
 SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
@@ -33,11 +34,17 @@ ENDPOINTS_FROM = since("FetchRequest", "ReplicaDirectoryId")
 SOON = 10.0
 """Seconds within which a node certainly sends a request that it has no reason to delay."""
 
+A_WHILE = 0.8
+"""Seconds in which a step shows that comes at once: the voter repeats its unanswered fetch twice meanwhile."""
+
 REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout.ms", "2000"))
 """Milliseconds after which the voter gives up an unanswered request."""
 
-ANSWERS = 3
-"""How often a repeated fetch is answered again."""
+ANSWERS = 20
+"""How often a fetch is answered that the voter gives up each time before the answer comes."""
+
+OTHERS = 200
+"""How many other requests are answered while one is waited for."""
 
 NO_OP = b"\x01\x14\x00\x00"
 """A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
@@ -91,7 +98,7 @@ class Frozen:
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
     def stored(self) -> Stored:
-        return msgspec.json.decode(self.bench.read_file(self.name, QUORUM_STATE).text, type=Stored)
+        return stored_in(self.bench.read_file(self.name, QUORUM_STATE))
 
     def next_epoch(self, ahead: int = 1) -> int:
         return self.reported().leader_epoch + ahead
@@ -130,25 +137,36 @@ class Frozen:
         epoch = self.next_epoch(ahead)
         answer = self.begin(leader, epoch)
         if answer.error is not Error.NONE or of(answer) != LeaderAndEpoch(leader, epoch):
-            raise KitError(f"{self.name} would not follow {leader} in epoch {epoch}: {answer}")
+            raise self.bench.unkept(
+                "following", f"{self.name} does not follow {leader} in epoch {epoch}: {answer}", SOON
+            )
         fetch = self.fetch_in(epoch, leader)
         if fetch is None:
-            raise KitError(f"{self.name} did not fetch from {leader} in epoch {epoch} within {SOON:g} s")
+            raise self.bench.unkept("following", f"{self.name} does not fetch from {leader} in epoch {epoch}", SOON)
         return fetch
 
     def fetch_in(self, epoch: int, leader: int) -> Received | None:
         """The node's next fetch of this epoch from a leader.
 
         A node has one request in flight per peer, so every other request that arrives is answered, in a way that it
-        ignores by then.
+        ignores by then. None as well for one that sends others without end.
         """
-        while (asked := self._open or self.peers.receive(within=SOON)) is not None:
+        for _ in range(OTHERS):
+            asked = self._open or self.peers.receive(within=SOON)
+            if asked is None:
+                break
             self._open = None
             if asked.api == "Fetch" and asked.peer == leader and epoch_of(asked) == epoch:
                 self._open = asked
                 return asked
             self._dismiss(asked)
-        return None
+        return self.came(None, "following", f"{self.name} fetching from {leader} in epoch {epoch}")
+
+    def came(self, asked: Received | None, due: Due, what: str) -> Received | None:
+        """The request that was waited for until SOON, or None. Overdue where the kit itself starved, which leaves open why."""
+        if asked is None and starved(self.bench.late(SOON), SOON):
+            raise self.bench.unkept(due, what, SOON)
+        return asked
 
     def _dismiss(self, asked: Received) -> None:
         if asked.api == "Fetch":
@@ -165,44 +183,96 @@ class Frozen:
         self.end(leader, epoch, [self.id])
         return self.asked_for_vote(epoch)
 
-    def vote_after(self, epoch: int, *, pre_vote: bool | None = None, within: float = SOON) -> Received | None:
-        """The next Vote that it sends in this epoch or later; `pre_vote` selects the kind.
+    def vote_after(self, epoch: int, *, granted: Received | None = None, within: float = SOON) -> Received | None:
+        """The next Vote or pre-vote that it sends in this epoch or later; after a pre-vote that was `granted` the next Vote only,
+        whatever its epoch.
 
         Its fetches to its leader stay unanswered meanwhile, as with a leader that has resigned.
         """
         until = self.bench.now().seconds + within
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
-            if asked.api == "Vote" and candidate_epoch(asked) >= epoch:
-                if pre_vote in (None, asked.partition.get("pre_vote", False)):
-                    return asked
+            if asked.api == "Vote" and (
+                candidate_epoch(asked) >= epoch if granted is None else follows(asked, granted)
+            ):
+                return asked
+            if granted is not None and self._repeats(asked, granted):
+                self.grant(asked)
             elif asked.api == "Fetch" and epoch_of(asked) >= epoch:
                 self.left_open.append(asked)
             else:
                 self._dismiss(asked)
         return None
 
-    def asked_for_vote(self, epoch: int, *, pre_vote: bool | None = None) -> Received:
-        """Like `vote_after`; KitError if there is none."""
-        asked = self.vote_after(epoch, pre_vote=pre_vote)
+    def sent_since(self, moment: float, within: float) -> list[Received]:
+        """The requests that it sends after that moment of the kit's clock, within these seconds from now. None is answered."""
+        until, sent = self.bench.now().seconds + within, list[Received]()
+        while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
+            sent += [asked] if asked.at > moment else []
+        self._open = None
+        return sent
+
+    def asked_for_vote(self, epoch: int) -> Received:
+        """Like `vote_after`; Overdue if there is none."""
+        asked = self.vote_after(epoch)
         if asked is None:
-            raise KitError(f"{self.name} did not ask for votes after epoch {epoch} within {SOON:g} s")
+            raise self.bench.unkept("candidacy", f"{self.name} does not ask for votes after epoch {epoch}", SOON)
         return asked
 
     def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make it a candidate. Returns its Vote, still unanswered."""
-        asked = self.stand(leader, ahead)
-        if asked.partition.get("pre_vote"):
-            self.grant(asked)
-            asked = self.asked_for_vote(candidate_epoch(asked) + 1, pre_vote=False)
-        return asked
+        return self.vote_of(self.stand(leader, ahead))
+
+    def vote_of(self, asked: Received) -> Received:
+        """The Vote that follows a pre-vote, which is granted for that; where it is a Vote, that one."""
+        if not asked.partition.get("pre_vote"):
+            return asked
+        self.grant(asked)
+        vote = self.vote_after(candidate_epoch(asked) + 1, granted=asked, within=WITHIN)
+        if vote is None:
+            raise self.bench.unkept("step", f"{self.name} sends no Vote after its pre-vote was granted", WITHIN)
+        return vote
 
     def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
         """Make it the leader of a later epoch, by one peer's vote, after another leader. Returns the epoch."""
         asked = self.candidate(leader, ahead)
         epoch = candidate_epoch(asked)
         self.grant(asked)
-        self.bench.eventually(lambda: self.reported() == LeaderAndEpoch(self.id, epoch), f"{self.name} leading {epoch}")
+        led = LeaderAndEpoch(self.id, epoch)
+        self.answered_until(
+            lambda: self.reported() == led, asked, self.grant, f"{self.name} leading {epoch}", due="leadership"
+        )
         return epoch
+
+    def answered_until(
+        self,
+        done: Callable[[], bool],
+        asked: Received,
+        answer: Callable[[Received], object],
+        what: str,
+        *,
+        within: float = WITHIN,
+        due: Due,
+    ) -> None:
+        """Wait for what the answer to a request brings about. The request is answered again whenever the voter repeats it."""
+
+        def looked() -> bool:
+            if done():
+                return True
+            # At this peer only: what arrives at the other one is the next step's.
+            again = self.bench.if_recorded(lambda: self.peers.receive(asked.api, peer=asked.peer, within=0.0), None)
+            if again is not None and self._repeats(again, asked):
+                answer(again)
+            return False
+
+        self.bench.eventually(looked, what, within, due=due)
+
+    def _repeats(self, asked: Received, earlier: Received) -> bool:
+        """Whether a request is an earlier one again. A voter sends it again once its time-out has passed: it takes no answer
+        then, and that is counted."""
+        again = (asked.api, asked.peer, asked.body) == (earlier.api, earlier.peer, earlier.body)
+        if again and given_up(earlier, asked):
+            self.bench.excuse(GIVEN_UP)
+        return again
 
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
         """Answer a fetch with records. Returns the fetch that follows."""
@@ -211,7 +281,7 @@ class Frozen:
             fetch, lambda asked: self.serve(asked, records=records, high_watermark=high_watermark)
         )
         if following is None:
-            raise KitError(f"{self.name} did not go on fetching from {fetch.peer} within {SOON:g} s")
+            raise self.bench.unkept("next fetch", f"{self.name} does not go on fetching from {fetch.peer}", SOON)
         return following
 
     def diverge(self, fetch: Received, diverging: EpochAndOffset) -> Received | None:
@@ -221,15 +291,16 @@ class Frozen:
     def _moved_on(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
         """The fetch after an answer that moves the log's end.
 
-        A node that gave up on its fetch before the answer arrived repeats the fetch. So does one that ignores the
-        answer, but that one repeats it however often it is answered.
+        A node that gave up on its fetch before the answer arrived repeats it once its time-out has passed, and is answered
+        again. One that repeats it earlier has ignored the answer.
         """
-        following: Received | None = fetch
         for _ in range(ANSWERS):
-            if following is None or log_end_of(following) != log_end_of(fetch):
-                break
-            answer(following)
+            answer(fetch)
             following = self.fetch_in(epoch_of(fetch), fetch.peer)
+            if following is None or log_end_of(following) != log_end_of(fetch) or not given_up(fetch, following):
+                break
+            self.bench.excuse(GIVEN_UP)
+            fetch = following
         return following
 
     def log_on_disk(self) -> tuple[Batch, ...]:
@@ -315,6 +386,17 @@ def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
     return (Listener(LISTENER, peer_host(peer), peer_port(peer)),)
 
 
+def given_up(earlier: Received, later: Received) -> bool:
+    """Whether the voter gave up the earlier request before it sent the later one. Two connections may deliver them with other
+    delays, so half its time-out is enough."""
+    return (later.at - earlier.at) * 1000 >= REQUEST_TIMEOUT / 2
+
+
+def follows(asked: Received, pre_vote: Received) -> bool:
+    """Whether a Vote may be the one after a pre-vote that was granted. Its epoch is for checks to judge."""
+    return not asked.partition.get("pre_vote") and candidate_epoch(asked) >= candidate_epoch(pre_vote)
+
+
 def epoch_of(fetch: Received) -> int:
     epoch: int = fetch.partition["current_leader_epoch"]
     return epoch
@@ -345,21 +427,24 @@ def prepare_frozen(bench: Bench) -> FrozenData:
     older, newer = no_ops(RECORDS, start, epoch - 4), no_ops(RECORDS, start + RECORDS, epoch - 2)
     end = log_end_of(frozen.feed(fetch, older, newer))
     if end != LogEnd(epoch - 2, start + 2 * RECORDS):
-        raise KitError(f"{frozen.name} did not take the log that it was given from {start} on: it ends at {end}")
+        what = f"{frozen.name} does not take the log that it was given from {start} on: it ends at {end}"
+        raise bench.unkept("next fetch", what, SOON)
     return FrozenData(frozen.cluster_id)
 
 
 def _first_records(frozen: Frozen) -> int:
-    """Make it leader until it has written and committed its first metadata. Returns its log end."""
+    """Make it leader until it has written and committed its first metadata, which both peers fetch. Returns its log end."""
     epoch = frozen.lead()
 
-    def committed() -> int | None:
+    def committed() -> bool:
         described = frozen.client.describe_quorum()
-        [end] = [v.log_end_offset for v in described.current_voters if v.replica_id == frozen.id]
-        frozen.fetch_as(PEERS[0], epoch, LogEnd(epoch, end))
-        return end if described.high_watermark > 1 else None
+        for end in [v.log_end_offset for v in described.current_voters if v.replica_id == frozen.id]:
+            for peer in PEERS:
+                frozen.fetch_as(peer, epoch, LogEnd(epoch, end))
+        return described.high_watermark > 1
 
-    frozen.bench.eventually(committed, f"the first metadata of {frozen.name}")
+    what = f"a high watermark of {frozen.name} beyond its first metadata, which all voters have"
+    frozen.bench.eventually(committed, what, due="high watermark")
     return frozen.log_end().offset
 
 

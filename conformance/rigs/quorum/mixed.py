@@ -31,7 +31,7 @@ class Mixed(Quorum):
         killed = self.one("leader")
         self.controllers = self.followers()
         self.bench.kill(killed, role="active controller")
-        return self.bench.eventually(lambda: self._elected(voter), f"a successor of {killed}")
+        return self.bench.eventually(lambda: self._elected(voter), f"a successor of {killed}", due="leadership")
 
     def _elected(self, voter: int) -> LeaderAndEpoch | None:
         asked = self.peers.receive("Vote", peer=voter, within=OFTEN)
@@ -48,7 +48,8 @@ class Mixed(Quorum):
             former, own = self.epochs()[-2:]
             return LogEnd(former.epoch, own.start) if own.epoch == led.leader_epoch else None
 
-        return self.bench.eventually(entered, f"epoch {led.leader_epoch} in the log of its leader")
+        what = f"epoch {led.leader_epoch} in the log of its leader"
+        return self.bench.eventually(entered, what, due="epoch in the log")
 
     def describe(self, led: LeaderAndEpoch) -> QuorumAnswer:
         return self.client(self.bench.name_of(led.leader_id)).describe_quorum()
@@ -107,7 +108,7 @@ def prepare_mixed(bench: Bench) -> QuorumData:
         led = mixed.settled()
         return mixed.describe(led).high_watermark >= 0
 
-    bench.eventually(whole, "a leader of the quorum that commits")
+    bench.eventually(whole, "a leader of the quorum that commits", due="quorum")
     return data
 
 

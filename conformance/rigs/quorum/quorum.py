@@ -7,12 +7,12 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from conformance.core.bench import Bench
+from conformance.core.bench import Bench, File
 from conformance.core.checks import Rig
 from conformance.core.cluster import Moment
 from conformance.core.topologies import CONTROLLERS
+from conformance.judging.excuses import ELECTED_MEANWHILE
 from fixtures.cluster.config import CONTROLLER_PORT
-from fixtures.errors import KitError
 from fixtures.views.quorum import leader_known_to
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import Listener, QuorumAnswer
@@ -51,6 +51,18 @@ class Stored(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def leader(self) -> LeaderAndEpoch:
         return LeaderAndEpoch(self.leader_id, self.leader_epoch)
+
+
+class NotStored(Stored, frozen=True, eq=False):
+    """No quorum-state, or one that cannot be read: it equals nothing, not even the next one."""
+
+
+def stored_in(file: File) -> Stored:
+    """A quorum-state file as it was read; see NotStored."""
+    try:
+        return msgspec.json.decode(file.content or b"", type=Stored)
+    except msgspec.DecodeError:
+        return NotStored(leader_id=-2, leader_epoch=-2, voted_id=-2)
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -108,16 +120,17 @@ class Quorum:
     def settled(self) -> LeaderAndEpoch:
         """The leader and epoch on which all controllers agree."""
 
+        known = {self.bench.id_of(name) for name in self.controllers}
+
         def agreed() -> LeaderAndEpoch | None:
             answers = {self.reported(name) for name in self.controllers}
             first = answers.pop()
-            return first if not answers and first.leader_id >= 0 else None
+            return first if not answers and first.leader_id in known else None
 
-        return self.bench.eventually(agreed, "all controllers naming one leader and epoch")
+        return self.bench.eventually(agreed, "all controllers naming one leader and epoch", due="quorum")
 
     def stored(self, name: str) -> Stored:
-        file = self.bench.read_file(name, QUORUM_STATE)
-        return msgspec.json.decode(file.text, type=Stored)
+        return stored_in(self.bench.read_file(name, QUORUM_STATE))
 
     def condition(self, name: str, disk: bool = True) -> Condition:
         """The controller's quorum-state, then its answer."""
@@ -125,9 +138,13 @@ class Quorum:
         return Condition(self.reported(name), stored)
 
     def epochs(self) -> list[EpochStart]:
-        """The epoch start offsets of the leader's log, from its disk."""
-        lines = self.bench.read_file(self.one("leader"), EPOCHS).text.split("\n")[2:]
-        return [EpochStart(*map(int, line.split())) for line in lines if line]
+        """The epoch start offsets of the leader's log, from its disk; Overdue if it keeps none there."""
+
+        def read() -> list[EpochStart]:
+            content = self.bench.read_file(self.one("leader"), EPOCHS).content or b""
+            return [EpochStart(*map(int, line.split())) for line in content.decode().split("\n")[2:] if line]
+
+        return self.bench.eventually(lambda: read() or None, f"epochs in {EPOCHS} of the leader")
 
     def first_snapshot(self) -> list[EpochStart]:
         """Epoch 0 from offset 0, if the leader's log begins with the snapshot `0-0`, which formatting writes from 4.4 on."""
@@ -135,8 +152,15 @@ class Quorum:
         return [EpochStart(0, 0)] if found.content is not None else []
 
     def described(self) -> QuorumAnswer:
-        """The leader's own answer to DescribeQuorum."""
-        return self.client(self.one("leader")).describe_quorum()
+        """The leader's own answer to DescribeQuorum, in which it is among the voters; Overdue if it gives no such answer."""
+
+        def answered() -> QuorumAnswer | None:
+            answer = self.client(self.one("leader")).describe_quorum()
+            return answer if any(v.replica_id == answer.leader_id for v in answer.current_voters) else None
+
+        return self.bench.eventually(
+            answered, "a leader that describes itself among the voters", due="quorum description"
+        )
 
     # --- roles
 
@@ -175,20 +199,27 @@ class Quorum:
     def tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], *, disk: bool = True) -> Tried[A]:
         """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
 
-        A spontaneous election would look like an effect of the request, so a try after which the node answers
-        differently is repeated: a change in each of three tries is the request's effect.
+        A spontaneous election would look like an effect of the request. So a try after which the node answers differently is
+        repeated where the whole quorum has a leader of a later epoch by then, and that is counted. A change in each of three
+        tries is the request's effect.
         """
-        tried: Tried[A] | None = None
-        for _ in range(TRIES):
+        tried = self._tried(name, ask, disk)
+        for _ in range(TRIES - 1):
+            epoch = tried.before.reported.leader_epoch
+            if tried.after.reported == tried.before.reported or self.settled().leader_epoch <= epoch:
+                break
+            self.bench.excuse(ELECTED_MEANWHILE)
+            tried = self._tried(name, ask, disk)
+        return tried
+
+    def _tried(self, name: str, ask: Callable[[LeaderAndEpoch], A], disk: bool) -> Tried[A]:
+        def agreed() -> Condition | None:
             settled = self.settled()
             before = self.condition(name, disk)
-            if before.reported == settled:
-                tried = Tried(before, ask(settled), self.condition(name, disk))
-                if tried.after.reported == settled:
-                    return tried
-        if tried is None:
-            raise KitError(f"{name} and the other controllers did not agree on a leader in any of {TRIES} tries")
-        return tried
+            return before if before.reported == settled else None
+
+        before = self.bench.eventually(agreed, f"{name} naming the leader of all controllers", due="quorum")
+        return Tried(before, ask(before.reported), self.condition(name, disk))
 
 
 def of(answer: RaftAnswer) -> LeaderAndEpoch:
@@ -218,7 +249,8 @@ def prepare_quorum(bench: Bench) -> QuorumData:
     before = quorum.settled()
     if before.leader_epoch <= OLD_EPOCHS or not skipped_epochs(quorum.epochs()):
         _raise_epoch(quorum, before)
-    bench.eventually(lambda: _serves(quorum), "the quorum's leader having a high watermark that brokers can ask for")
+    what = "the quorum's leader having a high watermark that brokers can ask for"
+    bench.eventually(lambda: _serves(quorum), what, due="quorum")
     return QuorumData(quorum.cluster_id)
 
 
@@ -229,7 +261,8 @@ def _raise_epoch(quorum: Quorum, before: LeaderAndEpoch) -> None:
     quorum.client(leader).vote(
         quorum.peer_of(leader), epoch, last_offset=0, last_offset_epoch=0, cluster_id=quorum.cluster_id, version=0
     )
-    quorum.bench.eventually(lambda: quorum.settled().leader_epoch >= epoch, f"an election after epoch {epoch}")
+    what = f"an election after epoch {epoch}"
+    quorum.bench.eventually(lambda: quorum.settled().leader_epoch >= epoch, what, due="quorum")
 
 
 def _serves(quorum: Quorum) -> bool:

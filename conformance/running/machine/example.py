@@ -6,16 +6,19 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from conformance.catalogue import Facts
 from conformance.core.bench import Bench
-from conformance.core.evaluate import all_applicable, applicable
+from conformance.core.evaluate import all_applicable, applicable, beside
 from conformance.core.machines import AnyMachine, Executor
+from conformance.judging.due import hindrance
 from conformance.judging.judge import Judged, Judging
+from conformance.judging.laws.judges import with_laws
 from conformance.running.lab import HEALED_WITHIN, HURRIED, Standing, with_reason
+from conformance.running.violations import breaks_its_row
 from fixtures.errors import KitError
 from fixtures.spending import spending
 from fixtures.tape import LiveTape
@@ -45,7 +48,11 @@ class Suspicion(msgspec.Struct, frozen=True):
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced."""
+    """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced.
+
+    `cut_short`: time was up before its last step was taken, or before it had come to rest.
+    `hindered` is why the tested system, and not the kit, is to blame for the `trouble`.
+    """
 
     standing: Standing
     steps: list[Step]
@@ -54,12 +61,14 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     excuses: list[ExcuseCount] = []
     suspicion: Suspicion | None
     trouble: str
+    hindered: str
     replaced: str
+    cut_short: bool = False
     seconds: float
 
     @property
     def violations(self) -> list[Observation]:
-        return [o for o in self.observations if o.result == "violated"]
+        return [o for o in self.observations if breaks_its_row(o)]
 
     @property
     def explained(self) -> str:
@@ -111,8 +120,10 @@ class ExampleRun:
         self._steps: list[Step] = []
         self._suspicion: Suspicion | None = None
         self._trouble = ""
+        self._hindered = False
+        """Whether the trouble is the tested system's."""
         self._tape = lab.tape(check.id, standing)
-        self._judging = Judging(check.judges, self._tape.example)
+        self._judging = Judging(with_laws(check.judges), self._tape.example)
         self._bench = lab.bench(self._tape, standing)
         self._executor: Executor[Any] | None = None
 
@@ -136,9 +147,11 @@ class ExampleRun:
         within = HURRIED if self._is_over else HEALED_WITHIN
         replaced = self._lab.healed(self._bench, self._tape, troubled=bool(self._trouble), within=within)
         trouble = with_reason(self._trouble, replaced)
+        hindered = "" if self._trouble and not self._hindered else hindrance(self._tape.history)
         self._bench.close()
+        outcome: Literal["judged", "premise lost", "error"] = "premise lost" if hindered else "error"
         history = self._tape.end(
-            End(example=self._tape.example.example, outcome="error" if trouble else "judged", detail=trouble)
+            End(example=self._tape.example.example, outcome=outcome if trouble else "judged", detail=trouble)
         )
         # Also in an example that ended in trouble a violation is a proof: the judges need no rest to see one.
         found = self._judged(history)
@@ -150,7 +163,9 @@ class ExampleRun:
             excuses=found.excuses,
             suspicion=self._suspicion,
             trouble=trouble,
+            hindered=hindered if trouble else "",
             replaced=replaced,
+            cut_short=self._is_over,
             seconds=time.monotonic() - self._began,
         )
 
@@ -180,6 +195,8 @@ class ExampleRun:
             self._trouble = f"{type(error).__name__}: {error}" if self._cut_short else ""
             self._cut_short = True
         except KitError as error:
+            self._bench.explain(error)
+            self._hindered = bool(hindrance(self._tape.history))
             self._trouble = f"{type(error).__name__}: {error}"
         except Exception:  # a bug of the executor: what it has recorded is judged all the same
             self._trouble = traceback.format_exc()
@@ -198,7 +215,8 @@ class ExampleRun:
 
     def _judged(self, history: History) -> Judged:
         with spending("judge"):
-            return all_applicable(self._check.judge(history), self._facts)
+            own = all_applicable(self._check.judge(history), self._facts)
+        return own + beside(history, self._facts)
 
     @property
     def _facts(self) -> Facts:

@@ -110,7 +110,10 @@ class Investigator:
     # --- replaying
 
     def _replayed(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
-        """How often each breach without replays was seen; this is added to their evidence."""
+        """How often each breach without replays was seen; this is added to their evidence.
+
+        A replay that the clock cut short and that did not show it counts as none.
+        """
         seen: Counter[Breach] = Counter({breach: 0})
         evidence: dict[Breach, str] = {}
 
@@ -120,11 +123,13 @@ class Investigator:
         def is_new(observation: Observation) -> bool:
             return breach_of(observation) not in evidence
 
-        tries = 0
-        while tries < REPLAYS and (not tries or time.monotonic() < ends):
-            tries += 1
+        tries, cut_short = 0, False
+        while tries < REPLAYS and not cut_short and (not tries or time.monotonic() < ends):
             again = self._play(shrunk.schedule, Ending(stops=is_it), shows=is_new)
-            seen.update({breach_of(observation) for observation in again.played.violations})
+            shown = {breach_of(observation) for observation in again.played.violations}
+            cut_short = again.played.cut_short and breach not in shown
+            tries += not cut_short
+            seen.update(shown)
             evidence.update(again.evidence)
         first = evidence | finding.evidence
         return [

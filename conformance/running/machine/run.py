@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import msgspec
 
 from conformance.catalogue import shipped
+from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
-from conformance.judging.verdicts import FLOORS
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, slug
@@ -19,7 +19,7 @@ from conformance.running.machine.example import Ending, ExampleRun, Played, Sche
 from conformance.running.machine.explorer import BATCH, Drawing, Explorer
 from conformance.running.machine.investigator import Investigator
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
-from conformance.running.violations import Breach, breach_of, first_of_each
+from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from fixtures.errors import KitError
 from history.observations import Observation
 
@@ -106,13 +106,14 @@ class MachineRun(CheckRun):
     @property
     def gave_up(self) -> bool:
         """A machine has many examples, with faults of many kinds: a few in trouble are no reason to end it, a majority is."""
-        return super().gave_up and 2 * len(self._errors) >= self._examples
+        return super().gave_up and 2 * (len(self._errors) + len(self._hindered)) >= self._examples
 
     # --- playing
 
     def _is_enough(self, observation: Observation) -> bool:
         """A violation of a row that was not selected is investigated too, but does not end an example early."""
-        return breach_of(observation) not in self.found and observation.requirement in self._asked
+        is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
+        return is_new and observation.requirement in self._asked
 
     @property
     def _ending(self) -> Ending:
@@ -159,7 +160,9 @@ class MachineRun(CheckRun):
         if played.replaced:
             self.replace_cluster(played.replaced)
         # A run of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
-        if played.trouble and not self._investigating:
+        if played.hindered and not self._investigating:
+            self.hindered(played.hindered, played.seconds)
+        elif played.trouble and not self._investigating:
             self.failed(played.trouble, played.seconds)
         return finding
 

@@ -18,7 +18,7 @@ from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck
 
 Profile = Literal["smoke", "quick", "nightly"]
-Kind = Literal["probe", "schedule", "machine", "rarest"]
+Kind = Literal["probe", "schedule", "soak", "machine", "rarest"]
 
 SEARCH = "rarest_cases"
 """The name of the items in which workers spend the time that is left on the rarest cases."""
@@ -35,15 +35,17 @@ SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
 EXPLORING = 0.75
 """Share of a machine's time under a clock; its findings have to be shrunk and replayed in the rest."""
 
-COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "machine": 120.0, "rarest": 0.0}
+COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "soak": 720.0, "machine": 120.0, "rarest": 0.0}
 """Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores.
 
-For a probe (half of it on a cluster of one node), for a schedule, and for the opening of a machine with what follows it.
+For a probe (half of it on a cluster of one node), for a schedule, and for the opening of a machine with what follows it. For a
+soak that goes on for ten minutes: with its boot, its last round and its rest.
 """
-PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "machine": 0.0, "rarest": 0.0}
-"""Seconds after which one probe or schedule is cut off under a clock.
+PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "soak": 900.0, "machine": 0.0, "rarest": 0.0}
+"""Seconds after which one probe, schedule or soak is cut off under a clock.
 
-Several times what the slowest of them takes on a busy machine, so that a broken broker costs the others no more than this.
+Several times what the slowest of them takes on a busy machine, so that a broken broker costs the others no more than this. A
+soak ends by itself.
 """
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
 """Seconds that are kept for each part of a machine: its opening, and some drawn examples."""
@@ -57,6 +59,8 @@ def kind_of(check: AnyCheck) -> Kind:
     """A check as the plan sees it."""
     if isinstance(check, MachineCheck):
         return "machine"
+    if check.lasts:
+        return "soak"
     return "schedule" if check.schedule else "probe"
 
 
@@ -81,10 +85,11 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     Items without an end of their own are run in rounds, in each of which every worker has one: as this one, and as those that
     begin after it. The search for the rarest cases, which is as long as `search` such rounds, gets what is left after them: it
-    takes nothing of the seconds that are `reserved`.
+    takes nothing of the seconds that are `reserved`. One that `needs` more seconds than are left gets none.
     """
 
     seconds: float = math.inf
+    needs: float = 0.0
     until: float = math.inf
     rounds: int = 1
     search: float = 0.0
@@ -93,6 +98,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     def allowance(self, elapsed: float) -> float:
         """Seconds for an item that begins `elapsed` seconds after the run; 0 when it is too late for it."""
         left = max(0.0, self.until - elapsed)
+        if left < self.needs:
+            return 0.0
         return min(self.seconds, max(left / (self.rounds + self.search), min(left / self.rounds, self.reserved)))
 
 
@@ -123,15 +130,15 @@ def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: in
     machines = [work for work in items if work.kind == "machine"]
     reserved = _reserved(profile, len(machines), total, workers)
     bounded = {
-        work: Share(seconds=PATIENCE[work.kind], until=total - reserved)
+        work: Share(seconds=PATIENCE[work.kind], until=total - reserved, needs=COSTS["soak"] * (work.kind == "soak"))
         for work in items
-        if work.kind in ("probe", "schedule")
+        if work.kind in ("probe", "schedule", "soak")
     }
     return TimePlan(total, {**bounded, **_unbounded(items, total, workers, reserved)})
 
 
 def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:
-    """Seconds at the end of the run in which no probe and no schedule goes on."""
+    """Seconds at the end of the run in which no probe, schedule or soak goes on."""
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 
 

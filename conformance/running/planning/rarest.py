@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from conformance.catalogue import Facts, shipped
+from conformance.catalogue.floors import floor_of
+from conformance.catalogue.rows import RECORDED
 from conformance.core.registry import AnyCheck
-from conformance.judging.verdicts import FLOORS
 from conformance.running.violations import Breach
 from history.shards import Column, ExampleLine, ObservationLine, Shard
-
-UNJUDGED = ("informational",)
-"""Levels of rows that are recorded and have no floor."""
 
 RowCase = tuple[str, str]
 """A requirement and one of its cases."""
@@ -95,9 +93,9 @@ def _cases(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, st
         for row in check.rows:
             able[row].append(check.id)
     for row, ids in sorted(able.items()):
-        if shipped()[row].level not in UNJUDGED:
+        if shipped()[row].level not in RECORDED:
             for case in shipped()[row].applicable_cases(facts):
-                yield row, case.id, FLOORS[shipped()[row].kind].observations, ids
+                yield row, case.id, floor_of(shipped()[row], case.id).observations, ids
 
 
 def _best(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xdist.scheduler import LoadScopeScheduling
 
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import check_of_item
+from conformance.core.registry import check_of_item, is_soak
 from conformance.core.topologies import fitted
 from conformance.running.planning.budget import SEARCH, cost_of
 
@@ -87,7 +87,7 @@ by the times of 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
 
 def shares(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
     """With schedules a few more boots don't matter; everything else is done within minutes, and boots are much of that."""
-    longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_endless(nodeid)), default=0)
+    longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_alone(nodeid)), default=0)
     return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
 
 
@@ -96,25 +96,30 @@ MANY_SECONDS = 20
 
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:
-    """Seconds that an item takes, rounded up. Under a clock items without an end of their own weigh as little as possible."""
-    return 1 if timed and _is_endless(nodeid) else ceil(cost_of(check_of_item(nodeid)))
+    """Seconds that an item takes, rounded up. Under a clock units of one item weigh as little as possible."""
+    return 1 if timed and _is_alone(nodeid) else ceil(cost_of(check_of_item(nodeid)))
 
 
 def cluster_of(nodeid: str, *, timed: bool = True) -> str:
     """Column and topology of a check: `…/kip320/fencing.py::older_epoch[4.3.1]` is `4.3.1 cluster`.
 
-    Under a clock each part of a machine is a unit of its own, since it runs for minutes, and so is a worker's search for the
-    rarest cases.
+    Under a clock each part of a machine is a unit of its own, since it runs for minutes, and so are a soak and a worker's search
+    for the rarest cases.
     """
     label = nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
     if is_search(nodeid):
         return f"{label} search"
-    own = " machine" if timed and _is_endless(nodeid) else ""
+    own = " machine" if timed and _is_endless(nodeid) else " soak" if is_soak(check_of_item(nodeid)) else ""
     return f"{label} {fitted(check_of_item(nodeid).topology, label).name}{own}"
 
 
 def is_search(nodeid: str) -> bool:
     return nodeid.rpartition("::")[2].partition("[")[0] == SEARCH
+
+
+def _is_alone(nodeid: str) -> bool:
+    """A unit of its own under a clock."""
+    return _is_endless(nodeid) or is_soak(check_of_item(nodeid))
 
 
 def _is_endless(nodeid: str) -> bool:

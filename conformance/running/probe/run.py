@@ -6,7 +6,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -14,15 +14,19 @@ from hypothesis import strategies as st
 
 from conformance.catalogue import Facts, shipped
 from conformance.catalogue.applicability import applies
+from conformance.catalogue.floors import floor_of, shaping
+from conformance.catalogue.rows import LATER, RECORDED
 from conformance.core.checks import Check
-from conformance.core.evaluate import canonical, evaluate
-from conformance.judging.verdicts import FLOORS
+from conformance.core.evaluate import ExampleEnd, beside, canonical, evaluate
+from conformance.judging.due import hindrance
+from conformance.judging.judge import Judged
+from conformance.judging.log.sent_values import sent_until
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, Standing, with_reason
 from conformance.running.planning.budget import SMALLER
 from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, investigate
-from conformance.running.violations import Breach, breach_of, first_of_each
+from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from history.events import End, History
 from history.observations import Observation
 from history.shards import Column
@@ -40,6 +44,8 @@ class ProbeRun(CheckRun):
         self._rarest = rarest
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
         self._broken: dict[Breach, BrokenInputs] = {}
+        self._shown: set[Breach] = set()
+        """Each breach of a row, and each value of a row whose level is recorded, has evidence once."""
         self._investigating = False
 
     def run_examples(self) -> None:
@@ -72,8 +78,8 @@ class ProbeRun(CheckRun):
         if "case" not in self.check.takes and len(self.check.cases or ()) != 1:
             return [""]
         known = {case.id for row in applicable for case in row.applicable_cases(facts)}
-        first = shipped()[self.check.own_rows[0]]
-        wanted = self.check.cases or [case.id for case in first.applicable_cases(facts)]
+        own = [row for row in applicable if row.id.removesuffix(LATER) == self.check.own_rows[0]]
+        wanted = self.check.cases or dict.fromkeys(case.id for row in own for case in row.applicable_cases(facts))
         return [case for case in wanted if case in known]
 
     def _drawn(self, case: str, round: int) -> Iterator[dict[str, Any]]:
@@ -88,14 +94,17 @@ class ProbeRun(CheckRun):
         scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped()[id].kind == "scenario"]
         own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
         seen = {key: found for key, found in own.items() if not case or key[1] == case}
-        return bool(seen) and all(_enough(row, found) for (row, _), found in seen.items())
+        return bool(seen) and all(_enough(row, case, found) for (row, case), found in seen.items())
 
     def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
         """One example on the cluster, filed with evidence of each breach that is new or that it `shows`."""
         began = time.monotonic()
         standing = self.standing()
-        context = self.lab.shared_context(self.check.rig, standing) if self.check.rig.shared else {}
-        tape = self.lab.tape(self.id, standing, case=case, inputs=msgspec.to_builtins(drawn), context=context)
+        rig = self.check.rig
+        context = self.lab.shared_context(rig, standing) if rig.shared else {}
+        sent = standing.sent.get(rig.name)
+        inputs = msgspec.to_builtins(drawn)
+        tape = self.lab.tape(self.id, standing, case=case, inputs=inputs, context=context, sent=sent)
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate(self.check, bench, drawn, context)
@@ -103,22 +112,30 @@ class ProbeRun(CheckRun):
         finally:
             bench.close()
         detail = with_reason(outcome.detail, replaced)
-        end: Literal["judged", "premise lost", "error"] = "error" if replaced else outcome.end
+        hindered = hindrance(tape.history)
+        end = end_of(outcome.end, replaced, hindered)
         history = tape.end(End(example=tape.example.example, outcome=end, detail=detail))
-        for observation in outcome.observations:
+        if rig.shared:
+            standing.sent[rig.name] = sent_until(history, sent)
+        facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
+        found = Judged(outcome.observations, outcome.excuses) + beside(history, facts)
+        for observation in found.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         seconds = time.monotonic() - began
-        first = first_of_each(o for o in outcome.observations if o.result == "violated")
-        shown = [o for o in first if breach_of(o) not in self._broken or breach_of(o) == shows]
+        first = first_of_each(o for o in found.observations if o.result == "violated")
+        shown = [o for o in first if breach_of(o) not in self._shown or breach_of(o) == shows]
+        self._shown |= {breach_of(o) for o in first}
         evidence = {id(o): self._evidence(standing, history, o, seconds) for o in shown}
-        self.file(standing, history, outcome.observations, evidence, seconds, excuses=outcome.excuses)
-        broken = {breach_of(o): evidence.get(id(o), "") for o in first}
+        self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses)
+        broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
         for breach, folder in broken.items():
             self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder))
         if replaced:
             self.replace_cluster(replaced)
-        if end == "error" and not self._investigating:
+        if not self._investigating and end == "error":
             self.failed(detail, seconds)
+        elif not self._investigating and hindered:
+            self.hindered(hindered, seconds)
         return broken
 
     def _evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
@@ -142,10 +159,22 @@ class ProbeRun(CheckRun):
         self.replayed(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)
 
 
-def _enough(row: str, found: list[Observation]) -> bool:
-    floor = FLOORS[shipped()[row].kind]
-    inputs = min(floor.inputs, shipped()[row].inputs)
-    return len(found) >= floor.observations and len({o.inputs for o in found}) >= inputs
+def end_of(outcome: ExampleEnd, replaced: str, hindered: str) -> ExampleEnd:
+    """A cluster that did not become whole, or a lost connection, is the tested system's where its history says so.
+
+    That a process has ended by itself may be known only once the cluster was to be healed.
+    """
+    if outcome == "error" or replaced:
+        return ("premise lost" if outcome == "error" else outcome) if hindered else "error"
+    return outcome
+
+
+def _enough(row: str, case: str, found: list[Observation]) -> bool:
+    if shipped()[row].level in RECORDED:
+        return True
+    floor = floor_of(shipped()[row], case)
+    shaped = {shaping(observation.inputs, shipped()[row].incidental) for observation in found}
+    return len(found) >= floor.observations and len(shaped) >= floor.inputs
 
 
 def draw(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: int) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.running.violations import breaks_its_row
 from history.events import Phase
 from history.observations import Observation
 
@@ -78,7 +79,7 @@ class Progress:
         column = self._column(label)
         column.observations += len(observations)
         for observation in observations:
-            if observation.result == "violated":
+            if breaks_its_row(observation):
                 column.violated[observation.requirement] = column.violated.get(observation.requirement, 0) + 1
         self._write()
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from conformance.catalogue import Facts, shipped
+from conformance.catalogue.floors import FLOORS
 from conformance.catalogue.former_ids import current_id
 from conformance.core.checks import Check
 from conformance.core.machines import AnyMachine, MachineCheck
 from conformance.core.registry import AnyCheck
-from conformance.judging.verdicts import FLOORS
+from conformance.running.violations import breaks_its_row
 from history.shards import CheckLine, Column, ExampleLine, FaultCount, ObservationLine, Shard
 
 K = TypeVar("K")
@@ -193,9 +194,7 @@ def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
 
 def verdict(check: Check, one: CheckTotals) -> str:
     """From the observations of the schedule itself, for its own rows, and of the invariants that judged its history."""
-    results = Counter(observation.result for observation in one.observations)
-    if results["violated"]:
-        rows = sorted({o.requirement for o in one.observations if o.result == "violated"})
+    if rows := sorted({o.requirement for o in one.observations if breaks_its_row(o)}):
         return f"violated ({', '.join(rows)})"
     if "error" in one.outcomes:
         return "error"

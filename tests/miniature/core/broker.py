@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fixtures.cluster import NodeState
+from history.events import ProcessEnd
 from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState, TopicState
 from tests.miniature.log.replica import Replica
+from tests.miniature.log.sessions import Sessions
 from tests.miniature.topics.configs import TOPIC, Configs, Resource, in_force
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ class Broker:
         self.cluster = cluster
         self.status: NodeState = "running"
         self.starts = 1
+        self.ended: ProcessEnd | None = None
+        """How its process ended by itself."""
         self.topics: dict[str, TopicState] = {}
         self.configs: Configs = {}
         self.first_configs: dict[Resource, Mapping[str, str]] = {}
@@ -37,6 +41,7 @@ class Broker:
         self.views: dict[Key, PartitionState] = {}
         self.former: dict[Key, PartitionState] = {}
         self.replicas: dict[Key, Replica] = {}
+        self.sessions = Sessions()
         self.fenced_ids: frozenset[int] = frozenset()
         self.metadata_version = 0
         self.let_in = -FENCED_AFTER
@@ -54,7 +59,9 @@ class Broker:
     def start(self) -> None:
         """A new incarnation: it replays all metadata before it knows anything."""
         self.status = "running"
+        self.ended = None
         self.starts += 1
+        self.sessions = Sessions()
         self.views, self.former, self.metadata_version = {}, {}, -1
         self._heard = self.cluster.round
         for replica in self.replicas.values():
@@ -131,6 +138,8 @@ class Broker:
         if state.key not in self.replicas:
             self.replicas[state.key] = Replica(self, state)
         self.replicas[state.key].act_on(state)
+        if "ends-when-elected" in self.cluster.bugs and state.leader == self.id and state.epoch and self.starts == 1:
+            self.status, self.ended = "exited", ProcessEnd(exit_code=1, log="java.lang.IllegalStateException")
 
     def in_metadata(self, key: Key) -> PartitionState | None:
         """Its state in Metadata."""

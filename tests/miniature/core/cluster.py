@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from fixtures.errors import KitError
 from tests.miniature.core.broker import Broker
-from tests.miniature.core.controller import Controller, Key, PartitionState
+from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState
 
 CONTROLLER = 101
 CLIENTS = 0
@@ -22,15 +22,16 @@ ROUND_MS = 50
 
 
 class MiniCluster:
-    def __init__(self, bugs: Iterable[str] = (), brokers: int = 3) -> None:
+    def __init__(self, bugs: Iterable[str] = (), brokers: int = 3, fenced_after: int = FENCED_AFTER) -> None:
         self.bugs = frozenset(bugs)
         ids = range(FIRST_BROKER, FIRST_BROKER + brokers)
-        self.controller = Controller(list(ids), self.bugs)
+        self.controller = Controller(list(ids), self.bugs, fenced_after)
         self.brokers = {id: Broker(id, self) for id in ids}
         self.offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = {}
         self.groups: dict[str, list[str]] = {}
         self.round = 0
         self._cuts: list[tuple[int, int]] = []
+        self._rates: dict[int, float] = {}
 
     # --- the clock
 
@@ -90,6 +91,17 @@ class MiniCluster:
     def mend(self, links: Sequence[tuple[int, int]]) -> None:
         for link in links:
             self._cuts.remove(link)
+
+    def limit(self, id: int, kbit: int) -> None:
+        """Answers of this broker to others arrive at that many kbit/s."""
+        self._rates[id] = kbit * ROUND_MS / 8
+
+    def unlimit(self, id: int) -> None:
+        self._rates.pop(id, None)
+
+    def rate(self, id: int) -> float:
+        """Bytes a round of an answer of this broker; 0 without a limit."""
+        return self._rates.get(id, 0.0)
 
     @property
     def cuts(self) -> list[tuple[int, int]]:

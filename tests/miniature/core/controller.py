@@ -41,8 +41,9 @@ class PartitionState:
 class Controller:
     """Decides alone, as the one voter of its quorum. `now` is the round."""
 
-    def __init__(self, brokers: Sequence[int], bugs: frozenset[str]) -> None:
+    def __init__(self, brokers: Sequence[int], bugs: frozenset[str], fenced_after: int) -> None:
         self.bugs = bugs
+        self.fenced_after = fenced_after
         self.topics: dict[str, TopicState] = {}
         self.configs: dict[Resource, Mapping[str, str]] = {}
         self.deleted: list[str] = []
@@ -58,14 +59,14 @@ class Controller:
     def hear(self, id: int, caught_up: bool) -> None:
         """A heartbeat; one that has replayed all metadata is let in again."""
         self._heard[id] = self.now
-        if id in self.fenced and caught_up:
+        if id in self.fenced and caught_up and "never-let-in" not in self.bugs:
             self.fenced.discard(id)
             self.version += 1
             self._elect_where_nobody_leads()
 
     def tick(self) -> None:
         for id, heard in self._heard.items():
-            if id not in self.fenced and self.now - heard >= FENCED_AFTER:
+            if id not in self.fenced and self.now - heard >= self.fenced_after:
                 self.fence(id)
         for state in list(self.partitions.values()):
             self._complete(state)
@@ -82,16 +83,24 @@ class Controller:
         left = tuple(one for one in state.isr if one != id)
         state = replace(state, isr=left or state.isr)
         if state.leader == id:
-            state = self._led(state, self._first(state, state.isr))
+            next_leader = NO_LEADER if "no-next-leader" in self.bugs else self._first(state, state.isr)
+            state = self._led(state, next_leader)
         self._put(state)
 
     # --- elections
 
     def _elect_where_nobody_leads(self) -> None:
         for state in list(self.partitions.values()):
-            leader = self._first(state, state.isr)
+            leader = self._first(state, self._electable(state))
             if state.leader == NO_LEADER and leader != NO_LEADER:
-                self._put(self._led(state, leader))
+                isr = state.isr if leader in state.isr else (leader,)
+                self._put(self._led(replace(state, isr=isr), leader))
+
+    def _electable(self, state: PartitionState) -> Sequence[int]:
+        """Replicas that are elected without a request."""
+        if "no-next-leader" in self.bugs:
+            return ()
+        return state.replicas if "elected-out-of-isr" in self.bugs else state.isr
 
     def _first(self, state: PartitionState, among: Sequence[int]) -> int:
         able = (id for id in state.replicas if id in among and id not in self.fenced)

@@ -236,6 +236,19 @@ class CutOff(Effect):
         return {"fenced": True, **noticed} if fenced and noticed is not None else None
 
 
+class Slowed(Effect):
+    """Its answers to other brokers take a while."""
+
+    def inject(self) -> None:
+        self.cluster.limit(self.id, self.fault.kbit)
+
+    def witness(self) -> Measured | None:
+        return {"limit kbit/s": self.fault.kbit} if self.cluster.rate(self.id) else None
+
+    def heal(self) -> None:
+        self.cluster.unlimit(self.id)
+
+
 class Isolated(CutOff):
     def links(self) -> list[tuple[int, int]]:
         ends = [CONTROLLER, *(id for id in self.cluster.brokers if id != self.id)]

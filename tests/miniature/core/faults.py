@@ -11,11 +11,13 @@ from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.base.together import clash
-from fixtures.faults.kinds import disk, elections, logs, process, shapes, unclean, zombies
+from fixtures.faults.kinds import disk, elections, logs, network, process, shapes, unclean, zombies
 from fixtures.tape import Tape
+from fixtures.waiting import Overdue
 from fixtures.wire.calls import Topic
+from history.due import Due
 from history.events import Phase
-from tests.miniature.core.cluster import MiniCluster
+from tests.miniature.core.cluster import ROUND_MS, MiniCluster
 from tests.miniature.core.controller import Key
 from tests.miniature.core.effects import (
     HEAL_ROUNDS,
@@ -26,6 +28,7 @@ from tests.miniature.core.effects import (
     FrozenPastFencing,
     Isolated,
     Rolling,
+    Slowed,
     Woken,
 )
 from tests.miniature.log.effects import (
@@ -49,6 +52,7 @@ PLAYED_BY: dict[type[Fault], type[Effect]] = {
     process.RollingRestart: Rolling,
     zombies.CutOffFromControllers: CutOff,
     zombies.PausedZombie: Woken,
+    network.RateLimit: Slowed,
     shapes.Isolate: Isolated,
     elections.MoveLeader: Moved,
     elections.PreferredElection: Preferred,
@@ -144,19 +148,23 @@ class MiniInjector:
                 break
             self.cluster.tick()
         if not self.open and (lacks := self.cluster.lacking()):
-            raise Unhealed(f"{fault.name} of the {fault.role} healed: {'; '.join(lacks)}")
+            text = f"{fault.name} of the {fault.role} healed: {'; '.join(lacks)}"
+            due: Due = (
+                "leader" if any(one.leader < 0 for one in self.cluster.controller.partitions.values()) else "node"
+            )
+            raise Unhealed(text) from Overdue(text, due=due, within=HEAL_ROUNDS * ROUND_MS / 1000)
         record(log, effect, "heal", {"rounds": self.cluster.round - began})
         return injected
 
     def heal_all(self, log: Tape) -> None:
-        failed: list[str] = []
+        failed: list[KitError] = []
         for fault, _, _ in reversed(list(self.open)):
             try:
                 self.heal(fault, log)
             except KitError as error:
-                failed.append(str(error))
+                failed.append(error)
         if failed:
-            raise Unhealed("; ".join(failed))
+            raise Unhealed("; ".join(map(str, failed))) from failed[0]
 
 
 def record(log: Tape, effect: Effect, phase: Phase, detail: Measured) -> None:
@@ -180,6 +188,10 @@ class MiniFaults(Faults):
 
     def heal_all(self) -> None:
         self._mini.heal_all(self._tape)
+
+    @property
+    def stand(self) -> bool:
+        return bool(self._mini.open)
 
     def lacking(self) -> list[str]:
         return [f"{one} cut off from {other}" for one, other in self._mini.cluster.cuts]

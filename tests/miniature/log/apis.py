@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
 from tests.miniature.log.log import UNDEFINED
 from tests.miniature.log.replica import CONSUMER, DEBUGGER, FUTURE, Replica, Served
+from tests.miniature.log.sessions import sent
 
 Plain = dict[str, Any]
 
@@ -67,6 +69,8 @@ def _produced(broker: Broker, key: Key, asked: Plain, acks: int) -> Plain:
     start = end = replica.log.end
     for data in whole_batches(asked["records"]):
         end = replica.append(data).last + 1
+        if "appended-twice" in replica.bugs and end % 3 == 0:
+            end = replica.append(data).last + 1
     if acks == ALL:
         error = _committed(replica, end, replica.state.epoch)
     base = start if error is Error.NONE else -1
@@ -123,20 +127,23 @@ def _committed(replica: Replica, end: int, epoch: int) -> Error:
 
 
 def fetch(broker: Broker, asked: Plain) -> Plain:
+    """In a session all of its partitions are looked at; an incremental answer holds what is new."""
     replica_id = asked.get("replica_state", {}).get("replica_id", asked.get("replica_id", CONSUMER))
+    session = broker.sessions.of(asked)
     responses = []
-    for topic in asked["topics"]:
-        name = _name(broker, topic)
-        answers = [_fetched(broker, name, p, replica_id, asked["version"]) for p in topic["partitions"]]
-        responses.append({"topic": topic.get("topic"), "topic_id": topic.get("topic_id"), "partitions": answers})
-    return {"error_code": 0, "session_id": 0, "responses": responses}
+    for key, wanted in (session.asked if session is not None else sent(asked)).items():
+        topic, id, _ = key
+        answer = _fetched(broker, _name(broker, topic, id), wanted, replica_id, asked["version"])
+        if session is None or session.is_new(key, answer):
+            responses.append({"topic": topic, "topic_id": id, "partitions": [answer]})
+    if session is not None and not asked["topics"] and "diverging-left-out-of-session" in broker.cluster.bugs:
+        responses = [one for one in responses if "diverging_epoch" not in one["partitions"][0]]
+    return {"error_code": 0, "session_id": session.id if session is not None else 0, "responses": responses}
 
 
-def _name(broker: Broker, topic: Plain) -> str | None:
-    if topic.get("topic"):
-        return str(topic["topic"])
-    known = broker.topic_of(topic["topic_id"])
-    return known.name if known is not None else None
+def _name(broker: Broker, topic: str | None, id: uuid.UUID) -> str | None:
+    known = broker.topic_of(id)
+    return topic or (known.name if known is not None else None)
 
 
 def _fetched(broker: Broker, name: str | None, asked: Plain, replica_id: int, version: int) -> Plain:
@@ -150,8 +157,12 @@ def _fetched(broker: Broker, name: str | None, asked: Plain, replica_id: int, ve
         cur = -1
     anyone = replica_id == FUTURE or (replica_id < 0 and version >= ANY_REPLICA_FROM)
     error = refused(replica, cur, anyone=anyone)
+    if replica_id in replica.state.replicas and "failed-fetch-counts" in replica.bugs and replica.leads:
+        replica.fetched_by(replica_id, asked["fetch_offset"], -1)
     if error is Error.NONE and replica_id >= 0 and replica_id not in replica.state.replicas:
-        error = Error.NOT_LEADER_OR_FOLLOWER
+        if "stranger-in-progress-table" in replica.bugs:
+            replica.fetched_by(replica_id, asked["fetch_offset"], -1)
+        error = Error.UNKNOWN_LEADER_EPOCH if cur >= 0 else Error.NOT_LEADER_OR_FOLLOWER
     if error is not Error.NONE:
         return _unserved(asked, error, replica)
     return _served(replica, asked, replica_id)
@@ -183,7 +194,10 @@ def _served(replica: Replica, asked: Plain, replica_id: int) -> Plain:
 
 def _looked_up(replica: Replica, asked: Plain, consumer: bool) -> Served:
     log, offset, last = replica.log, asked["fetch_offset"], asked.get("last_fetched_epoch", -1)
-    upto = log.watermark if consumer and "reads-past-watermark" not in replica.bugs else log.end
+    beyond = "reads-past-watermark" in replica.bugs or (
+        "uncommitted-at-followers" in replica.bugs and not replica.leads
+    )
+    upto = log.watermark if consumer and not beyond else log.end
     if "silent-truncation" in replica.bugs:
         last = -1
     if "deleted-record-returned" in replica.bugs and offset < log.start:
@@ -199,6 +213,8 @@ def _marks(replica: Replica) -> Plain:
     beyond = "latest-beyond-end" in replica.bugs and log.watermark == log.end
     mark = log.watermark + beyond
     stable = log.end if "stable-beyond-watermark" in replica.bugs else mark
+    if "stable-behind-log-start" in replica.bugs and log.start:
+        stable = log.start - 1
     return {"high_watermark": mark, "last_stable_offset": stable, "log_start_offset": log.start}
 
 
@@ -233,10 +249,16 @@ def _looked_for(replica: Replica, timestamp: int, replica_id: int) -> tuple[int,
     """Timestamp, offset and epoch."""
     log = replica.log
     if timestamp == LATEST:
-        end = log.end if replica_id == DEBUGGER else int(_marks(replica)["high_watermark"])
+        whole = replica_id == DEBUGGER or "latest-by-log-end" in replica.bugs
+        end = log.end if whole else int(_marks(replica)["high_watermark"])
+        if "own-end-by-watermark" in replica.bugs and not replica.leads:
+            end = log.watermark
+        if "own-end-by-leader" in replica.bugs and not replica.leads:
+            end = replica.broker.cluster.brokers[replica.state.leader].replicas[replica.state.key].log.end
         return -1, end, replica.state.epoch
     if timestamp == EARLIEST:
-        return -1, log.start, log.epochs.at(log.start)
+        unknown = "empty-log-without-epoch" in replica.bugs and log.start == log.end
+        return -1, log.start, -1 if unknown else log.epochs.at(log.start)
     found = log.since(log.latest_time() if timestamp == MAX_TIMESTAMP else timestamp)
     limit = log.end if replica_id == DEBUGGER else log.watermark
     return found if found is not None and found[1] < limit else (-1, -1, -1)
@@ -246,13 +268,18 @@ def _looked_for(replica: Replica, timestamp: int, replica_id: int) -> tuple[int,
 
 
 def epoch_ends(broker: Broker, asked: Plain) -> Plain:
+    keys = ((topic["topic"], one["partition"]) for topic in asked["topics"] for one in topic["partitions"])
+    first = next((broker.replicas[key] for key in keys if key in broker.replicas), None)
+
     def ended(topic: str, partition: Plain) -> Plain:
         replica = hosted(broker, (topic, partition["partition"]))
         cur = partition.get("current_leader_epoch", -1)
         error = replica if isinstance(replica, Error) else refused(replica, cur)
         end = UNDEFINED
         if not isinstance(replica, Error) and error is Error.NONE:
-            end = _end_of(replica, partition["leader_epoch"])
+            end = _end_of(
+                first if first and "first-end-for-all" in replica.bugs else replica, partition["leader_epoch"]
+            )
         fields = {"error_code": error, "leader_epoch": end.epoch, "end_offset": end.start_offset}
         return {"partition": partition["partition"], **fields}
 
@@ -302,6 +329,8 @@ def _trimmed(replica: Replica, offset: int) -> tuple[Error, int]:
     """Answered when all living replicas have the new start; nothing is taken back when that lasts too long."""
     cluster, log = replica.broker.cluster, replica.log
     to = log.watermark if offset == -1 else offset
+    if "trimmed-too-far" in replica.bugs:
+        to = min(to + 1, log.watermark)
     log.trim(to)
     for _ in range(PATIENCE):
         low = min([log.start, *_followers_starts(replica)])

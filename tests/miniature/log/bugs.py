@@ -164,5 +164,64 @@ BUGS: dict[str, Bug] = by_name(
         "KIP320-DR-02",
         ("deleted-record-returned", "a fetch below the log start is served", "deleted-record-returned"),
     ),
+    of_row(
+        "GEN-08",
+        ("no-next-leader", "a partition without a leader gets none when its replica is back", "stuck"),
+    ),
+    of_row(
+        "GEN-09",
+        (
+            "elected-out-of-isr",
+            "a partition without a leader is led by the first replica that is back",
+            "unclean-leader",
+        ),
+        also=("KIP101-INV-05",),
+    ),
     of_row("KIP320-FETCH-02", ("newer-epoch-served", "a request with a newer current epoch is served", "fence-leak")),
+    of_row(
+        "GEN-06",
+        (
+            "stable-behind-log-start",
+            "trimming leaves the last stable offset that is told where it was",
+            "contradiction",
+        ),
+        (
+            "eligible-in-isr",
+            "the first member of an ISR that is not full is described as an eligible leader replica too",
+            "contradiction",
+        ),
+    ),
+    of_row(
+        "GEN-15",
+        ("trimmed-too-far", "DeleteRecords deletes one record more than was asked for", "deleted-too-much"),
+        also=("KIP320-DR-02", "KIP101-INV-05"),
+    ),
+    of_row(
+        "KIP320-LO-01",
+        ("latest-by-log-end", "the latest offset that is listed is the log end"),
+        also=("KIP101-INV-09",),
+    ),
+    of_row("GEN-16", ("appended-twice", "a leader appends every third batch twice", "never-written")),
+    of_row(
+        "GEN-17",
+        ("uncommitted-at-followers", "a follower serves consumers up to its log end", "uncommitted-read"),
+        also=("KIP320-FETCH-04", "KIP320-FETCH-07"),
+    ),
 )
+
+OF_PROBES: dict[str, Bug] = by_name(
+    of_row(
+        "KIP320-LO-05",
+        ("own-end-by-watermark", "a follower answers replica id -2 with its high watermark"),
+        ("own-end-by-leader", "a follower answers replica id -2 with the log end of its leader"),
+    ),
+    of_row("KIP320-DR-01", ("empty-log-without-epoch", "the earliest offset of an empty log has no epoch")),
+    of_row("KIP320-FETCH-10", ("failed-fetch-counts", "a replica's fetch counts as progress before it is checked")),
+    of_row(
+        "KIP320-FETCH-11",
+        ("diverging-left-out-of-session", "incremental answers leave partitions out that diverge"),
+    ),
+    of_row("KIP320-FETCH-13", ("stranger-in-progress-table", "a leader keeps the log end of an id that is no replica")),
+    of_row("KIP320-OFLE-07", ("first-end-for-all", "each partition of a lookup ends where the first of them ends")),
+)
+"""Bugs that no step of a machine meets: probes have to find them."""

@@ -14,7 +14,7 @@ from tests.miniature.log.log import UNDEFINED, Log, Stored
 if TYPE_CHECKING:
     from tests.miniature.core.broker import Broker
 
-LAG_ROUNDS = 40
+LAG_ROUNDS = 600
 """Rounds without having caught up after which a follower is put out of the ISR (replica.lag.time.max.ms)."""
 CONSUMER, DEBUGGER, FUTURE = -1, -2, -3
 FETCH_WAIT = 30
@@ -22,15 +22,19 @@ FETCH_WAIT = 30
 (replica.fetch.wait.max.ms)."""
 FETCH_BYTES = 4_096
 """Of one answer to a follower: it takes several to copy a long log."""
+SLOW_BYTES = 1 << 20
+"""Of one over a slow link, on which nothing is gained by short ones."""
 
 
 @dataclasses.dataclass
 class Follower:
-    """A follower's state at its leader, from its fetches."""
+    """A follower's state at its leader, from its fetches; `leader_end` was the leader's log end at the last one."""
 
     end: int = -1
     start: int = -1
     caught_up: int = 0
+    fetched: int = 0
+    leader_end: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +44,26 @@ class Served:
     error: Error = Error.NONE
     diverging: EpochEntry | None = None
     batches: tuple[Stored, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class UnderWay:
+    """An answer to a follower. Over a slow link its first batch goes at once; the others are read from the file as they go."""
+
+    file: Log
+    batches: tuple[Stored, ...]
+    watermark: int
+    start: int
+    due: int
+
+    def arrived(self) -> tuple[Stored, ...] | None:
+        """Its batches in the end; None if the connection broke, since the file ended before them or in the midst of one."""
+        if not self.batches:
+            return ()
+        first, *rest = self.batches
+        now = self.file.read(rest[0].base, rest[-1].last + 1) if rest else []
+        places = [[(one.base, one.last) for one in batches] for batches in (rest, now)]
+        return (first, *now) if places[0] == places[1] else None
 
 
 class Replica:
@@ -58,6 +82,7 @@ class Replica:
         self._answered = 0
         self._held_until = 0
         self._encoded_again = False
+        self._awaited: UnderWay | None = None
 
     @property
     def leads(self) -> bool:
@@ -80,6 +105,7 @@ class Replica:
         self.advance()
 
     def _lead(self, fresh: bool) -> None:
+        self._awaited = None
         self.followers = {id: Follower(caught_up=self.round) for id in self.state.replicas if id != self.broker.id}
         self.epoch_start = self.log.end
         if fresh:
@@ -92,6 +118,7 @@ class Replica:
     def _follow(self) -> None:
         """Nothing is cut where a map tells epochs: the leader will say where the logs part (KIP-101)."""
         self.followers = {}
+        self._awaited = None
         self._blind = False
         if "never-unparked" not in self.bugs:
             self._parked = -1
@@ -112,6 +139,7 @@ class Replica:
         self._acts = None
         self.led_since = self._parked = self.first_reign = -1
         self.followers = {}
+        self._awaited = None
         self._encoded_again = "rewritten-while-copied" in self.bugs
 
     # --- leading
@@ -150,6 +178,9 @@ class Replica:
         known.end, known.start = offset, start
         if offset >= self.log.end:
             known.caught_up = self.round
+        elif offset >= known.leader_end:
+            known.caught_up = max(known.caught_up, known.fetched)
+        known.fetched, known.leader_end = self.round, self.log.end
         self._let_in(id, known)
         self.advance()
 
@@ -182,6 +213,8 @@ class Replica:
         if not enough and "success-below-min-isr" not in self.bugs:
             return
         ends = [self.followers[id].end if id in self.followers else -1 for id in self.state.isr if id != self.broker.id]
+        if "stranger-in-progress-table" in self.bugs:
+            ends += [known.end for id, known in self.followers.items() if id not in self.state.replicas]
         mark = min([self.log.end, *ends])
         self.log.watermark = max(mark, self.log.watermark)
 
@@ -196,7 +229,10 @@ class Replica:
     # --- following
 
     def follow_once(self, leader: Replica | None) -> None:
-        """One fetch of this follower, and what it makes of the answer."""
+        """One fetch of this follower, and what it makes of the answer; or of one that it waits for."""
+        if self._awaited is not None:
+            self._receive(self._awaited)
+            return
         cur = self.state.epoch
         if leader is None or self._parked == cur or (self._parked >= 0 and "never-unparked" in self.bugs):
             return
@@ -208,9 +244,23 @@ class Replica:
             self._parked = cur
         if refused is not Error.NONE:
             return
-        last = -1 if self._blind else self.log.epochs.latest
-        served = leader.serve(self.log.end, last, leader.log.end, FETCH_BYTES)
-        self._take(leader, served)
+        last, rate = -1 if self._blind else self.log.epochs.latest, self.broker.cluster.rate(leader.broker.id)
+        served = leader.serve(self.log.end, last, leader.log.end, SLOW_BYTES if rate else FETCH_BYTES)
+        if served.error is not Error.NONE:
+            self._start_over(leader)
+        elif served.diverging is not None:
+            self._diverge(served.diverging)
+        else:
+            late = int(sum(len(stored.data) for stored in served.batches) / rate) if rate else 0
+            answer = UnderWay(leader.log, served.batches, leader.log.watermark, leader.log.start, self.round + late)
+            leader.fetched_by(self.broker.id, self.log.end, self.log.start)
+            self._receive(answer)
+
+    def _receive(self, answer: UnderWay) -> None:
+        """Take an answer whose time has come, or wait for it; a change of role or epoch has made it void before."""
+        self._awaited = answer if self.round < answer.due else None
+        if self._awaited is None and (batches := answer.arrived()) is not None:
+            self._append(batches, answer)
 
     def _has_all_of(self, leader: Replica) -> bool:
         """Is there nothing that a fetch would change? It is what most of them find."""
@@ -220,23 +270,17 @@ class Replica:
         current = known is not None and (known.end, known.start) == (mine.end, mine.start)
         return same and current and leader.state == self.state and self.broker.id in leader.state.isr
 
-    def _take(self, leader: Replica, served: Served) -> None:
-        if served.error is not Error.NONE:
-            self._start_over(leader)
-        elif served.diverging is not None:
-            self._diverge(served.diverging)
-        else:
-            watermark, start = leader.log.watermark, leader.log.start
-            leader.fetched_by(self.broker.id, self.log.end, self.log.start)
-            self._copy(served.batches)
-            if served.batches or start > self.log.start or self.round - self._answered >= FETCH_WAIT:
-                self._answered = self.round
-                self.log.watermark = min(watermark, self.log.end)
-                self.log.trim(min(start, self.log.end))
+    def _append(self, batches: tuple[Stored, ...], answer: UnderWay) -> None:
+        self._copy(batches)
+        if batches or answer.start > self.log.start or self.round - self._answered >= FETCH_WAIT:
+            self._answered = self.round
+            self.log.watermark = min(answer.watermark, self.log.end)
+            self.log.trim(min(answer.start, self.log.end))
 
     def _copy(self, fetched: tuple[Stored, ...]) -> None:
         """Only what is not stamped above the epoch of the request (KAFKA-18723)."""
-        taken = [stored for stored in fetched if stored.epoch <= self.state.epoch or "future-stamps" in self.bugs]
+        unlimited = not self.bugs.isdisjoint(("future-stamps", "later-epoch-appended"))
+        taken = [stored for stored in fetched if stored.epoch <= self.state.epoch or unlimited]
         if "restamping-follower" in self.bugs:
             taken = [Stored.appended(stored.data, stored.base, self.state.epoch) for stored in taken]
         if self._encoded_again:

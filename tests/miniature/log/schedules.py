@@ -48,6 +48,7 @@ LONE = Produce(on="lone-0")
 
 SCHEDULES: dict[str, list[LogStep]] = {
     "rewritten-while-copied": disturbed(Kill(role="follower"), WRITE),
+    "eligible-in-isr": disturbed(Kill(role="follower")),
     "divergent-tail-kept": [WRITE, *disturbed(cut_off(), TO_FORMER, WRITE, WRITE)],
     "stamp-of-first-reign": [WRITE, MOVE, WRITE, MOVE, WRITE],
     "restamping-follower": [WRITE, *disturbed(CutTailAbove(role="leader"))],
@@ -67,7 +68,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "two-leaders-in-one-epoch": [MOVE],
     "future-stamps": [WRITE, READ],
     "fence-leak": [MOVE, WRITE, READ, Read(current_back=1)],
-    "false-fence": [MOVE, READ, OffsetForLeaderEpoch(), MOVE, ListOffsets()],
+    "false-fence": [MOVE, READ, MOVE, OffsetForLeaderEpoch(), MOVE, ListOffsets()],
     "unsound-divergence": [WRITE, MOVE, WRITE, FetchAt(before_end=0, last_fetched_back=1)],
     "epoch-ends-fall": [WRITE, MOVE, WRITE],
     "stale-leader-commits": disturbed(cut_off(), READ, ALL_TO_FORMER),
@@ -106,6 +107,16 @@ SCHEDULES: dict[str, list[LogStep]] = {
         Heal(),
         LONE,
         Read(on="lone-0"),
+    ],
+    "latest-by-log-end": disturbed(
+        ISOLATED, TO_FORMER, FROM_FORMER, ListOffsets(role="former-leader", current_back=1), FROM_FORMER
+    ),
+    "stable-behind-log-start": [Produce(records=3), DeleteRecords(keep=1), READ],
+    "trimmed-too-far": [Produce(records=3), DeleteRecords(keep=2), READ],
+    "appended-twice": [WRITE, WRITE, WRITE, READ],
+    "uncommitted-at-followers": [
+        WRITE,
+        *disturbed(PausePastFencing(role="follower"), Produce(acks=1), Read(role="follower"), Read(role="follower")),
     ],
     "epoch-end-by-watermark": disturbed(
         ISOLATED,

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from conformance.core.bench import Bench
 from conformance.judging.judge import judge_all
+from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import Reader
 from fixtures.faults.kinds.elections import MoveLeader
-from fixtures.faults.kinds.process import Kill
+from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
 from history.observations import Observation
@@ -56,6 +57,43 @@ def read_across_an_election(*bugs: str) -> list[Observation]:
     return _violations(bench)
 
 
+def last_replica_comes_back(*bugs: str) -> list[Observation]:
+    """The only replica of a partition is stopped and started, and the partition is looked at for longer than the bound."""
+    bench = mini_bench(MiniCluster(bugs))
+    partition = new_partition(bench, (1,))
+    faults = bench.faults(partition.topic)
+    faults.inject(Stop(role="leader"))
+    partition.state("broker-2")
+    bench.start("broker-1")
+    began = bench.now().seconds
+    bench.eventually(lambda: _over(partition, began), "the end of the bound", within=60.0)
+    return _violations(bench)
+
+
+def _over(partition: Partition, began: float) -> bool:
+    return partition.state("broker-2").leader >= 0 or partition.bench.now().seconds - began > CONVERGES_WITHIN + 2
+
+
+def follower_comes_back_first(*bugs: str) -> list[Observation]:
+    """A follower dies, then its leader with a record that no other has; the follower is started, and nothing is requested."""
+    bench = mini_bench(MiniCluster(bugs))
+    partition = new_partition(bench, (1, 2), min_insync_replicas="1")
+    faults = bench.faults(partition.topic)
+    _write(partition, b"on both")
+    faults.inject(Kill(role="follower"))
+    partition.settled(["broker-1"])
+    bench.node(1).produce(partition.topic, 0, batch(b"on one", timestamp=bench.now().unix_ms))
+    faults.inject(Kill(role="leader"))
+    bench.eventually(lambda: partition.state("broker-3").leader == -1, "no leader")
+    bench.start("broker-2")
+    for _ in range(40):
+        state = partition.state("broker-3")
+        if state.leader == 2:
+            read_whole(partition, bench.node(2), state.leader_epoch)
+            break
+    return _violations(bench)
+
+
 def _write(partition: Partition, value: bytes) -> PartitionMetadata:
     """Produce one record with acks=all to the leader, and return who leads."""
     bench = partition.bench
@@ -69,6 +107,8 @@ def _violations(bench: Bench) -> list[Observation]:
 
 
 SCRIPTS: dict[str, Callable[..., list[Observation]]] = {
+    "elected-out-of-isr": follower_comes_back_first,
+    "no-next-leader": last_replica_comes_back,
     "older-epoch-skipped": read_across_an_election,
     "success-below-min-isr": too_few_in_sync,
 }

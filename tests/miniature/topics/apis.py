@@ -30,6 +30,8 @@ def metadata(broker: Broker, asked: Plain) -> Plain:
     wanted = [(named.get("name"), named.get("topic_id")) for named in asked["topics"] or ()]
     if asked["topics"] is None:
         wanted = [(name, None) for name in broker.topics if _states(broker, name)]
+    elif "foreign-topic-answered" in cluster.bugs:
+        wanted.append(("another", None))
     living = [id for id in cluster.brokers if id not in broker.fenced_ids]
     return {
         "brokers": [{"node_id": id, "host": "miniature", "port": 9000 + id, "rack": None} for id in living],
@@ -68,6 +70,21 @@ def _partition(state: PartitionState, broker: Broker) -> Plain:
     }
 
 
+def describe_topic_partitions(broker: Broker, asked: Plain) -> Plain:
+    """The controller has no eligible leader replicas: an ISR keeps its last member."""
+    topics = [_topic(broker, wanted["name"], None) for wanted in asked["topics"]]
+    described = [
+        topic | {"partitions": [_with_eligible(one, broker) for one in topic["partitions"]]} for topic in topics
+    ]
+    return {"topics": described, "next_cursor": None}
+
+
+def _with_eligible(partition: Plain, broker: Broker) -> Plain:
+    full = len(partition["isr_nodes"]) == len(partition["replica_nodes"])
+    eligible = [] if full or "eligible-in-isr" not in broker.cluster.bugs else partition["isr_nodes"][:1]
+    return partition | {"eligible_leader_replicas": eligible, "last_known_elr": []}
+
+
 # --- CreateTopics
 
 
@@ -84,6 +101,8 @@ def _created(cluster: MiniCluster, wanted: Plain, validate_only: bool) -> Plain:
     error, assignment = _unfit(cluster, wanted, configs)
     if error is Error.INVALID_CONFIG and "refused-topic-created" in cluster.bugs:
         cluster.controller.create_topic(name, assignment)
+    if error is Error.INVALID_CONFIG and "internal-error-answered" in cluster.bugs:
+        error = Error.UNKNOWN_SERVER_ERROR
     if error is not Error.NONE:
         return _refused(name, error)
     id = NO_ID if validate_only else cluster.controller.create_topic(name, assignment, configs).id
@@ -201,4 +220,4 @@ def _by_hand(cluster: MiniCluster, given: Sequence[Plain], more: int, factor: in
     return _given(cluster, assignment)
 
 
-__all__ = ["create_partitions", "create_topics", "delete_topics", "metadata"]
+__all__ = ["create_partitions", "create_topics", "delete_topics", "describe_topic_partitions", "metadata"]

@@ -19,6 +19,11 @@ BUGS: dict[str, Bug] = by_name(
         ),
         ("refused-growth-grows", "partitions are added although their assignment is refused", "refused-left-trace"),
     ),
+    of_row("GEN-03", ("foreign-topic-answered", "the metadata of one topic has another beside it", "mispaired-answer")),
+    of_row(
+        "GEN-12",
+        ("internal-error-answered", "an invalid configuration is answered with UNKNOWN_SERVER_ERROR", "internal-error"),
+    ),
     of_row(
         "GEN-19",
         (

@@ -35,6 +35,8 @@ SCHEDULES: dict[str, list[TopicsStep]] = {
     "refused-topic-created": [REFUSED_CREATION],
     "refused-alteration-half-applied": [CREATE, RefusedAlteration(on=TOPIC, key=LIMIT, value=2_050)],
     "refused-growth-grows": [CREATE, MisassignPartitions(on=TOPIC, total=10)],
+    "foreign-topic-answered": [CREATE],
+    "internal-error-answered": [REFUSED_CREATION],
     "first-configuration-described": [CREATE, ReadEverything(), AlterConfig(on=TOPIC, key=LIMIT, value="3000")],
     "deleted-value-kept": [CREATE, AlterConfig(on=TOPIC, key=LIMIT)],
     "limit-not-in-force": [CREATE],

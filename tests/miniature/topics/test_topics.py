@@ -290,6 +290,7 @@ def shown(bench: Bench) -> dict[str, object]:
     bench.node(1).delete_topics(["t"])
     found["deleted"] = partitions(bench)
     found["created again"] = created(bench)
+    found["answered topics"] = [topic.name for topic in bench.node(1).metadata(["t"]).topics]
     return found
 
 
@@ -299,6 +300,8 @@ def shown(bench: Bench) -> dict[str, object]:
         ("refused-topic-created", {"refused creation"}),
         ("refused-alteration-half-applied", {"refused alteration"}),
         ("refused-growth-grows", {"refused growth"}),
+        ("foreign-topic-answered", {"answered topics"}),
+        ("internal-error-answered", {"refused creation"}),
         ("first-configuration-described", {"alteration", "deleted value"}),
         ("deleted-value-kept", {"deleted value"}),
         ("limit-not-in-force", {"large batch"}),

@@ -55,6 +55,7 @@ SUBJECT_KINDS: dict[str, set[Kind]] = {
     "offset_for_leader_epoch": {"partition"},
     "offset_for_leader_epoch_many": {"partition"},
     "park_fetch": {"partition"},
+    "park_produce": {"partition"},
     "produce": {"partition"},
     "produce_many": {"partition"},
     "sync_group": {"group", "member"},
@@ -68,6 +69,7 @@ ABOUT_NONE = {
     "describe_cluster",
     "list_partition_reassignments",
     "parked_fetch",
+    "parked_produce",
     "reception",
 }
 """Calls about the cluster as a whole, and those that carry on or only send what another call named."""

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from conformance.catalogue import CatalogueError, Expectation, Facts, Requirement, load, shipped
-from conformance.catalogue.applicability import applies, in_range
+from conformance.catalogue.applicability import applies, in_range, numbers
 from conformance.core.checks import Check
 from conformance.core.registry import AnyCheck, every_check
 from tests.support.declared import plausible
@@ -25,7 +25,8 @@ INVARIANTS = {
 }
 ADDED = {"KIP101-INV-18b"}
 """Rows added since, from live brokers."""
-LAWS = {"GEN-01", "GEN-19"}
+LAWS = {f"GEN-{n:02}" for n in (1, 3, 6, 8, 9, 10, 12, 15, 16, 17, 19, 21)}
+LATER_ROWS = {row.id for row in shipped() if row.level == "later"}
 ROWS_OF = {(101, 320): 71, (595,): 114, (360, 1251): 118}
 
 ROW = """
@@ -49,15 +50,15 @@ about = "replica id -1"
 
 
 def test_every_catalogued_row_and_every_invariant_is_there() -> None:
-    catalogued = Counter(row.kip for row in shipped() if row.id not in INVARIANTS | ADDED | LAWS)
+    catalogued = Counter(row.kip for row in shipped() if row.id not in INVARIANTS | ADDED | LAWS | LATER_ROWS)
     assert {kips: sum(catalogued[kip] for kip in kips) for kips in ROWS_OF} == ROWS_OF
     assert {row.id for row in shipped()} >= INVARIANTS
-    assert len(shipped()) - len(LAWS) == 303 + len(INVARIANTS | ADDED) == 367
+    assert len(shipped()) - len(LAWS | LATER_ROWS) == 303 + len(INVARIANTS | ADDED) == 367
 
 
 def test_a_general_law_is_of_no_kip() -> None:
     laws = {row.id for row in shipped() if row.level == "law"}
-    assert laws == LAWS == {row.id for row in shipped() if row.kip == 0}
+    assert laws == LAWS == {row.id for row in shipped() if row.kip == 0 and row.level != "later"}
     assert {shipped()[id].family for id in LAWS} == {"General laws"}
     assert shipped()["KIP320-FETCH-02"].family == "KIP-320"
 
@@ -69,7 +70,7 @@ def test_an_invariant_is_of_the_first_priority() -> None:
 
 @pytest.mark.parametrize("row", shipped(), ids=lambda row: row.id)
 def test_a_row_can_be_read_and_filed(row: Requirement) -> None:
-    assert re.fullmatch(rf"KIP{row.kip}-[A-Z]+-\d\d[a-z]?" if row.kip else r"GEN-\d\d", row.id)
+    assert re.fullmatch(rf"KIP{row.kip}-[A-Z]+-\d\d[a-z]?(-L)?" if row.kip else r"GEN-\d\d(-L)?", row.id)
     assert row.cases
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", case.id) for case in row.cases)
     texts = [row.title, row.statement, row.section, *(case.about for case in row.cases)]
@@ -95,6 +96,32 @@ def test_a_row_without_an_expectation_in_force_says_so() -> None:
     row = next(row for row in shipped() if row.expectations)
     with pytest.raises(CatalogueError, match=rf"{row.id}: 0 expectations are in force on 2\.8\.0"):
         row.expected(Facts(version="2.8.0", ranges={"Fetch": 1}))
+
+
+# --- where a later KIP changed the rule
+
+
+@pytest.mark.parametrize("id", sorted(LATER_ROWS))
+def test_a_later_row_stands_beside_the_row_before_it(id: str) -> None:
+    later = shipped()[id]
+    assert later.id == f"{later.before}-L"
+    before = shipped()[later.before]
+    assert later.kip == before.kip
+    assert later.promised
+    assert numbers(later.applies[0].partition("..")[0]) <= numbers(before.applies[0].partition("..")[0])
+    assert later.applies[0].endswith("..")
+
+
+LISTS = {"KIP320-VER-01", "KIP595-API-02", "KIP595-CONF-01", "KIP595-FETCH-10"}
+"""Rows whose expectations list what is offered: a later KIP adds to them and changes no rule."""
+
+
+def test_each_tested_row_whose_rule_a_later_kip_changed_has_a_later_row() -> None:
+    tested = {row for check in every_check().values() for row in check.rows}
+    changed = {row.id for row in shipped() if len(row.expectations) > 1 and row.id in tested - LISTS}
+    before = {id.removesuffix("-L") for id in LATER_ROWS}
+    assert changed <= before
+    assert tested >= LATER_ROWS
 
 
 # --- checks and rows, both ways

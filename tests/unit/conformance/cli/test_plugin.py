@@ -16,7 +16,7 @@ import conformance.plugin
 from conformance.catalogue import shipped
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check
+from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check, is_soak
 from conformance.core.topologies import fitted
 from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
@@ -144,7 +144,10 @@ def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:
 def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
     listed = kit.listed("--requirement", "KIP320-FETCH-02", "--requirement", "KIP101-INV-05")
     wanted = {check for row in ("KIP320-FETCH-02", "KIP101-INV-05") for check in checks_by_row()[row]}
-    assert {check for check, _ in listed} == wanted
+    soaks = {id for id, check in every_check().items() if is_soak(check)}
+    assert {check for check, _ in listed} == wanted - soaks
+    nightly = kit.listed("--requirement", "KIP101-INV-05", "--conformance-profile", "nightly")
+    assert soaks & wanted == soaks & {check for check, _ in nightly}
 
 
 def test_a_replay_chooses_its_check(kit: Kit) -> None:

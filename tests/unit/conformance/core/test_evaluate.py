@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import ast
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from conformance.core.checks import Check, Claim, Rig, held_if, premise, recorde
 from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import Outcome, evaluate
 from conformance.judging.judge import Excuse, Finding, Judge, judge
+from conformance.judging.laws.judges import LAW_ROWS
 from conformance.judging.pooling import judge_shards
 from conformance.running.recording.shard_writer import ShardWriter
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape, StoredTape
-from fixtures.wire import Unanswered, WireError
-from history.events import End, Example, Fault, History, Premise
+from fixtures.wire import NotSent, Unanswered, WireError
+from fixtures.wire.errors import UnexpectedAnswer
+from history.events import End, Ended, Example, Fault, History, Overdue, Premise, ProcessEnd
+from history.observations import Observation
 from history.shards import SCHEMA, Column, ExcuseCount, read_shards
 from history.store import HistoryWriter, read_histories
 from tests.support.declared import facts_of
@@ -104,6 +108,11 @@ def play(tmp_path: Path) -> Iterator[Play]:
     made.writer.close()
 
 
+def own(observations: Iterable[Observation]) -> list[Observation]:
+    """Without the laws of every answer."""
+    return [one for one in observations if one.requirement not in LAW_ROWS]
+
+
 # --- bodies
 
 
@@ -124,9 +133,11 @@ def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Claim, None
 
 
 def loses_its_premise_late(log: Log) -> Generator[Claim, None, None]:
-    """Says something before it knows."""
+    """Says something before its premise, and would say more after it."""
+    yield held_if(True, log.end())
     yield held_if(False, log.end())
     yield premise(False, "the epoch is still 3")
+    yield held_if(False, log.end())
 
 
 def breaks(log: Log) -> Generator[Claim, None, None]:
@@ -137,7 +148,7 @@ def breaks(log: Log) -> Generator[Claim, None, None]:
 
 def waits_in_vain(log: Log) -> Generator[Claim, None, None]:
     """Asks for what never comes true."""
-    log.bench.eventually(lambda: None, "a leader", within=0.01)
+    log.bench.eventually(lambda: None, "a leader", within=0.01, due=None)
     yield held_if(False)
 
 
@@ -183,7 +194,7 @@ def test_an_observation_names_row_case_inputs_and_events(play: Play) -> None:
     check = check_of(grows_in_both_rows, rows=(ROW, OTHER), rises=integers())
     outcome, history = play.live(check, FakeCluster(5, 7), rises=2)
     assert outcome.end == "judged"
-    first, second, third = outcome.observations
+    first, second, third = own(outcome.observations)
     assert (first.requirement, first.case, first.result, first.variant) == (ROW, "consumer", "held", "exact")
     assert (first.inputs, first.example, first.events) == ('{"rises":2}', "e-0", [3])
     assert (second.requirement, second.case, second.label) == (OTHER, "follower", "epoch-regression")
@@ -193,17 +204,20 @@ def test_an_observation_names_row_case_inputs_and_events(play: Play) -> None:
 
 def test_a_broken_row_is_told_with_what_shows_it(play: Play) -> None:
     outcome, _ = play.live(check_of(grows), FakeCluster(5, 7, 6))
-    [observation] = outcome.observations
+    [observation] = own(outcome.observations)
     assert (observation.result, observation.events) == ("violated", [3, 6])
     assert "offset=7" in observation.detail
     assert "offset=6" in observation.detail
 
 
-@pytest.mark.parametrize("body", [grows, loses_its_premise_late])
-def test_a_lost_premise_proves_nothing(play: Play, body: Any) -> None:
-    outcome, history = play.live(check_of(body), FakeCluster(5, -1, -2))
-    assert (outcome.end, outcome.observations) == ("premise lost", [])
+@pytest.mark.parametrize(("body", "observed"), [(grows, []), (loses_its_premise_late, ["held", "violated"])])
+def test_a_lost_premise_ends_what_comes_after_it(play: Play, body: Any, observed: list[str]) -> None:
+    check = check_of(body)
+    outcome, history = play.live(check, FakeCluster(5, -1, -2, -3))
+    assert outcome.end == "premise lost"
+    assert [o.result for o in own(outcome.observations)] == observed
     assert [event.met for event in history.events if isinstance(event, Premise)] == [False]
+    assert play.again(check).observations == outcome.observations
 
 
 def breaks_after_a_violation(log: Log) -> Generator[Claim, None, None]:
@@ -217,7 +231,7 @@ def test_a_violation_stays_proved_when_trouble_comes_after_it(play: Play) -> Non
     check = check_of(breaks_after_a_violation)
     outcome, _ = play.live(check, FakeCluster(5, 7, 7))
     assert outcome.end == "error"
-    assert [o.result for o in outcome.observations] == ["violated"]
+    assert [o.result for o in own(outcome.observations)] == ["violated"]
     assert play.again(check).observations == outcome.observations
 
 
@@ -239,9 +253,7 @@ def test_trouble_is_an_error_and_never_a_violation(play: Play, body: Any, reason
     assert reason in history.end.detail
 
 
-@pytest.mark.parametrize(
-    "trouble", [Unanswered("no answer in 3 s"), KitError("no topic"), ValueError("a bug of the rig")]
-)
+@pytest.mark.parametrize("trouble", [NotSent("no connection"), KitError("no topic"), ValueError("a bug of the rig")])
 def test_a_rig_that_fails_is_an_error(play: Play, trouble: Exception) -> None:
     outcome, _ = play.live(check_of(grows), FakeCluster(trouble))
     assert (outcome.end, outcome.observations) == ("error", [])
@@ -255,21 +267,21 @@ def test_a_probe_is_given_the_expectation_of_its_column(play: Play) -> None:
 
     check = Check(("KIP101-EPOCH-03",), FRESH, ("shrink",), 5, True, {}, shrinks)
     outcome, _ = play.live(check, FakeCluster(5, 7))
-    assert [o.detail for o in outcome.observations] == ["SHRINK_KEEPS"]
+    assert [o.detail for o in own(outcome.observations)] == ["SHRINK_KEEPS"]
 
 
 def test_a_shared_rig_is_not_prepared_again(play: Play) -> None:
     context = {"topic": "made-before", "start": 4}
     check = check_of(grows_in_both_rows, SHARED, rows=(ROW, OTHER), rises=integers())
     outcome, history = play.live(check, FakeCluster(6), context=context, rises=2)
-    assert [o.result for o in outcome.observations] == ["held", "held", "recorded"]
+    assert [o.result for o in own(outcome.observations)] == ["held", "held", "recorded"]
     assert [call.request["topic"] for call, _ in history.answered()] == ["made-before"]
     assert play.again(check) == outcome
 
 
 def test_a_fault_is_recorded_with_its_witness_and_healed(play: Play) -> None:
     outcome, history = play.live(check_of(disturbs), FakeCluster(5))
-    assert [o.result for o in outcome.observations] == ["held"]
+    assert [o.result for o in own(outcome.observations)] == ["held"]
     faults = [event for event in history.events if isinstance(event, Fault)]
     assert [(event.phase, event.node) for event in faults] == [
         ("inject", "broker-2"), ("witness", "broker-2"), ("heal", "broker-2")]  # fmt: skip
@@ -287,7 +299,7 @@ def test_a_fault_is_recorded_with_its_witness_and_healed(play: Play) -> None:
         (grows, (5, 7, 6)),
         (goes_on_without_an_answer, (5, Unanswered("no answer in 3 s"), 7)),
         (breaks, (5, 7)),
-        (loses_its_premise_late, (5, 7)),
+        (loses_its_premise_late, (5, 7, 7)),
     ],
 )
 def test_the_record_gives_the_same_outcome(play: Play, body: Any, answers: tuple[Any, ...]) -> None:
@@ -340,7 +352,8 @@ def test_rejudging_gives_the_same_bytes(play: Play, known: Check, capsys: pytest
     assert rejudge.main([str(out)]) == 0
     assert "byte for byte" in capsys.readouterr().out
     first = (out / "rejudged" / "s1.jsonl").read_bytes()
-    assert [line["result"] for line in map(msgspec.json.decode, first.splitlines())] == ["held", "violated"]
+    probes = own(msgspec.json.decode(line, type=Observation) for line in first.splitlines())
+    assert [one.result for one in probes] == ["held", "violated"]
     assert rejudge.main([str(out)]) == 0
     assert (out / "rejudged" / "s1.jsonl").read_bytes() == first
 
@@ -388,7 +401,7 @@ def test_an_observation_without_its_history_is_named(
 
 def test_an_example_that_was_cut_short_is_not_judged(play: Play, known: Check) -> None:
     _, history = play.live(known, FakeCluster(5, 7, 6))
-    assert [o.result for o in rejudge.rejudge(history, COLUMN).observations] == ["violated"]
+    assert [o.result for o in own(rejudge.rejudge(history, COLUMN).observations)] == ["violated"]
     history.end = None
     assert rejudge.rejudge(history, COLUMN).observations == []
 
@@ -410,8 +423,9 @@ def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatc
     _, history = play.live(check, FakeCluster(5, 7, 7))
     controllers = msgspec.structs.replace(COLUMN, ranges={"controller.Fetch": 17})
     without = msgspec.structs.replace(history, example=msgspec.structs.replace(history.example, ranges={}))
-    assert {o.requirement for o in rejudge.rejudge(history, controllers).observations} == {ROW, "KIP101-EPOCH-02"}
-    assert {o.requirement for o in rejudge.rejudge(without, controllers).observations} == {ROW}
+    again, of_brokers = (rejudge.rejudge(one, controllers).observations for one in (history, without))
+    assert {o.requirement for o in own(again)} == {ROW, "KIP101-EPOCH-02"}
+    assert {o.requirement for o in own(of_brokers)} == {ROW}
 
 
 def test_excuses_of_judges_are_those_of_the_example_unless_it_ended_in_trouble(play: Play) -> None:
@@ -424,10 +438,27 @@ def test_excuses_of_judges_are_those_of_the_example_unless_it_ended_in_trouble(p
     check = Check((ROW,), FRESH, ("consumer",), 5, True, {}, grows, judges=(undecided,))
     live, _ = play.live(check, FakeCluster(5, 7, 7))
     assert live.excuses == [ExcuseCount(requirement="KIP101-EPOCH-02", case="moved", excuse="open outcome", times=2)]
-    assert [o.requirement for o in live.observations] == [ROW, "KIP101-EPOCH-02"]
+    assert [o.requirement for o in own(live.observations)] == [ROW, "KIP101-EPOCH-02"]
     assert play.again(check).excuses == live.excuses
     troubled, _ = play.live(scenario_of(grows, undecided), FakeCluster(5, 7, 7))
     assert (troubled.end, troubled.excuses) == ("error", [])
+
+
+# --- laws of every answer
+
+
+def test_every_probe_is_judged_by_them_also_where_its_premise_is_lost_or_the_kit_is_in_trouble(play: Play) -> None:
+    lost, _ = play.live(check_of(grows), FakeCluster(5, -1, -2, -3))
+    assert lost.end == "premise lost"
+    assert {(o.requirement, o.case, o.result) for o in lost.observations} == {
+        ("GEN-03", "list-offsets", "held"),
+        ("GEN-12", "list-offsets", "held"),
+    }
+    assert play.again(check_of(grows)).observations == lost.observations
+    broken, _ = play.live(check_of(grows), FakeCluster(UnexpectedAnswer("the answer holds 2")))
+    assert broken.end == "error"
+    assert [(o.requirement, o.case, o.result) for o in broken.observations] == [("GEN-03", "list-offsets", "violated")]
+    assert play.again(check_of(grows)).observations == broken.observations
 
 
 # --- scenarios
@@ -468,8 +499,71 @@ def test_a_schedule_is_named_with_its_family() -> None:
 def test_schedules_are_of_families_of_the_catalogue_and_have_judges_and_a_rest() -> None:
     found = [check for check in checks.all_checks().values() if check.schedule]
     families = {row.id.partition("-")[0] for row in shipped()}
-    assert len({check.schedule for check in found}) == 15
+    assert len({check.schedule for check in found}) == 17
     for check in found:
         assert check.schedule.partition("-")[0] in families
         assert check.judges
         assert check.rest
+
+
+# --- what the tested system owes
+
+
+def stands_on_a_promise(log: Log) -> Generator[Claim, None, None]:
+    """Shows something, and then needs what another row promises."""
+    yield held_if(True, log.end())
+    yield premise(log.end().offset == 7, "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
+    yield held_if(False, log.end())
+
+
+def test_a_promise_that_is_not_kept_breaks_the_row_that_gave_it_and_ends_the_example(play: Play) -> None:
+    check = check_of(stands_on_a_promise)
+    outcome, _ = play.live(check, FakeCluster(5, 7, 6))
+    seen = [(one.requirement, one.case, one.result, one.detail) for one in own(outcome.observations)]
+    assert seen[1:] == [("KIP101-INV-05", "kept", "violated", "the log keeps what it had")]
+    assert (seen[0][2], outcome.end) == ("held", "premise lost")
+    assert play.again(check).observations == outcome.observations
+
+
+def test_a_promise_that_is_kept_is_no_observation(play: Play) -> None:
+    outcome, _ = play.live(check_of(stands_on_a_promise), FakeCluster(5, 7, 7, 7))
+    assert [one.requirement for one in own(outcome.observations)] == [ROW, ROW]
+
+
+def test_each_promise_is_a_row_and_case_of_the_catalogue() -> None:
+    nodes = [node for path in Path("conformance").rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    given = [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "promised"]
+    named = [
+        ast.literal_eval(value)
+        for value in given
+        if all(isinstance(n, ast.Constant) for n in getattr(value, "elts", [value]))
+    ]
+    assert {(row, case) for row, case in named if case not in {one.id for one in shipped()[row].cases}} == set()
+    assert len(named) > 5
+
+
+def test_a_step_that_never_comes_hinders_the_example_and_is_no_error(play: Play) -> None:
+    def waits(log: Log) -> Generator[Claim, None, None]:
+        """For a step that is due."""
+        yield held_if(True, log.end())
+        log.bench.eventually(lambda: None, "the marker", within=0.01)
+
+    check = check_of(waits)
+    outcome, history = play.live(check, FakeCluster(5, 7))
+    assert (outcome.end, [one.result for one in own(outcome.observations)]) == ("premise lost", ["held"])
+    assert outcome.detail == "GEN-21: the marker: not within 0.01 s"
+    [event] = [event for event in history.events if isinstance(event, Overdue)]
+    assert (event.due, event.within) == ("step", 0.01)
+    again = play.again(check)
+    assert (again.end, again.detail, again.observations) == (outcome.end, outcome.detail, outcome.observations)
+
+
+@pytest.mark.parametrize(("memory", "ending"), [(False, "premise lost"), (True, "error")])
+def test_a_process_that_ended_by_itself_is_blamed_unless_memory_was_short(
+    play: Play, memory: bool, ending: str
+) -> None:
+    cluster = FakeCluster(5, NotSent("no connection"))
+    cluster.nodes["broker-1"].end = ProcessEnd(exit_code=1, out_of_memory=memory)
+    outcome, history = play.live(check_of(grows), cluster)
+    assert outcome.end == ending
+    assert [event.node for event in history.events if isinstance(event, Ended)] == ["broker-1"]

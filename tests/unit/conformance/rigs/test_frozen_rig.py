@@ -1,24 +1,33 @@
 """The request after an answer to a voter's fetch, if the voter may have given up on that fetch before it was answered."""
 
+from math import inf
 from typing import Any
 
 import msgspec
 import pytest
 
-from conformance.kip595.frozen_begin_and_end import accepted
+from conformance.core.bench import File
+from conformance.core.checks import Claim, ExcuseClaim, ObservationClaim
+from conformance.judging.excuses import GIVEN_UP, NODE_SLOW, STARVED
+from conformance.kip595.frozen_begin_and_end import accepted, backoff_ms
 from conformance.kip595.frozen_followers import sole_in_flight
-from conformance.rigs.quorum.frozen import Frozen, LogEnd, log_end_of
+from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, Wait, bounded, shortest_of
+from conformance.rigs.quorum.frozen import ANSWERS, Frozen, LogEnd, log_end_of
+from conformance.rigs.quorum.quorum import Stored, stored_in
 from fixtures.cluster import Received
-from fixtures.errors import KitError
+from fixtures.waiting import Overdue
 from fixtures.wire.log import EpochAndOffset
+from tests.miniature.bench import mini_bench
+from tests.miniature.core.cluster import MiniCluster
 
 EPOCH, LEADER = 8, 3
 HERE, THERE = LogEnd(7, 63), LogEnd(4, 57)
 
 
 def fetch_from(end: LogEnd, number: int = 0) -> Received:
+    """Each comes 300 ms after the one before: that was given up."""
     place = {"current_leader_epoch": EPOCH, "fetch_offset": end.offset, "last_fetched_epoch": end.epoch}
-    return Received(number, LEADER, "Fetch", 16, {"topics": [{"partitions": [place]}]}, at=0.0)
+    return Received(number, LEADER, "Fetch", 16, {"topics": [{"partitions": [place]}]}, at=number * 0.3)
 
 
 class Voter(Frozen):
@@ -27,6 +36,7 @@ class Voter(Frozen):
     name = "controller-101"
 
     def __init__(self, *ends: LogEnd) -> None:
+        self.bench = mini_bench(MiniCluster())
         self.fetches = [fetch_from(end, number) for number, end in enumerate(ends, 1)]
         self.answered: list[int] = []
 
@@ -54,10 +64,23 @@ def test_a_fetch_that_was_given_up_is_answered_again() -> None:
     assert (after_divergence(voter), voter.answered) == (THERE, [0, 1])
 
 
-def test_a_voter_that_keeps_its_tail_is_seen_to() -> None:
-    voter = Voter(HERE, HERE, HERE, HERE)
+def test_each_fetch_that_was_given_up_is_counted() -> None:
+    voter = Voter(HERE, HERE, THERE)
+    assert after_divergence(voter) == THERE
+    assert voter.bench.excuses == [GIVEN_UP] * 2
+
+
+def test_a_voter_that_repeats_its_fetch_at_once_keeps_its_tail() -> None:
+    voter = Voter(HERE, HERE)
+    voter.fetches = [msgspec.structs.replace(one, at=0.02) for one in voter.fetches]
     assert after_divergence(voter) == HERE
-    assert len(voter.answered) == 3
+    assert (len(voter.answered), voter.bench.excuses) == (1, [])
+
+
+def test_a_voter_that_gives_up_each_time_is_not_answered_for_ever() -> None:
+    voter = Voter(*[HERE] * 99)
+    assert after_divergence(voter) == HERE
+    assert len(voter.answered) == ANSWERS
 
 
 def test_a_voter_that_falls_silent_gives_nothing() -> None:
@@ -68,8 +91,17 @@ def test_records_are_served_again_too() -> None:
     voter = Voter(HERE, LogEnd(EPOCH, 70))
     assert log_end_of(voter.feed(fetch_from(HERE))) == LogEnd(EPOCH, 70)
     assert voter.answered == [0, 1]
-    with pytest.raises(KitError, match="did not go on"):
+    with pytest.raises(Overdue, match="does not go on") as passed:
         Voter().feed(fetch_from(HERE))
+    assert passed.value.due == "next fetch"
+
+
+@pytest.mark.parametrize("content", [None, b"", b'{"leaderId":'])
+def test_a_quorum_state_that_is_not_there_equals_nothing(content: bytes | None) -> None:
+    first, second = stored_in(File(content)), stored_in(File(content))
+    assert first != second
+    assert first != Stored(-2, -2, -2)
+    assert stored_in(File(b'{"leaderId":-1,"leaderEpoch":3,"votedId":2,"other":0}')) == Stored(-1, 3, 2)
 
 
 @pytest.mark.parametrize(("next_at", "taken"), [((0.2,), True), ((0.299, 0.9), True), ((0.48,), False), ((), False)])
@@ -78,7 +110,14 @@ def test_an_answer_counts_if_the_next_fetch_came_within_the_request_timeout(
 ) -> None:
     voter = Voter()
     voter.left_open = [msgspec.structs.replace(fetch_from(HERE, n), at=at) for n, at in enumerate(next_at, 1)]
-    assert accepted(voter, fetch_from(HERE)) is taken
+    assert accepted(voter, fetch_from(HERE), served=200.0) is taken
+
+
+@pytest.mark.parametrize(("served", "taken"), [(20.0, True), (149.0, True), (150.0, False)])
+def test_without_a_next_fetch_an_answer_counts_if_it_was_quick(served: float, taken: bool) -> None:
+    voter = Voter()
+    voter.left_open = []
+    assert accepted(voter, fetch_from(HERE), served) is taken
 
 
 @pytest.mark.parametrize(("seconds", "alone"), [(0.0, False), (0.14, False), (0.278, True), (0.3, True)])
@@ -87,3 +126,60 @@ def test_a_fetch_that_was_given_up_is_not_in_flight(seconds: float, alone: bool)
     later = msgspec.structs.replace(fetch_from(HERE), at=seconds)
     assert sole_in_flight(fetch_from(HERE), later) == alone
     assert sole_in_flight(fetch_from(HERE), None)
+
+
+# --- waits that a requirement bounds
+
+
+def result(claim: Claim) -> str:
+    if isinstance(claim, ExcuseClaim):
+        return claim.name
+    assert isinstance(claim, ObservationClaim)
+    return claim.observation.result
+
+
+def test_a_wait_is_measured_again_only_while_it_is_too_long() -> None:
+    waits = iter([Wait(700.0, 5.0), Wait(260.0, 5.0), Wait(255.0, 5.0)])
+    assert [one.lasted for one in shortest_of(lambda: next(waits), 450.0)] == [700.0, 260.0]
+
+
+def test_a_wait_that_is_the_same_for_all_positions_shows() -> None:
+    """It is too long for the position with the shortest share, however often it is measured."""
+    waits = shortest_of(lambda: Wait(512.0, 5.0), backoff_ms(1, 3) + AT_ONCE)
+    assert len(waits) == TRIES
+    assert result(bounded(waits, backoff_ms(1, 3))) == "violated"
+    assert result(bounded(waits, backoff_ms(1, 2))) == "held"
+
+
+@pytest.mark.parametrize(
+    ("lasted", "shown"), [(199.0, "violated"), (250.0, "held"), (449.0, "held"), (450.0, "violated"), (inf, "violated")]
+)
+def test_a_wait_is_neither_shorter_than_its_share_nor_much_longer(lasted: float, shown: str) -> None:
+    assert result(bounded([Wait(lasted, 5.0)], 250.0)) == shown
+
+
+def test_at_most_so_long_is_also_less() -> None:
+    assert result(bounded([Wait(3.0, 5.0)], 1000.0, at_most=True)) == "held"
+    assert result(bounded([Wait(1200.0, 5.0)], 1000.0, at_most=True)) == "violated"
+
+
+@pytest.mark.parametrize(("steps", "shown"), [((5.0, 65.0), NODE_SLOW), ((5.0, 60.0), "violated")])
+def test_a_wait_is_excused_where_a_step_without_waiting_was_as_slow(steps: tuple[float, float], shown: str) -> None:
+    """It is 250 ms over: a step of 65 ms, as slow four times, explains that."""
+    assert result(bounded([Wait(500.0, step) for step in steps], 250.0)) == shown
+    assert result(bounded([Wait(inf, step) for step in steps], 250.0)) == "violated"
+
+
+@pytest.mark.parametrize(("late", "shown"), [((0.12, 0.2), STARVED), ((0.12, 0.11), "violated")])
+def test_waits_are_excused_where_the_kit_starved_each_time(late: tuple[float, float], shown: str) -> None:
+    """A quarter of 450 ms is 112 ms."""
+    assert result(bounded([Wait(600.0, 5.0, one) for one in late], 250.0)) == shown
+
+
+@pytest.mark.parametrize(("late", "shown"), [(2.5, STARVED), (2.4, "violated")])
+def test_what_never_comes_is_excused_by_starvation_of_ten_seconds_only(late: float, shown: str) -> None:
+    assert result(bounded([Wait(inf, 900.0, late)], 250.0)) == shown
+
+
+def test_slowness_excuses_nothing_else_that_is_wrong() -> None:
+    assert result(bounded([Wait(500.0, 400.0)], 250.0, right=False)) == "violated"

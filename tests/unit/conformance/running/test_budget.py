@@ -6,7 +6,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import floats, integers, sampled_from
 
-from conformance.running.planning.budget import MINUTES, PARTS, PATIENCE, Profile, TimePlan, Work, planned
+from conformance.core.registry import every_check, in_profile, is_soak
+from conformance.running.planning.budget import (
+    COSTS,
+    MINUTES,
+    PARTS,
+    PATIENCE,
+    Profile,
+    TimePlan,
+    Work,
+    kind_of,
+    planned,
+)
 
 WHOLE = ("quick", "nightly")
 
@@ -34,7 +45,8 @@ def played(plan: TimePlan, work: list[Work], workers: int, lasts: float) -> dict
     for one in work:
         first = clocks.index(min(clocks))
         allowed = plan.share(one).allowance(clocks[first])
-        got[one] = min(allowed, lasts) if one.kind in ("probe", "schedule") else allowed
+        usual = {"probe": lasts, "schedule": lasts, "soak": COSTS["soak"]}
+        got[one] = min(allowed, usual.get(one.kind, allowed))
         clocks[first] += got[one]
     return got
 
@@ -66,6 +78,40 @@ def test_time_that_probes_leave_goes_to_machines_and_to_the_rarest_cases() -> No
     rarest = sum(seconds for one, seconds in got.items() if one.kind == "rarest")
     assert machine == pytest.approx(2 * rarest, rel=0.1)
     assert machine + rarest == pytest.approx(3 * 900 - 50 * 3, rel=0.02)
+
+
+def with_soak(work: list[Work]) -> list[Work]:
+    """A soak comes after probes and schedules, and before the machines."""
+    first = next(n for n, one in enumerate(work) if one.kind == "machine")
+    return [*work[:first], Work(check="soak", label=work[0].label, kind="soak"), *work[first:]]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 6])
+@pytest.mark.parametrize("lasts", [5.0, 30.0, 60.0, 300.0])
+def test_a_soak_takes_nothing_from_probes_and_schedules_and_starves_no_machine(workers: int, lasts: float) -> None:
+    work = items(4, PARTS["nightly"], searches=workers)
+    alone, beside = (
+        played(planned("nightly", 0, all, workers), all, workers, lasts) for all in (work, with_soak(work))
+    )
+    bounded = [one for one in work if one.kind in ("probe", "schedule")]
+    assert [beside[one] for one in bounded] == [alone[one] for one in bounded]
+    parts = [seconds for one, seconds in beside.items() if one.kind == "machine"]
+    assert min(parts) >= 60.0
+
+
+def test_a_soak_that_does_not_fit_is_not_begun() -> None:
+    [soak] = [one for one in with_soak(items(1, 3)) if one.kind == "soak"]
+    share = planned("nightly", 60, with_soak(items(1, 3)), 2).share(soak)
+    assert share.allowance(0.0) == PATIENCE["soak"]
+    assert share.allowance(share.until - COSTS["soak"]) == COSTS["soak"]
+    assert share.allowance(share.until - COSTS["soak"] + 1) == 0.0
+
+
+def test_only_the_nightly_profile_has_soaks() -> None:
+    soaks = [check for check in every_check().values() if is_soak(check)]
+    assert [check.id for check in soaks] == ["kip101.flapping.leaders_flap_for_long"]
+    assert {kind_of(check) for check in soaks} == {"soak"}
+    assert [profile for profile in MINUTES for check in soaks if in_profile(check, profile)] == ["nightly"]
 
 
 def test_a_hanging_check_is_cut_off_and_the_others_run() -> None:

@@ -40,14 +40,24 @@ class FakeCheck:
 
 
 class Cluster:
-    """Plays schedules: a row is broken when its step is among them. `wavers` says of each run whether bugs show at all."""
+    """Plays schedules: a row is broken when its step is among them.
 
-    def __init__(self, out: Path, bugs: dict[str, Step], wavers: Callable[[int], bool] = lambda run: True) -> None:
+    `wavers` says of each run whether bugs show at all, `hurried` whether the clock cuts it short.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        bugs: dict[str, Step],
+        wavers: Callable[[int], bool] = lambda run: True,
+        hurried: Callable[[int], bool] = lambda run: False,
+    ) -> None:
         self.out = out
         self.played: list[list[Step]] = []
         self.filed = 0
         self._bugs = bugs
         self._wavers = wavers
+        self._hurried = hurried
 
     def __call__(self, steps: Schedule, ending: Ending, shows: Stops | None = None) -> Discovery:
         self.played.append(list(steps))
@@ -83,7 +93,9 @@ class Cluster:
             observations=violations,
             suspicion=None,
             trouble="",
+            hindered="",
             replaced="",
+            cut_short=self._hurried(len(self.played)),
             seconds=0.0,
         )
 
@@ -134,6 +146,19 @@ def test_a_breach_that_these_replays_do_not_show_is_shrunk_by_itself(tmp_path: P
     assert {one.breach.requirement: (one.seen, one.tries) for one in found} == dict.fromkeys("AB", (REPLAYS, REPLAYS))
     assert [OTHER] in cluster.played
     assert [BUG] in cluster.played
+
+
+@pytest.mark.parametrize(("shows", "result"), [(False, (1, 1)), (True, (REPLAYS, REPLAYS))])
+def test_a_replay_that_the_clock_cut_short_counts_only_if_it_showed_the_bug(
+    tmp_path: Path, shows: bool, result: tuple[int, int]
+) -> None:
+    (plain := tmp_path / "plain").mkdir()
+    calm = Cluster(plain, {"A": BUG})
+    investigated(calm, calm.finding([BUG]))
+    second = len(calm.played) - REPLAYS + 2
+    cluster = Cluster(tmp_path, {"A": BUG}, wavers=lambda run: shows or run < second, hurried=lambda run: run >= second)
+    _, [found] = investigated(cluster, cluster.finding([BUG]))
+    assert (found.seen, found.tries) == result
 
 
 def test_a_bug_that_never_shows_again_keeps_its_evidence_and_a_schedule_beside_it(tmp_path: Path) -> None:

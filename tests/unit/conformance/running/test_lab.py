@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis.stateful import rule
 
@@ -24,12 +26,15 @@ from fixtures.faults.base.fault import Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.runs import Run
 from fixtures.tape import LiveTape, StoredTape
+from fixtures.waiting import Overdue
+from fixtures.wire.records import batch
+from history import events
 from history.events import End, Example, Fault, History, Note
 from history.shards import CheckLine, ExampleLine, Footer, ObservationLine
 from history.store import HistoryWriter, read_histories
 from strategies.steps import Step
 from tests.support.fake_checks import ROW, TOPIC, Data, check_of, handle
-from tests.support.fake_cluster import TOPOLOGY
+from tests.support.fake_cluster import TOPOLOGY, FakeCluster
 from tests.support.fake_faults import Recorded
 from tests.support.fake_lab import IMAGE, Play, faults_on, of
 
@@ -188,24 +193,27 @@ def test_a_fault_that_does_not_heal_is_an_error_and_never_violated(play: Play) -
 REASON = "broker-3 is exited"
 
 
-@pytest.mark.parametrize("body", [leaves_a_fault, shows_nothing, does_not_heal])
-def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: Play, body: Any) -> None:
+@pytest.mark.parametrize(
+    ("body", "outcome"), [(leaves_a_fault, "judged"), (shows_nothing, "error"), (does_not_heal, "error")]
+)
+def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: Play, body: Any, outcome: str) -> None:
+    """An example without trouble was judged: that the cluster did not become whole is an observation of its own."""
     lab, shard, histories = play(check_of(body, examples=2), [[REASON], []])
     assert len(lab.booted) == 2
-    assert (lab.booted[0].closed, of(shard, ExampleLine)[0].outcome) == (True, "error")
+    assert (lab.booted[0].closed, of(shard, ExampleLine)[0].outcome) == (True, outcome)
     assert REASON in of(shard, ExampleLine)[0].detail
     assert REASON in of(shard, CheckLine)[0].detail
     assert f"{REPLACED_NOTE}: Overdue" in of(shard, CheckLine)[0].detail
     end = histories[0].end
     assert end is not None
-    assert (end.outcome, REASON in end.detail) == ("error", True)
+    assert (end.outcome, REASON in end.detail) == (outcome, True)
     notes = [event for event in histories[0].events if isinstance(event, Note)]
     assert [(note.text, REASON in note.data["reason"]) for note in notes] == [(REPLACED_NOTE, True)]
 
 
 def test_the_next_example_has_a_good_cluster(play: Play) -> None:
     lab, shard, _ = play(check_of(leaves_a_fault, examples=5), [[REASON], []])
-    assert [line.outcome for line in of(shard, ExampleLine)][:5] == ["error", *["judged"] * 4]
+    assert [line.outcome for line in of(shard, ExampleLine)][:5] == ["judged"] * 5
     assert (len(lab.booted), of(shard, CheckLine)[0].outcome) == (2, "done")
 
 
@@ -237,6 +245,27 @@ def test_a_rig_that_breaks_the_cluster_costs_it(play: Play) -> None:
     [line] = of(shard, CheckLine)
     assert ("nothing to stand on" in line.detail, REASON in line.detail) == (True, True)
     assert (lab.booted[0].closed, histories[0].end.outcome if histories[0].end else "") == (True, "error")
+
+
+def test_examples_on_a_shared_rig_know_what_was_sent_to_it_before(play: Play) -> None:
+    def writes(bench: Bench, value: bytes) -> None:
+        request = {"topic": "topic", "partition": 0, "acks": 0, "records": msgspec.to_builtins(batch(value))}
+        bench.tape.call("broker-1", "produce", request, Data, Data)
+
+    def prepare(bench: Bench) -> Data:
+        writes(bench, b"a")
+        return Data()
+
+    def writes_too(bench: Bench) -> Generator[Claim, None, None]:
+        writes(bench, b"b")
+        yield held_if(True)
+
+    shared: Rig[Data, Bench] = Rig(TOPOLOGY, prepare, handle, shared=True)
+    _, _, [rig, first, second, *_] = play(check_of(writes_too, shared, examples=2), [[]])
+    one, two = (base64.b64encode(value).decode() for value in (b"a", b"b"))
+    assert rig.example.sent is None
+    assert first.example.sent == {"topic-0": {one: 1}}
+    assert second.example.sent == {"topic-0": {one: 1, two: 1}}
 
 
 # --- machines
@@ -372,3 +401,17 @@ def test_a_boot_is_tried_again_after_trouble_of_the_engine_only(
             lab._booted(IMAGE, TOPOLOGY)
         assert str(found.value.__context__) == "busy"
         lab.close()
+
+
+def test_a_cluster_that_does_not_become_ready_again_owes_what_its_watch_says(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_ready(*_: Any, **__: Any) -> None:
+        raise KitError("the cluster is not ready") from Overdue("all brokers unfenced: not within 60 s", within=60.0)
+
+    monkeypatch.setattr(FakeCluster, "wait_ready", not_ready)
+    _, shard, histories = play(check_of(leaves_a_fault, examples=2), [[REASON], []])
+    [event] = [event for event in histories[0].events if isinstance(event, events.Overdue)]
+    assert (event.due, event.within) == ("node", 60.0)
+    assert ("GEN-10", "violated") in {(line.requirement, line.result) for line in of(shard, ObservationLine)}
+    assert of(shard, ExampleLine)[0].outcome == "judged"

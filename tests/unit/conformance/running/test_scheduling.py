@@ -10,7 +10,7 @@ from hypothesis.strategies import integers, lists, sampled_from
 
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, check_of_item, every_check
+from conformance.core.registry import AnyCheck, check_of_item, every_check, is_soak
 from conformance.core.topologies import fitted
 from conformance.running.planning.scheduling import ByCluster, cluster_of, shares, units, weight_of
 
@@ -119,5 +119,5 @@ def test_units_hold_one_cluster_each_and_at_most_a_share(names: list[str], worke
 
 @pytest.mark.parametrize("check", every_check().values(), ids=lambda check: check.id)
 def test_every_check_s_cluster_is_found_by_its_node_id(check: AnyCheck) -> None:
-    own = " machine" if isinstance(check, MachineCheck) else ""
+    own = " machine" if isinstance(check, MachineCheck) else " soak" if is_soak(check) else ""
     assert cluster_of(node_id(check)) == f"4.3.1 {fitted(check.topology, '4.3.1').name}{own}"

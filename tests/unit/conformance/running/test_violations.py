@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from conformance.running.violations import (
     RequirementViolated,
     breach_of,
+    breaks_its_row,
     first_of_each,
     violation_class,
     violation_of,
@@ -24,6 +25,15 @@ OBSERVED = st.builds(
     example=st.just("e"),
     detail=st.text(max_size=5),
 )
+
+
+def test_what_a_row_of_a_recorded_level_shows_is_no_violation() -> None:
+    informational, later, law = (
+        Observation(requirement=row, case="", result="violated", example="e")
+        for row in ("KIP1251-BASE-07", "KIP101-INV-17-L", "GEN-01")
+    )
+    assert [breaks_its_row(one) for one in (informational, later, law)] == [False, False, True]
+    assert not breaks_its_row(Observation(requirement="GEN-01", case="", result="held", example="e"))
 
 
 @given(st.lists(OBSERVED))

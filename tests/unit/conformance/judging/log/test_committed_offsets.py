@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.log import committed_offsets
 from fixtures.wire import Error
 from tests.support.histories import LogHistory
-from tests.support.judging import broken, held
+from tests.support.judging import broken, excused, held
 
 
 class TestCommitted:
@@ -39,6 +40,7 @@ class TestCommitted:
         """For a moment it shows what it had when its watermark was behind."""
         history = LogHistory().commit(1, 3, 0).kill(1).committed(2, -1, -1, stable=False)
         assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("committed", UNSTABLE_OFFSETS)]
         history = LogHistory().commit(1, 3, 0).committed(1, -1, -1, stable=False)
         assert broken(self.judge, history) == ["committed"]
 
@@ -55,14 +57,37 @@ class TestCommitted:
     def test_a_stale_coordinator_answers_from_what_it_had(self) -> None:
         history = LogHistory().commit(1, 3, 0).hit("cut-off-from-controllers", 1).commit(2, 5, 0).committed(1, 3, 0)
         assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("committed", STALE_COORDINATOR)]
         history.heal("cut-off-from-controllers", 1)
         assert held(self.judge, history.committed(2, 5, 0)) == ["committed"]
+
+    @pytest.mark.parametrize(("shown", "cases"), [((5, 0), ["committed"]), ((3, 1), ["committed"]), ((-1, -1), [])])
+    def test_a_stale_coordinator_makes_up_no_offset(self, shown: tuple[int, int], cases: list[str]) -> None:
+        history = LogHistory().commit(1, 3, 0).hit("cut-off-from-controllers", 1).committed(1, *shown)
+        assert broken(self.judge, history) == cases
+
+    @pytest.mark.parametrize("fault", ["isolate", "cut-off-from-controllers", "one-link", "pause"])
+    def test_a_fault_of_another_broker_is_no_excuse(self, fault: str) -> None:
+        history = LogHistory().commit(1, 3, 0).hit(fault, 3).commit(1, 5, 1)
+        assert broken(self.judge, history.committed(1, 3, 0)) == ["committed"]
+        assert excused(self.judge, history) == []
+
+    def test_a_controller_that_runs_behind_a_broken_link(self) -> None:
+        controller = 100
+        history = LogHistory().commit(1, 3, 0).hit("one-link", controller).commit(2, 5, 1).committed(1, 3, 0)
+        assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("committed", STALE_COORDINATOR)]
+        down = LogHistory().commit(1, 3, 0).hit("kill", controller).commit(2, 5, 1).committed(1, 3, 0)
+        assert broken(self.judge, down) == ["committed"]
 
     def test_a_disk_that_was_lost_and_an_unclean_election_of_its_partition(self) -> None:
         history = LogHistory().commit(1, 3, 0).hit("wipe-disk", 1).heal("wipe-disk", 1).committed(1, -1, -1)
         assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("committed", OFFSETS_LOST)]
         history = LogHistory().commit(1, 3, 0).hit("unclean-election", 1, partition="__consumer_offsets-0")
         assert held(self.judge, history.heal("unclean-election", 1).committed(1, -1, -1)) == []
+        assert excused(self.judge, history) == [("committed", OFFSETS_LOST)]
+        assert broken(self.judge, history.committed(1, 4, 0)) == ["committed"]
 
     def test_an_unclean_election_of_another_partition(self) -> None:
         history = LogHistory().commit(1, 3, 0).hit("unclean-election", 1, partition="topic-0", own_topic=False)

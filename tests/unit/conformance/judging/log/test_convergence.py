@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.log import convergence
 from fixtures.wire.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, held, judged_by
+from tests.support.judging import broken, excused, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LATER_B = stamped(1, 1, "b2")
@@ -119,10 +120,32 @@ class TestAgreement:
         history = ended(LogHistory(), LOG, LOG, LOG).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
         assert held(self.judge, history) == ["isr"] * 2 + ["logs"] * 2
 
-    @pytest.mark.parametrize("fault", ["flip-bytes", "remove-epoch-checkpoint"])
-    def test_replicas_that_may_differ(self, fault: str) -> None:
-        history = LogHistory().settled(2, 1).hit(fault, 3).heal(fault, 3)
+    def test_replicas_that_may_differ(self) -> None:
+        history = LogHistory().settled(2, 1).hit("flip-bytes", 3).heal("flip-bytes", 3)
         assert [o.result for o in judged_by(self.judge, ended(history, LOG, LOG, (A, stamped(1, 1, "x"))))] == []
+
+    def test_a_replica_that_lost_its_epochs_agrees_once_it_is_in_the_isr_again(self) -> None:
+        lost = LogHistory().settled(2, 1).hit("remove-epoch-checkpoint", 3).heal("remove-epoch-checkpoint", 3)
+        assert broken(self.judge, ended(lost, LOG, LOG, (A, stamped(1, 1, "x")))) == ["logs"]
+
+    @pytest.mark.parametrize(
+        ("log", "cases"), [((A, stamped(1, 1, "x")), ["isr"]), ((stamped(0, 0, "x"),), ["isr", "logs"])]
+    )
+    def test_until_then_it_may_keep_a_suffix_above_its_high_watermark(
+        self, log: tuple[Batch, ...], cases: list[str]
+    ) -> None:
+        history = LogHistory().settled(2, 1).whole(3, A, epoch=1, hw=1)
+        history.hit("remove-epoch-checkpoint", 3).heal("remove-epoch-checkpoint", 3)
+        history = stuck(history, LOG, LOG, log)
+        assert broken(self.judge, history) == cases
+        assert excused(self.judge, history) == ([] if "logs" in cases else [("logs", EPOCHS_LOST)])
+
+    def test_its_leader_epoch_cache_may_lack_what_it_did_not_copy_again(self) -> None:
+        lost = LogHistory().settled(2, 1).hit("remove-epoch-checkpoint", 3).heal("remove-epoch-checkpoint", 3)
+        disk = held_on_disk(2, *LOG, epochs=MAP), held_on_disk(3, *LOG, epochs=((1, 1),))
+        history = ended(lost, LOG, LOG, LOG).on_disk(*disk)
+        assert broken(self.judge, history) == []
+        assert excused(self.judge, history) == [("maps", EPOCHS_LOST)]
 
     def test_compacted_replicas_and_examples_without_an_end(self) -> None:
         history = LogHistory().created(cleanup_policy="compact").settled(2, 1)
@@ -134,7 +157,8 @@ class TestHealedReplicas:
     judge = convergence.healed_replicas_converge
 
     def fenced(self) -> LogHistory:
-        return LogHistory().settled(2, 1).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+        """3 was in the ISR at epoch 0, and is fenced when 2 leads at epoch 1."""
+        return LogHistory().settled(1, 0).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
 
     def tail(self) -> LogHistory:
         """3 led epoch 0 and took a record that its successor has not."""
@@ -142,6 +166,13 @@ class TestHealedReplicas:
 
     def test_a_follower_that_was_fenced_comes_back(self) -> None:
         assert held(self.judge, ended(self.fenced(), LOG, LOG, LOG)) == ["follower"]
+
+    def test_a_follower_that_missed_no_epoch(self) -> None:
+        """At the epoch of before it had nothing to truncate; one that does not come back breaks the row all the same."""
+        history = LogHistory().settled(2, 1).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+        assert held(self.judge, ended(history, LOG, LOG, LOG)) == []
+        history = LogHistory().settled(2, 1).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
+        assert broken(self.judge, stuck(history, LOG, LOG)) == ["follower"]
 
     def test_an_old_leader_drops_its_tail(self) -> None:
         assert held(self.judge, ended(self.tail(), LOG, LOG, LOG)) == ["leader"]

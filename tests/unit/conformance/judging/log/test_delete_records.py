@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.log import delete_records
+from conformance.judging.log.permitted_losses import Permission
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, held, judged_by
+from tests.support.judging import broken, excused, held, judged_by
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 JUDGE = delete_records.trims_reach_all_live_replicas
@@ -85,6 +86,14 @@ class TestDeletedRecords:
         history = trimmed().hit("unclean-election", 1, partition="topic-0", own_topic=False)
         history.heal("unclean-election", 1).settled(3, 4).fetch(2, A, epoch=4, hw=1)
         assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
+
+    def test_an_unclean_election_on_request_since(self) -> None:
+        history = trimmed().elect_uncleanly(3).settled(3, 4).fetch(2, A, epoch=4, hw=1)
+        assert [o.case for o in judged_by(JUDGE, history)] == ["low-watermark"]
+        assert excused(JUDGE, history) == [("log-start", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+        history = trimmed().settled(3, 4).fetch(2, A, epoch=4, hw=1)
+        assert broken(JUDGE, history) == ["log-start"]
+        assert excused(JUDGE, history) == []
 
     def test_a_replica_that_was_taken_away_and_copied_again(self) -> None:
         history = trimmed().metadata(1, 1, 1, isr=(1, 3), replicas=(1, 3)).settled(1, 1)

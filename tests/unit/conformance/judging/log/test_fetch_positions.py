@@ -6,9 +6,10 @@ import pytest
 
 from conformance.judging.judge import Judge
 from conformance.judging.log import fetch_positions
+from conformance.judging.log.permitted_losses import Permission
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, stamped
-from tests.support.judging import broken, held, judged_by
+from tests.support.judging import broken, excused, held, judged_by, labels
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LOG = (A, stamped(1, 1, "b2"), stamped(1, 2, "c2"))
@@ -106,6 +107,48 @@ class TestGenuinePositions:
         assert broken(self.judge, asked(history, 3, 2, broker=1, epoch=3, diverging=(1, 2))) == ["fetch"]
 
 
+def given_and_lost(hw: int = 2) -> LogHistory:
+    """1 leads and gives a consumer two records, of which `hw` are committed; then 2 leads."""
+    history = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=hw)
+    return history.settled(2, 1)
+
+
+class TestGivenPositions:
+    """No whole read tells that the next leader ever had the record."""
+
+    judge = fetch_positions.genuine_positions_are_not_diverged
+
+    def test_a_committed_record_that_the_next_leader_calls_truncated(self) -> None:
+        history = asked(given_and_lost(), 2, 0, epoch=1, diverging=(0, 1))
+        assert broken(self.judge, history) == ["fetch"]
+        assert labels(self.judge, history) == {"false-truncation"}
+
+    def test_one_that_an_unclean_election_lost(self) -> None:
+        history = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).elect_uncleanly(2).settled(2, 1)
+        asked(history, 2, 0, epoch=1, diverging=(0, 1))
+        assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("fetch", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    def test_one_that_was_lost_by_no_election_before(self) -> None:
+        history = LogHistory().elect_uncleanly(1).settled(1, 0).fetch(1, A, B, epoch=0, hw=2).settled(2, 1)
+        assert broken(self.judge, asked(history, 2, 0, epoch=1, diverging=(0, 1))) == ["fetch"]
+
+    def test_a_record_that_was_not_committed(self) -> None:
+        assert judged_by(self.judge, asked(given_and_lost(hw=1), 2, 0, epoch=1, diverging=(0, 1))) == []
+
+    def test_a_position_of_another_epoch_or_past_the_record(self) -> None:
+        assert judged_by(self.judge, asked(given_and_lost(), 3, 0, epoch=1, diverging=(0, 2))) == []
+        history = LogHistory().settled(1, 0).fetch(1, A, stamped(1, 1, "b"), epoch=0, hw=2).settled(2, 2)
+        assert judged_by(self.judge, asked(history, 2, 0, diverging=(0, 1))) == []
+
+    def test_a_follower_that_does_not_have_it_yet(self) -> None:
+        assert judged_by(self.judge, asked(given_and_lost(), 2, 0, broker=3, epoch=1, diverging=(0, 1))) == []
+
+    def test_a_leader_of_an_older_epoch(self) -> None:
+        history = LogHistory().settled(1, 0).settled(2, 1).fetch(2, A, B, epoch=1, hw=2)
+        assert judged_by(self.judge, asked(history, 2, 0, broker=1, epoch=0, diverging=(0, 1))) == []
+
+
 class TestTruncationIsReported:
     judge = fetch_positions.truncation_is_reported
 
@@ -197,3 +240,31 @@ class TestRangeErrors:
         history = LogHistory().settled(2, 2).whole(3, A, epoch=2, hw=1)
         history.refused(3, 2, Error.OFFSET_OUT_OF_RANGE, offset=3, last=1).whole(3, A, epoch=2, hw=1)
         assert judged_by(self.judge, history) == []
+
+
+class TestGivenPairs:
+    """INV-20: the same of every pair, by Fetch and by OffsetForLeaderEpoch."""
+
+    judge = fetch_positions.genuine_pairs_are_not_flagged
+
+    def test_a_committed_record_that_the_next_leader_calls_truncated(self) -> None:
+        assert broken(self.judge, asked(given_and_lost(), 2, 0, epoch=1, diverging=(0, 1))) == ["fetch"]
+
+    @pytest.mark.parametrize("end", [(0, 1), (-1, -1)])
+    def test_its_epoch_ends_below_it(self, end: tuple[int, int]) -> None:
+        assert broken(self.judge, given_and_lost().epoch_end(2, 0, end, 1)) == ["lookup"]
+
+    def test_its_epoch_ends_above_it(self) -> None:
+        assert judged_by(self.judge, given_and_lost().epoch_end(2, 0, (0, 2), 1)) == []
+
+    def test_a_record_that_was_not_committed(self) -> None:
+        assert judged_by(self.judge, given_and_lost(hw=1).epoch_end(2, 0, (0, 1), 1)) == []
+
+    def test_a_record_that_the_log_start_passed(self) -> None:
+        assert judged_by(self.judge, given_and_lost().trim(2, 2).epoch_end(2, 0, (-1, -1), 1)) == []
+        assert broken(self.judge, given_and_lost().trim(2, 1).epoch_end(2, 0, (0, 1), 1)) == ["lookup"]
+
+    def test_one_that_an_unclean_election_lost(self) -> None:
+        history = LogHistory().settled(1, 0).fetch(1, A, B, epoch=0, hw=2).elect_uncleanly(2).settled(2, 1)
+        assert judged_by(self.judge, history.epoch_end(2, 0, (0, 1), 1)) == []
+        assert excused(self.judge, history) == [("lookup", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]

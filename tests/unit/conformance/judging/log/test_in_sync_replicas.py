@@ -54,7 +54,11 @@ class TestIsr:
 
     def test_a_replica_that_is_fenced_and_still_a_member(self) -> None:
         history = LogHistory().metadata(1, 1, 0, unfenced=(1, 2)).metadata(1, 1, 0, unfenced=(1, 2))
-        assert held(self.judge, history) == ["leader", "members"]
+        assert held(self.judge, history) == []
+
+    def test_the_first_state_of_a_partition_is_no_instance(self) -> None:
+        assert held(self.judge, LogHistory().settled(1, 0)) == []
+        assert held(self.judge, LogHistory().settled(1, 0).metadata(1, 2, 1)) == ["leader", "members"]
 
     def test_a_replica_that_came_back_before_it_was_added(self) -> None:
         history = self.gone().metadata(1, 1, 0, isr=(1, 2)).metadata(1, 1, 0).metadata(1, 1, 0, unfenced=(1, 2))
@@ -99,7 +103,10 @@ class TestEnoughReplicas:
         assert broken(self.judge, still_alone(alone().produce(1, "a", at=0))) == ["acknowledged"]
 
     def test_a_success_with_enough(self) -> None:
+        """It counts where a replica was out of the ISR."""
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", at=0).settled(1, 0)
+        assert held(self.judge, history) == []
+        history.settled(1, 0, isr=(1, 2)).produce(1, "b", at=1).settled(1, 0, isr=(1, 2))
         assert held(self.judge, history) == ["acknowledged"]
 
     @pytest.mark.parametrize("how", [{"acks": 1}, {"acks": 0}, {"lost": True}])
@@ -112,7 +119,7 @@ class TestEnoughReplicas:
     def test_all_replicas_are_enough_where_there_are_fewer(self) -> None:
         history = LogHistory().created(min_insync_replicas="2").metadata(1, 1, 0, isr=(1,), replicas=(1,))
         history.produce(1, "a", at=0).metadata(1, 1, 0, isr=(1,), replicas=(1,))
-        assert held(self.judge, history) == ["acknowledged"]
+        assert judged_by(self.judge, history) == []
 
     def test_a_replica_that_may_have_come_and_gone(self) -> None:
         """It runs: it may have been added and removed again between two looks."""
@@ -148,11 +155,13 @@ class TestEnoughReplicas:
         history = alone().whole(1, A, B, epoch=0, hw=1).produce(1, "c", at=2, acks=1)
         assert held(self.judge, still_alone(history.whole(1, A, B, C, epoch=0, hw=1))) == ["watermark"]
 
-    def test_a_watermark_of_a_release_where_it_does_not_wait(self) -> None:
+    @pytest.mark.parametrize(("hw", "value"), [(1, "keeps"), (2, "does not keep")])
+    def test_whether_the_watermark_waits_is_recorded_of_each_release(self, hw: int, value: str) -> None:
         history = alone().whole(1, A, B, epoch=0, hw=1)
-        still_alone(history.whole(1, A, B, epoch=0, hw=2))
+        still_alone(history.whole(1, A, B, epoch=0, hw=hw))
         history.column("3.6.2")
-        assert judged_by(self.judge, history) == []
+        found = judged_by(in_sync_replicas.high_watermark_waits_for_enough_in_sync, history)
+        assert {(one.requirement, one.result, one.variant) for one in found} == {("KIP101-INV-17-L", "recorded", value)}
 
     def test_a_watermark_that_rises_while_a_replica_is_back(self) -> None:
         history = alone().whole(1, A, B, epoch=0, hw=1).heal("kill", 2)

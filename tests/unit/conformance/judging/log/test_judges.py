@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.judge import judge_all
+from conformance.judging.log import records
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
+from tests.support.judging import judged_by
 
 BOTH = stamped(0, 0, "a", "b")
 
@@ -27,7 +29,9 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
         .commit(1, 2, 0)
     )
     tail = stamped(0, 2, "t")
-    history.produce(1, "t", at=2, acks=1).whole(1, BOTH, tail, epoch=0, hw=2).produce(1, "u", lost=True).kill(1)
+    history.produce(1, "t", at=2, acks=1).whole(1, BOTH, tail, epoch=0, hw=2).latest(1, 2).fetch(1, BOTH, epoch=0, hw=2)
+    history.whole(3, BOTH, tail, epoch=0, hw=2).fetch(3, BOTH, epoch=0, hw=2).whole(3, BOTH, tail, epoch=0, hw=2)
+    history.produce(1, "u", lost=True).kill(1)
     history.metadata(2, 1, 0).metadata(3, 2, 1).metadata(2, 2, 1).refused(2, 0, Error.FENCED_LEADER_EPOCH, hint=(2, 1))
     after = stamped(1, 2, "c", "d")
     history.produce(2, "c", "d", at=2).whole(2, BOTH, after, epoch=1, hw=3)
@@ -55,9 +59,10 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     whole = held_on_disk(1, BOTH, after, last, epochs=((0, 0), (1, 2), (2, 4)))
     cut = held_on_disk(2, after, last, epochs=((1, 3), (2, 4), (3, 5)), start=3)
     history.on_disk(whole, cut)
-    everything = judge_all(LOG_JUDGES, history.history)
+    leaderless = LogHistory().settled(1, 0, isr=(1,)).kill(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
+    everything = [one for each in (history, leaderless) for one in judge_all(LOG_JUDGES, each.history)]
     assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
-    assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES}
+    assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES if not one.records}
 
 
 @pytest.mark.parametrize("met", [True, False])
@@ -73,5 +78,39 @@ def test_what_the_cluster_makes_of_a_fault_neither_ends_it_nor_counts_as_a_fault
     assert (span.witnessed, span.ended) == (witnessed, len(history.events) - 1)
 
 
+# --- the faults that an observation lived through
+
+
+def lived(history: LogHistory) -> list[list[str]]:
+    """The faults that each observation of leader epochs along a log lived through."""
+    return [one.lived for one in judged_by(records.stamps_never_decrease, history)]
+
+
+def watched(history: LogHistory, leader: int, epoch: int) -> LogHistory:
+    return history.whole(leader, stamped(0, 0, "a"), stamped(0, 1, "b"), epoch=epoch, hw=2)
+
+
+def test_an_observation_of_a_calm_moment_lived_through_nothing() -> None:
+    assert lived(watched(LogHistory().settled(1, 0), 1, 0)) == [[]]
+
+
+def test_an_observation_after_a_change_of_leader_names_the_fault() -> None:
+    history = watched(LogHistory().settled(1, 0), 1, 0).kill(1).metadata(2, 2, 1)
+    assert lived(watched(history, 2, 1)) == [[], ["kill"]]
+
+
+def test_a_fault_that_changed_neither_leader_nor_isr_does_not_count() -> None:
+    history = LogHistory().settled(1, 0).kill(3).settled(1, 0)
+    assert lived(watched(history, 1, 0)) == [[]]
+
+
+def test_a_shrunk_isr_counts() -> None:
+    history = LogHistory().settled(1, 0).kill(3).metadata(1, 1, 0, isr=(1, 2))
+    assert lived(watched(history, 1, 0)) == [["kill"]]
+
+
+# --- the list of judges
+
+
 def test_each_judge_is_there_once() -> None:
-    assert len({one.function for one in LOG_JUDGES}) == len(LOG_JUDGES)
+    assert len({(one.row, one.function) for one in LOG_JUDGES}) == len(LOG_JUDGES)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import TRUNCATED_MEANWHILE
 from conformance.judging.log import leader_epochs
+from conformance.judging.log.permitted_losses import Permission
 from fixtures.wire import Error
 from fixtures.wire.records import Batch
 from tests.support.histories import LogHistory, held_on_disk, stamped
-from tests.support.judging import broken, held, judged_by, labels
+from tests.support.judging import broken, excused, held, judged_by, labels
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
 LATER_B = stamped(1, 1, "b2")
@@ -107,16 +109,25 @@ class TestNoFutureStamps:
     def test_a_later_record_from_a_broker_that_is_served_at_the_old_epoch_again(self) -> None:
         history = LogHistory().settled(1, 0).fetch(1, A, LATER_B, epoch=0, hw=2).fetch(1, A, epoch=0, hw=1)
         assert broken(self.judge, history) == ["leader"]
+        assert excused(self.judge, history) == []
 
     def test_bytes_that_were_replaced_while_they_were_sent(self) -> None:
         """The log was truncated and appended to behind the answer; right afterwards the fence closes (KAFKA-18723)."""
         history = LogHistory().settled(1, 0).fetch(3, A, LATER_B, epoch=0, hw=1).settled(2, 1)
         history.refused(3, 0, Error.FENCED_LEADER_EPOCH).fetch(3, A, LATER_B, epoch=1, hw=2)
         assert held(self.judge, history) == ["follower"]
+        assert excused(self.judge, history) == [("follower", TRUNCATED_MEANWHILE)]
 
     def test_records_up_to_the_epoch_that_was_named(self) -> None:
-        history = LogHistory().settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2).fetch(3, A, epoch=1, hw=1)
+        history = LogHistory().settled(1, 0).fetch(1, A, epoch=0, hw=1).settled(2, 1)
+        history.fetch(2, A, LATER_B, epoch=1, hw=2).fetch(3, A, epoch=1, hw=1)
         assert held(self.judge, history) == ["leader", "follower"]
+
+    def test_before_any_change_of_leader_there_is_no_later_epoch(self) -> None:
+        history = (
+            LogHistory().settled(1, 0).fetch(1, A, epoch=0, hw=1).produce(1, "b", at=1).fetch(1, A, B, epoch=0, hw=2)
+        )
+        assert held(self.judge, history) == []
 
     def test_a_fetch_that_names_none_or_brings_nothing(self) -> None:
         history = LogHistory().settled(2, 1).fetch(2, A, LATER_B, epoch=-1, hw=2).fetch(2, epoch=0, hw=0)
@@ -157,6 +168,21 @@ class TestChangesOfLeader:
     def test_a_fenced_leader_is_not_named_and_that_is_no_change(self) -> None:
         history = LogHistory().metadata(1, 1, 3).metadata(1, -1, 3, unfenced=(2, 3)).metadata(1, 1, 3)
         assert held(self.judge, history) == []
+
+    @pytest.mark.parametrize(("leader", "case"), [(-1, "leaderless"), (2, "moved")])
+    def test_a_controller_that_registers_another_leader_without_another_epoch(self, leader: int, case: str) -> None:
+        assert broken(self.judge, LogHistory().word(1, 3, isr=(1,)).word(leader, 3, isr=(1,))) == [case]
+
+    def test_a_leader_that_is_registered_again_at_the_epoch_at_which_none_was(self) -> None:
+        history = LogHistory().word(1, 3, isr=(1,)).word(-1, 4, isr=(1,)).word(1, 4, isr=(1,))
+        assert broken(self.judge, history) == ["leaderless"]
+
+    def test_registrations_whose_epochs_rise(self) -> None:
+        history = LogHistory().word(1, 3, isr=(1,)).word(1, 3, isr=(1,)).word(-1, 4, isr=(1,)).word(1, 5, isr=(1,))
+        assert held(self.judge, history) == ["leaderless", "leaderless"]
+
+    def test_a_broker_describes_a_partition_as_it_has_heard(self) -> None:
+        assert held(self.judge, LogHistory().described(2, 1, 3).described(2, -1, 3)) == []
 
     def test_a_restarted_broker_replays_what_it_had_known(self) -> None:
         history = LogHistory().metadata(1, 2, 4).restart(1).metadata(1, 1, 3).metadata(1, 2, 4)
@@ -200,6 +226,24 @@ class TestEpochMaps:
         """An (ex-)leader's newest entry may have no record."""
         for fitting in (MAP, (*MAP, (5, 4))):
             assert held(self.judge, stored(*LOG, epochs=fitting)) == ["increasing", "covered", "bounds"]
+
+    def test_an_entry_without_a_record_of_an_epoch_that_another_led(self) -> None:
+        history = LogHistory().settled(3, 3).settled(1, 4).at_rest().whole(2, *LOG[:2], epoch=4, hw=3)
+        followed = history.on_disk(held_on_disk(2, *LOG[:2], epochs=(*MAP[:2], (3, 3))))
+        assert broken(self.judge, followed) == ["bounds"]
+        history = LogHistory().settled(2, 3).settled(1, 4).at_rest().whole(2, *LOG[:2], epoch=4, hw=3)
+        led = history.on_disk(held_on_disk(2, *LOG[:2], epochs=(*MAP[:2], (3, 3))))
+        assert held(self.judge, led) == ["increasing", "covered", "bounds"]
+
+    def test_an_entry_of_a_later_epoch_than_the_broker_names(self) -> None:
+        later = stored(*LOG, epochs=(*MAP, (9, 4)))
+        assert held(self.judge, later) == ["increasing", "covered", "bounds"]
+        assert broken(self.judge, later.metadata(2, 1, 4)) == ["bounds"]
+        assert held(self.judge, stored(*LOG, epochs=(*MAP, (9, 4))).metadata(2, 2, 9)) == [
+            "increasing",
+            "covered",
+            "bounds",
+        ]
 
     def test_an_entry_without_a_record_between_others(self) -> None:
         history = LogHistory().settled(1, 4).at_rest().on_disk(held_on_disk(2, LOG[0], LOG[2], epochs=MAP))
@@ -307,6 +351,13 @@ class TestStaleLeaders:
         history = LogHistory().settled(1, 0, isr=(1,)).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
         history.produce(1, "z", at=0).whole(1, stamped(0, 0, "z"), epoch=0, hw=1)
         assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("acks-all", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    def test_alone_in_its_isr_it_raises_its_high_watermark_after_an_unclean_election(self) -> None:
+        history = LogHistory().settled(1, 0, isr=(1,)).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
+        history.produce(1, "z", at=0, acks=1).whole(1, stamped(0, 0, "z"), epoch=0, hw=1)
+        assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("watermark", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
 
     def test_alone_in_its_isr_it_commits_while_nobody_leads(self) -> None:
         history = LogHistory().settled(1, 0, isr=(1,)).metadata(2, -1, 1, isr=(1,)).produce(1, "z", at=0)

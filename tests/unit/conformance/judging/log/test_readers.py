@@ -1,4 +1,4 @@
-"""The judge of the kit's own reader: it catches what a reader is not told of, and is silent where it goes back as it must."""
+"""The judge of the kit's own reader: it catches what a reader is not history of, and is silent where it goes back as it must."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_reader_that_is_told_an_end_too_high_or_too_low() -> None:
 def test_several_unclean_elections() -> None:
     """It may go back further than it must, but not less far."""
     for end, result in ((0, "held"), (1, "held"), (2, "violated")):
-        history = behind().elect_uncleanly(2).settled(2, 3).whole(2, *NEW, epoch=3, hw=3)
+        history = behind().settled(1, 2).elect_uncleanly(2).settled(2, 3).whole(2, *NEW, epoch=3, hw=3)
         history.epoch_end(2, 0, (0, end), 3).step("rewind", (end, 0), told=(0, end))
         assert next((o.case, o.result) for o in judged_by(JUDGE, on(history, end, 3))) == ("repeated", result)
 

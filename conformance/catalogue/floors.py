@@ -1,0 +1,53 @@
+"""The floors under `satisfied`: what each case of a row needs, as data in `floors.toml`.
+
+>>> from conformance.catalogue import shipped
+>>> floor_of(shipped()["KIP101-INV-11"], "metadata")
+Floor(observations=30, inputs=1, examples=5, changed=10)
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+
+import msgspec
+
+from conformance.catalogue.rows import Requirement
+
+FILE = "floors.toml"
+
+
+class Floor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The minimum that every applicable case needs before a cell is satisfied; `changed` of them lived through a change."""
+
+    observations: int
+    inputs: int
+    examples: int
+    changed: int = 0
+
+
+FLOORS: dict[str, Floor] = msgspec.convert(
+    tomllib.loads((files(__package__) / FILE).read_text(encoding="utf-8")), dict[str, Floor]
+)
+"""By kind of row. Rows may have other numbers of their own: `floor_of`."""
+
+
+def floor_of(row: Requirement, case: str = "") -> Floor:
+    """The floor of a case of a row: that of its kind, with fewer inputs or other observations where row or case says so."""
+    floor = FLOORS[row.kind]
+    inputs = next((one.inputs for one in row.cases if one.id == case and one.inputs), row.inputs)
+    return msgspec.structs.replace(
+        floor,
+        inputs=min(floor.inputs, inputs),
+        observations=row.floor or floor.observations,
+        changed=floor.changed if row.changes else 0,
+    )
+
+
+def shaping(inputs: str, incidental: Sequence[str]) -> str:
+    """Drawn inputs, the text of a JSON object, without those that shape nothing."""
+    if not inputs or not incidental:
+        return inputs
+    kept = {name: value for name, value in msgspec.json.decode(inputs).items() if name not in incidental}
+    return msgspec.json.encode(kept, order="sorted").decode()

@@ -1,0 +1,244 @@
+"""Steps that the tested system owes within a bound: the row that promises each, and violations of it in a history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.judging.elections_withheld import withheld_by_elections
+from conformance.judging.excuses import ENDED_BY_FAULT, NOT_READ, OUT_OF_MEMORY, STARVED
+from conformance.judging.judge import Claim, Excuse, Finding, Judge
+from history.due import Due, starved
+from history.effects import Effects
+from history.events import AnyEvent, Ended, Fault, History, Overdue
+
+
+class Owed(msgspec.Struct, frozen=True):
+    """The row and case that promise it, and the seconds that the row leaves: a wait that was shorter breaks nothing."""
+
+    row: str
+    case: str
+    within: float = 0.0
+
+
+T = 30.0
+"""The bound of the general laws, in seconds."""
+
+OWED: dict[Due, Owed] = {
+    "step": Owed("GEN-21", "step", T),
+    "answer": Owed("GEN-21", "step"),
+    "time-out": Owed("KIP360-TXN-03", "legacy", T),
+    "leader": Owed("GEN-08", "clean", T),
+    "coordinator": Owed("GEN-08", "coordinator", T),
+    "quorum": Owed("KIP595-LIVE-01", "leader", T),
+    "node": Owed("GEN-10", "start", T),
+    "replica": Owed("GEN-10", "start", T),
+    "following": Owed("KIP595-BEGIN-01", "version-0"),
+    "candidacy": Owed("KIP595-END-02", "version-0"),
+    "leadership": Owed("KIP595-VOTE-15", "two-grants"),
+    "next fetch": Owed("KIP595-FETCH-10", "position"),
+    "high watermark": Owed("KIP595-HW-02", "exact"),
+    "quorum description": Owed("KIP595-DQ-01", "voters"),
+    "epoch after a refusal": Owed("KIP595-FETCH-13", "leader-unknown"),
+    "epoch after a candidacy": Owed("KIP595-VOTE-16", "leader-unknown"),
+    "epoch in the log": Owed("KIP595-LOG-01", "first-batch"),
+    "producer": Owed("KIP360-INIT-02", "untouched"),
+    "producer epoch": Owed("KIP360-INIT-03", "untouched"),
+    "write": Owed("KIP360-SEQ-01", "idempotent"),
+    "description": Owed("KIP360-TXN-07", "legacy"),
+    "transaction end": Owed("KIP360-TXN-12", "legacy", T),
+    "member": Owed("KIP1251-BASE-08", "one-coordinator"),
+    "commit": Owed("KIP1251-COMMIT-01", "owned"),
+    "assignment in the log": Owed("KIP1251-AE-04", "assigned"),
+}
+LEADS = Owed("GEN-08", "quorum", T)
+"""The law of all leaders, whose case of the quorum is what KIP595-LIVE-01 says too."""
+GENERAL = frozenset(("GEN-08", "GEN-10", "GEN-21", "KIP595-LIVE-01"))
+"""The rows that any example of any check may show."""
+STARTS = Owed("GEN-10", "start")
+"""It also promises that a process does not end by itself."""
+
+
+def hindrance(history: History) -> str:
+    """Why the tested system, and not the kit, kept an example from its end: the row that it broke and how.
+
+    Empty where the history does not say so, and where the machine ended a process for want of memory.
+    """
+    if _out_of_memory(history):
+        return ""
+    return "; ".join(_reason(event) for event in history.events if isinstance(event, (Overdue, Ended)))
+
+
+def _out_of_memory(history: History) -> bool:
+    return any(isinstance(event, Ended) and event.out_of_memory for event in history.events)
+
+
+def _reason(event: Overdue | Ended) -> str:
+    if isinstance(event, Ended):
+        return f"{STARTS.row}: {event.node} ended by itself with exit code {event.exit_code}"
+    what = event.what.splitlines()[0]
+    if starved(event.late, event.within):
+        return f"the kit itself woke {event.late:.1f} s late: {what}"
+    return f"{OWED[event.due].row}: {what}"
+
+
+# --- judges
+
+
+class _Late(NamedTuple):
+    """A bound that passed, and the evidence by which it breaks nothing; empty for none."""
+
+    event: Overdue
+    excuse: str
+
+
+def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
+    """Bounds that are long enough for the row."""
+    passed = [event for event in noted if isinstance(event, Overdue)]
+    return [_Late(e, _late_by(history, e)) for e in passed if e.within >= OWED[e.due].within]
+
+
+def _late_by(history: History, overdue: Overdue) -> str:
+    if _out_of_memory(history):
+        return OUT_OF_MEMORY
+    if starved(overdue.late, overdue.within):
+        return STARVED
+    return withheld_by_elections(history, overdue)
+
+
+def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
+    def broken(passed: _Late) -> Iterator[Claim]:
+        due = passed.event.due
+        owed = LEADS if due == "quorum" and row == LEADS.row else OWED[due]
+        if owed.row == row and passed.excuse:
+            yield Excuse(passed.excuse, owed.case)
+        elif owed.row == row:
+            yield Finding(False, owed.case, (passed.event.n,), passed.event.what)
+
+    return broken
+
+
+class _ProcessEnded(NamedTuple):
+    """A process that ended by itself, and the evidence by which it may; empty for none."""
+
+    event: Ended
+    excuse: str
+
+
+def _ended(history: History, noted: Sequence[AnyEvent]) -> Sequence[_ProcessEnded]:
+    return [_ProcessEnded(e, _ended_by(history, e)) for e in noted if isinstance(e, Ended)]
+
+
+def _ended_by(history: History, end: Ended) -> str:
+    if end.out_of_memory:
+        return OUT_OF_MEMORY
+    return ENDED_BY_FAULT if _may_end(history, end) else ""
+
+
+def _may_end(history: History, end: Ended) -> bool:
+    """With its last log directory a broker ends itself, and a fault may say that it ends processes."""
+    injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
+    return any(
+        fault.effects is not None
+        and (fault.effects.process == "may-restart" or "log-dir" in fault.effects.disk)
+        and (fault.effects.every_broker or end.node in fault.node.split(","))
+        for fault in injected
+    )
+
+
+def _process_ended(ended: _ProcessEnded) -> Iterator[Claim]:
+    event = ended.event
+    if ended.excuse:
+        yield Excuse(ended.excuse, STARTS.case)
+    else:
+        shown = f"{event.node} ended with exit code {event.exit_code}: {event.log}"
+        yield Finding(False, STARTS.case, (event.n,), shown)
+
+
+def _healed(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Fault]]:
+    """Faults whose nodes were started or let go, with the phase at which all were up and in every ISR again."""
+    injected: dict[tuple[str, str], Fault] = {}
+    found = []
+    for event in noted:
+        if isinstance(event, Fault) and event.phase == "inject" and _stops(event.effects):
+            injected[event.fault, event.node] = event
+        # A rig's own start of a node is recorded as healed when the process runs, and measures nothing.
+        elif isinstance(event, Fault) and event.phase == "heal" and event.detail.keys() & {"seconds", "rounds"}:
+            began = injected.pop((event.fault, event.node), None)
+            found += [(began, event)] if began is not None else []
+    return found
+
+
+def _stops(effects: Effects | None) -> bool:
+    return effects is not None and effects.process in ("frozen", "restarts", "down")
+
+
+def _came_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
+    began, ended = healed
+    for _ in began.node.split(","):
+        yield Finding(True, STARTS.case, (began.n, ended.n))
+
+
+REACTIONS: dict[str, Due] = {
+    "leader": "leader",
+    "group coordinator": "coordinator",
+    "transaction coordinator": "coordinator",
+    "active controller": "quorum",
+}
+"""By the role of a fault, what the cluster owes when it loses its holder; a step otherwise."""
+
+
+def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
+    """The reactions of the cluster that came in time. Whether one that did not come was due is not known here."""
+    return [e for e in noted if isinstance(e, Fault) and e.phase == "consequence" and e.detail.get("met")]
+
+
+def _reacted(row: str) -> Callable[[Fault], Iterator[Finding]]:
+    def reacted(event: Fault) -> Iterator[Finding]:
+        owed = OWED[REACTIONS.get(event.role, "step")]
+        if owed.row == row:
+            yield Finding(True, owed.case, (event.n,))
+
+    return reacted
+
+
+def _next_leader(history: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]:
+    """The reactions to the loss of an active controller that had successors."""
+    voters = sum(member.get("role") != "broker" for member in history.example.members)
+    return [
+        event
+        for event in noted
+        if isinstance(event, Fault)
+        and event.phase == "consequence"
+        and event.role == "active controller"
+        and voters > 2
+    ]
+
+
+def _elected(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
+    def was_elected(event: Fault) -> Iterator[Claim]:
+        """A bound that passed is judged only if it is as long as the row's."""
+        met, waited = event.detail.get("met"), event.detail.get("seconds", 0.0)
+        if met and all(event.detail.get("controller", [None])):
+            yield Finding(True, owed.case, (event.n,))
+        elif not met and waited >= owed.within:
+            if starved(event.detail.get("late", 0.0), waited):
+                yield Excuse(STARVED, owed.case)
+            elif "trouble" in event.detail:
+                yield Excuse(NOT_READ, owed.case)
+            else:
+                yield Finding(False, owed.case, (event.n,), f"no successor in {waited:g} s after {event.fault}")
+
+    return was_elected
+
+
+DUE_JUDGES = (
+    *(Judge(row, _overdue, _breaks(row)) for row in sorted({owed.row for owed in OWED.values()})),
+    Judge(STARTS.row, _ended, _process_ended),
+    Judge(STARTS.row, _healed, _came_back),
+    *(Judge(OWED[due].row, _reactions, _reacted(OWED[due].row)) for due in ("leader", "step")),
+    *(Judge(owed.row, _next_leader, _elected(owed)) for owed in (OWED["quorum"], LEADS)),
+)
+"""They look at the history of every example, whatever its check."""

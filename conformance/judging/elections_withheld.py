@@ -1,0 +1,82 @@
+"""Excuses for steps that no election could bring: of a partition no live replica may lead, or its preferred leader is out of
+the ISR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC
+from history.due import Due
+from history.events import Answer, Call, History, Overdue
+
+NEEDS_LEADERS: frozenset[Due] = frozenset(("step", "answer", "leader", "coordinator", "replica"))
+"""Steps that may not come while a partition has no leader, or not the one that was asked for."""
+PREFERRED = 0
+PREFERRED_LEADER_NOT_AVAILABLE = 80
+
+Place = tuple[str, int]
+"""A topic, and the number of a partition."""
+Described = tuple[Place, dict[str, Any], frozenset[int]]
+"""A partition as a Metadata answer describes it, and the brokers that are alive by it."""
+
+
+def withheld_by_elections(history: History, overdue: Overdue) -> str:
+    """The excuse for what did not come; empty for none."""
+    if overdue.due not in NEEDS_LEADERS:
+        return ""
+    before = [(call, answer) for call, answer in history.answered() if answer.n < overdue.n and answer.outcome == "ok"]
+    described = [*_described({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
+    eligible = _eligible(answer for call, answer in before if call.op == "describe_topic_partitions")
+    if any(_no_replica_may_lead(one, eligible) for one in described):
+        return NO_REPLICA_MAY_LEAD
+    refused = _refused(before)
+    return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in described) else ""
+
+
+def _described(answers: Iterable[Answer]) -> Iterator[Described]:
+    """The last description by each broker."""
+    for answer in answers:
+        alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
+        for topic in answer.value["topics"]:
+            for partition in topic["partitions"]:
+                yield (topic["name"], partition["partition_index"]), partition, alive
+
+
+def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]]) -> bool:
+    """Has it no leader, and of the replicas in ISR and ELR none that is alive?
+
+    An empty ISR says nothing by itself: where there are eligible leader replicas, they are to be asked for (KIP-966).
+    """
+    place, partition, alive = described
+    electable = {*partition["isr_nodes"], *eligible.get(place, ())}
+    return partition["leader_id"] < 0 and bool(electable) and electable.isdisjoint(alive)
+
+
+def _eligible(answers: Iterable[Answer]) -> dict[Place, set[int]]:
+    """The eligible leader replicas of each partition as last described."""
+    return {
+        (topic["name"], partition["partition_index"]): {*(partition["eligible_leader_replicas"] or ())}
+        for answer in answers
+        for topic in answer.value["topics"]
+        for partition in topic["partitions"]
+    }
+
+
+def _preferred_is_out(described: Described, refused: frozenset[Place]) -> bool:
+    """Is its preferred leader, the first replica, out of the ISR or fenced, and was its election refused for that?"""
+    place, partition, alive = described
+    preferred = partition["replica_nodes"][:1]
+    return place in refused and not {*preferred} <= {*partition["isr_nodes"]} & alive
+
+
+def _refused(before: Iterable[tuple[Call, Answer]]) -> frozenset[Place]:
+    """The partitions for which the last election of the preferred leader was answered PREFERRED_LEADER_NOT_AVAILABLE."""
+    errors = {
+        (one["topic"], one["partition"]): one["error_code"]
+        for call, answer in before
+        if call.op == "elect_leaders" and call.request["election_type"] == PREFERRED
+        for one in answer.value["partitions"]
+    }
+    return frozenset(place for place, error in errors.items() if error == PREFERRED_LEADER_NOT_AVAILABLE)

@@ -1,0 +1,1 @@
+"""The general laws that are judged over every recorded answer, whatever check it belongs to."""

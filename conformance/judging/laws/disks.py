@@ -1,0 +1,92 @@
+"""The loss of disks: what acks=all acknowledged outlives that of fewer than min.insync.replicas (GEN-09, KIP-966)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.judge import Claim, Excuse, Finding, Judge
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
+from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
+from conformance.judging.log.settings import min_insync_replicas
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import NEVER
+from history.effects import Effects
+
+PERMISSIONS = ELECTIONS - {Permission.LAST_KNOWN_LEADER} | {Permission.EPOCH_FILE_LOST_BY_FAULT}
+"""A last known leader is elected only where no replica is left that was stopped cleanly, or never stopped."""
+
+
+def acknowledged_outlives_disks(story: PartitionStory) -> Iterator[Claim]:
+    """A record is kept by later leaders while fewer than min.insync.replicas lost their disk or ended without a shutdown.
+
+    Then ISR and ELR have a replica that holds it and was stopped cleanly, or never stopped. Altering min.insync.replicas empties
+    the ELR, and a reassignment begins with other replicas: partitions that had one or the other are left out.
+    """
+    reads = [read for read in story.leader_reads if read.full]
+    if not reads or not story.hits(_loses_log) or story.hits(lambda effects: effects.moves_replicas):
+        return
+    survivor: tuple[int, int] | None = None
+    for write in (write for write in story.produced if write.committed and write.values):
+        lost = _lost_since(story, write)
+        since = [read for read in reads if 0 <= lost < read.asked]
+        found = _lasted(story, write, since)
+        if isinstance(found, tuple):
+            survivor = found
+        elif found is not None:
+            yield found
+    if survivor is not None:
+        yield Finding(True, "disks", survivor)
+
+
+OUTLIVES_DISKS = tuple(
+    Judge(row, PartitionStory, acknowledged_outlives_disks, ("produced",)) for row in ("GEN-09", "GEN-09-L")
+)
+
+
+def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
+    """The event of the first disk that was lost since, if too few replicas were lost to lose the record; else -1."""
+    possible = story.derived(min_insync_replicas).possible(write.asked, NEVER)
+    lost = [span for span in story.hits(_loses_log) if span.began > write.asked]
+    crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
+    # A disk that is lost after a controlled shutdown is one that no controller can know of.
+    if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
+        return -1
+    return min((span.began for span in lost), default=-1) if len(crashed | unsure) < int(*possible) else -1
+
+
+def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effects], bool]) -> set[str]:
+    spans = [span for span in story.timeline.spans if span.began > write.asked and does(span.effects)]
+    everywhere = story.timeline.broker_names if any(span.effects.every_broker for span in spans) else frozenset[str]()
+    return {node for span in spans for node in span.nodes} | everywhere
+
+
+def _crashes(effects: Effects) -> bool:
+    return effects.crashes
+
+
+def _may_restart(effects: Effects) -> bool:
+    return effects.process == "may-restart"
+
+
+def _loses_log(effects: Effects) -> bool:
+    return effects.damages_log
+
+
+def _lasted(
+    story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
+) -> tuple[int, int] | Finding | Excuse | None:
+    """The events of the write and of the last read by a later leader that has it; or that it is gone; None if none shows it."""
+    acknowledged, starts = acknowledged_at(story, write, story.derived(newest_stamps)), story.derived(LogStarts)
+    kept_as: dict[tuple[int, int], Batch] = {}
+    lasted: tuple[int, int] | None = None
+    for read in (read for read in reads if read.cur >= acknowledged[0]):
+        if trouble := gone(read, write, shown_by(read, starts.bound(read.event)), story.deletes, kept_as):
+            moment = (read.cur, read.event)
+            permission = story.derived(PermittedLosses).between(acknowledged, moment, PERMISSIONS)
+            if permission is not None:
+                return Excuse(permission, "disks")
+            return Finding(False, "disks", (write.event, read.event), trouble, "lost-write")
+        lasted = (write.event, read.event) if read.cur > acknowledged[0] else lasted
+    return lasted

@@ -1,0 +1,178 @@
+"""Elections: a replica that may lead does within a bound (GEN-08), and no other leads without permission (GEN-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.facts.log import PartitionMetadata
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.permitted_losses import ELECTIONS, Permission, PermittedLosses
+from conformance.judging.log.registrations import Registration, Registrations
+from conformance.judging.log.settings import unclean_election
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
+from history.effects import Effects
+
+UNCLEAN_ELECTIONS_EVERY = 300.0
+"""Seconds after which a controller at the latest looks for leaderless partitions that an unclean election may help
+(unclean.leader.election.interval.ms), where that was permitted while there was no leader."""
+
+# --- a replica that may lead, leads
+
+
+@log_judge("GEN-08", "metadata")
+def replica_that_may_lead_leads(story: PartitionStory) -> Iterator[Finding]:
+    """While a replica is alive that may be elected, and no fault keeps it from the controllers, a leader is elected in time.
+
+    It is in ISR or ELR, or the configuration in force permits an unclean election.
+    """
+    registrations = story.derived(Registrations)
+    waiting: _Waiting | None = None
+    newest = -1
+    for seen in story.metadata:
+        if seen.epoch < newest:
+            continue
+        newest = seen.epoch
+        able, case = _able(story, registrations, seen)
+        if waiting is not None and seen.leader >= 0 and seen.epoch > waiting.since.epoch:
+            yield Finding(
+                waiting.seconds(seen) <= waiting.within, waiting.case, waiting.by(seen), str(waiting), "stuck"
+            )
+            waiting = None
+        elif waiting is not None and (not able or not waiting.is_left_alone(seen, able)):
+            waiting = None
+        if waiting is None and able:
+            waiting = _Waiting(story, seen, case)
+        elif waiting is not None and not waiting.reported and waiting.seconds(seen) > waiting.within:
+            waiting.reported = True
+            yield Finding(False, waiting.case, waiting.by(seen), str(waiting), "stuck")
+
+
+class _Waiting:
+    """A partition without a leader that acts, though a replica may lead; since this answer."""
+
+    def __init__(self, story: PartitionStory, since: PartitionMetadata, case: str) -> None:
+        self.story, self.since, self.case = story, since, case
+        self.reported = False
+        self.within = CONVERGES_WITHIN
+        if case in ("switched-on", "cluster-default") and _switched_on(story, since):
+            self.within += UNCLEAN_ELECTIONS_EVERY
+
+    def __str__(self) -> str:
+        return (
+            f"{self.since.node} named leader {self.since.leader} at {self.since.epoch} with the ISR {self.since.isr}, "
+            f"and no leader acted for {self.within:g} s"
+        )
+
+    def seconds(self, seen: PartitionMetadata) -> float:
+        return self.story.timeline.time(seen.event) - self.story.timeline.time(self.since.event)
+
+    def by(self, seen: PartitionMetadata) -> tuple[int, int]:
+        return self.since.event, seen.event
+
+    def is_left_alone(self, seen: PartitionMetadata, able: set[int]) -> bool:
+        """Did no fault stand since but on brokers that do nothing, and on none of the replicas that may lead?"""
+        timeline = self.story.timeline
+        names = {timeline.names.get(id, "") for id in able}
+        spans = timeline.standing(self.since.event, seen.event)
+        return all(
+            span.effects.idles
+            and ({*span.nodes} <= timeline.broker_names - names or span.taken_back < self.since.event)
+            for span in spans
+        )
+
+
+def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMetadata) -> tuple[set[int], str]:
+    """Live replicas that may lead, where there is no leader, or one that is certainly down; and the case that it is."""
+    if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
+        return set(), ""
+    down = {id for id in seen.replicas if _is_down(story, seen, id)}
+    described = registrations.of(seen.epoch)
+    eligible = described.eligible if described is not None else None
+    alive = {*seen.unfenced} - down - {seen.leader}
+    if clean := {*seen.isr, *(eligible or ())} & alive:
+        return clean, "clean" if seen.isr else "eligible"
+    return ({*seen.replicas} & alive, _permitted_as(story, seen)) if _is_permitted(story, seen) else (set(), "")
+
+
+def _is_permitted(story: PartitionStory, seen: PartitionMetadata) -> bool:
+    """Was an unclean election of a partition without a leader certainly permitted when the answer was asked for?"""
+    setting = story.derived(unclean_election)
+    return seen.leader < 0 and setting.possible(seen.asked, seen.event) == {"true"}
+
+
+def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
+    if (permitted := story.derived(unclean_election).in_force(seen.asked)) is None:
+        return "topic"
+    if permitted.owner == "cluster":
+        return "cluster-default"
+    return "switched-on" if _switched_on(story, seen) else "topic"
+
+
+def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
+    """Is it permitted by a request that came after the partition had lost its leader?"""
+    permitted = story.derived(unclean_election).in_force(seen.asked)
+    return seen.leader < 0 and permitted is not None and permitted.since > story.began(seen.epoch)
+
+
+def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
+    """Did this replica certainly do nothing while the answer was made?"""
+    timeline = story.timeline
+    return id in seen.replicas and timeline.down(timeline.names.get(id, ""), seen.asked, seen.event)
+
+
+# --- no other does
+
+
+@log_judge("GEN-09", "metadata")
+def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
+    """A partition without a leader gets one out of ISR and ELR, or its last known leader once both are empty, or by permission.
+
+    Only a replica that may lead no other way puts it to the test: one that is alive while there is no leader. While there is
+    none, ISR and ELR lose members and get none.
+    """
+    for before in story.derived(Registrations).leaderless():
+        successor = story.leaders.get(before.epoch + 1)
+        elected = story.timeline.ids.get(successor, -1) if successor is not None else -1
+        case = _case(story, before)
+        unseen = elected < 0 and before.epoch < story.newest_epoch_before(NEVER)
+        if before.electable is None or unseen:
+            continue
+        by = (before.event, max(before.event, story.began(before.epoch + 1)))
+        if elected < 0 or _may_lead(story, before, elected):
+            if before.others_alive or case == "last-known":
+                yield Finding(True, case, by)
+        elif (permission := _permits(story, before)) is not None:
+            yield Excuse(permission, case)
+        else:
+            yield Finding(False, case, by, _shown(before, elected), "unclean-leader")
+
+
+def _case(story: PartitionStory, before: Registration) -> str:
+    if before.electable == frozenset():
+        return "last-known"
+    names = {story.timeline.names.get(id, "") for id in before.electable or ()}
+    if names <= {node for span in story.hits(_loses_log) if span.began < before.event for node in span.nodes}:
+        return "disk-lost"
+    setting = story.derived(unclean_election).in_force(before.event)
+    return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"
+
+
+def _loses_log(effects: Effects) -> bool:
+    return effects.damages_log
+
+
+def _may_lead(story: PartitionStory, before: Registration, elected: int) -> bool:
+    if before.electable:
+        return elected in before.electable
+    former = story.timeline.ids.get(story.leaders.get(before.epoch - 1, ""), -1)
+    return elected in (before.last_known or (former,))
+
+
+def _permits(story: PartitionStory, before: Registration) -> Permission | None:
+    return story.derived(PermittedLosses).between((before.epoch, NEVER), (before.epoch + 1, NEVER), ELECTIONS)
+
+
+def _shown(before: Registration, elected: int) -> str:
+    known = f"ISR {before.isr}, ELR {before.eligible}, last known leader {before.last_known}"
+    return f"{elected} leads at {before.epoch + 1}; without a leader at {before.epoch}: {known}"

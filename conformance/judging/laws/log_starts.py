@@ -1,0 +1,51 @@
+"""The log start moves for a reason (GEN-15): DeleteRecords as requested, or retention as configured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.log import FetchResult
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.story import PartitionStory
+
+
+@log_judge("GEN-15", "reads", "deletions")
+def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
+    """No replica begins above what DeleteRecords was asked for or retention may have deleted, and no answer says so."""
+    starts = story.derived(LogStarts)
+    for trim in story.deletions:
+        if trim.error == NONE and (high := starts.bound(trim.event)) < inf:
+            shown = f"{trim.node} answered the low watermark {trim.low_watermark} to DeleteRecords up to {trim.offset}"
+            held = max(0, trim.offset) <= trim.low_watermark <= high
+            yield Finding(held, "low-watermark", (trim.event,), f"{shown}, and all requests so far explain {high}")
+        elif trim.error == NONE and trim.low_watermark > starts.asked_for(trim.event):
+            yield Excuse(starts.excuse, "low-watermark")
+    last: dict[str, FetchResult] = {}
+    for read in story.reads:
+        before = last.get(read.node)
+        if before is None or read.log_start != before.log_start:
+            last[read.node] = read
+            yield from _moved(story, starts, before, read)
+
+
+def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None, read: FetchResult) -> Iterator[Claim]:
+    """The first answer of a replica with a log start, which may be an answer that was under way when the start moved."""
+    if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
+        return
+    bound = starts.bound(read.event)
+    shown = f"{read.node} starts at {read.log_start}, which no DeleteRecords explains beyond {bound}"
+    if bound < inf:
+        yield Finding(read.log_start <= bound, _case(story, read), (read.event,), shown, "deleted-too-much")
+    elif read.log_start > starts.asked_for(read.event):
+        yield Excuse(starts.excuse, _case(story, read))
+    for retention in story.retained_before(read.event):
+        shown = f"{read.node} starts at {read.log_start}, above its high watermark {read.high_watermark}"
+        yield Finding(read.log_start <= read.high_watermark, retention, (read.event,), shown, "deleted-too-much")
+
+
+def _case(story: PartitionStory, read: FetchResult) -> str:
+    """A follower that was away while the log start moved begins where its leader does."""
+    return "behind" if story.was_away(read.node, read.event) else "trim"

@@ -1,0 +1,100 @@
+"""Readers stop at their bound (GEN-17): the high watermark, for read_committed the last stable offset, and aborted data."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from conformance.judging.excuses import RISEN
+from conformance.judging.facts.log import READ_COMMITTED, Batch, FetchResult
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.consumer_reads import ConsumerRead, ConsumerReads
+from conformance.judging.log.story import PartitionStory
+
+
+@log_judge("GEN-17", "reads")
+def readers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
+    """A consumer is given nothing at or above the high watermark, one of committed transactions nothing unstable or aborted."""
+    ends = story.derived(Aborts)
+    known: set[tuple[object, ...]] = set()
+    for one in story.derived(ConsumerReads).all:
+        if one.raced:
+            yield Excuse(RISEN, one.role or "leader")
+            continue
+        if one.wrong or _is_news(one, known):
+            yield from (Finding(not one.wrong, case, one.by, one.wrong, "uncommitted-read") for case in _cases(one))
+        if one.read.isolation_level == READ_COMMITTED:
+            yield from _stable(one.read)
+            yield from _not_aborted(one.read, ends)
+
+
+def _is_news(one: ConsumerRead, known: set[tuple[object, ...]]) -> bool:
+    """Read again up to the same high watermark it is no new instance."""
+    read = one.read
+    key = (read.node, one.role, read.high_watermark, one.uncommitted, read.fetch_offset > read.log_start)
+    news = bool(read.batches) and key not in known
+    known.add(key)
+    return news
+
+
+def _cases(one: ConsumerRead) -> Iterator[str]:
+    if one.role or one.wrong:
+        yield one.role or "leader"
+    if one.uncommitted:
+        yield "uncommitted"
+    if one.read.fetch_offset > one.read.log_start:
+        yield "start-offset"
+
+
+def _stable(read: FetchResult) -> Iterator[Finding]:
+    stable = read.last_stable_offset
+    if 0 <= stable < read.high_watermark:
+        beyond = next((batch for batch in read.batches if batch.last >= stable), None)
+        shown = f"{read.node} gave read_committed {beyond} with the last stable offset {stable}"
+        yield Finding(beyond is None, "open-transaction", (read.event,), shown, "unstable-read")
+
+
+# --- aborted transactions
+
+
+class Aborts:
+    """The ends of the transactions of each producer in one log, as their control records were read."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        found: dict[int, dict[int, bool]] = {}
+        for batch, _ in story.batches:
+            if batch.marker is not None:
+                found.setdefault(batch.producer_id, {})[batch.marker.offset] = batch.marker.committed
+        self._ends = {producer: sorted(ends.items()) for producer, ends in found.items()}
+
+    def __bool__(self) -> bool:
+        return any(not committed for ends in self._ends.values() for _, committed in ends)
+
+    def aborted(self, batch: Batch) -> bool:
+        """Did the transaction of a batch end with an abort?"""
+        ends = self._ends.get(batch.producer_id, []) if batch.transactional and batch.marker is None else []
+        place = bisect_left(ends, batch.last, key=lambda end: end[0])
+        return place < len(ends) and not ends[place][1]
+
+
+def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
+    aborted = [batch for batch in read.batches if ends.aborted(batch)] if ends else []
+    if aborted:
+        given = [batch for batch in _applied(read) if batch in aborted]
+        shown = f"{read.node} gave read_committed {', '.join(map(str, given))} of an aborted transaction"
+        yield Finding(not given, "aborted-transaction", (read.event,), shown, "aborted-read")
+
+
+def _applied(read: FetchResult) -> list[Batch]:
+    """The batches that are left once AbortedTransactions are applied, as Java's consumer does (CompletedFetch)."""
+    waiting = sorted(read.aborted_transactions, key=lambda one: one[1])
+    aborting: set[int] = set()
+    left: list[Batch] = []
+    for batch in read.batches:
+        while waiting and waiting[0][1] <= batch.last:
+            aborting.add(waiting.pop(0)[0])
+        if batch.marker is not None and not batch.marker.committed:
+            aborting.discard(batch.producer_id)
+        elif batch.marker is None and not (batch.transactional and batch.producer_id in aborting):
+            left.append(batch)
+    return left

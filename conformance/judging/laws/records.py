@@ -1,0 +1,273 @@
+"""Records that are read were written (GEN-16): each was sent, once, is sound, and stays in its leader's log."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from math import inf
+from typing import NamedTuple
+
+from conformance.judging.excuses import (
+    APPENDED_BY_FAULT,
+    ASSIGNED_AGAIN,
+    SENT_AS_BYTES,
+    WRITTEN_BEFORE,
+    WRITTEN_BY_CLUSTER,
+)
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.groups import ConsumedRecord
+from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.known_epochs import KnownEpochs
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.log.responding_replica import Life
+from conformance.judging.log.story import PartitionStory
+
+CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+"""The cases of compressed batches, by the codec in their attributes."""
+SEQUENCES = 1 << 31
+"""After the last sequence a producer goes on with 0."""
+
+
+@log_judge("GEN-16", "reads", "consumed")
+def what_is_read_was_written(story: PartitionStory) -> Iterator[Claim]:
+    """Every record that is read was sent, as often as it is there; its batch is sound; a leader's log never shrinks."""
+    yield from _read(story)
+    yield from _kept(story)
+    yield from _handed(story)
+
+
+# --- records that are read
+
+
+class Record(NamedTuple):
+    """A record as it is sent and as it is read. Producer id, epoch and sequence are -1 where no idempotent producer sent it."""
+
+    value: str | None
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+
+
+def _record(of: Batch | ProduceResult, place: int, value: str | None) -> Record:
+    """The record at a place of a batch. Controllers write theirs with sequences, and without a producer id."""
+    if of.producer_id < 0 or of.base_sequence < 0:
+        return Record(value, -1, -1, -1)
+    return Record(value, of.producer_id, of.producer_epoch, (of.base_sequence + place) % SEQUENCES)
+
+
+def _records(batch: Batch) -> Iterator[tuple[int, Record]]:
+    """Those with a value, with their offsets."""
+    for offset, value in batch.records:
+        if value is not None:
+            yield offset, _record(batch, offset - batch.base, value)
+
+
+class Sent:
+    """The requests that sent each record, of earlier examples too, and from when on others may have appended to the log."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self._story = story
+        self._before = story.sent_before or {}
+        self._asked: dict[Record, list[int]] = {}
+        self._acknowledged: dict[tuple[int, Record], set[str]] = {}
+        self._of_batch: dict[Batch, list[tuple[int, Record]]] = {}
+        for write in story.produced:
+            for place, value in enumerate(write.values):
+                record = _record(write, place, value)
+                self._asked.setdefault(record, []).append(write.asked)
+                if write.error == NONE and write.offset >= 0:
+                    self._acknowledged.setdefault((write.offset + place, record), set()).add(write.node)
+        opaque = min((write.asked for write in story.produced if write.opaque), default=inf)
+        self.known_until = min(opaque, story.appended_by_faults_from)
+
+    def times(self, record: Record, event: int) -> int:
+        return self._before.get(record.value or "", 0) + bisect_left(self._asked.get(record, []), event)
+
+    def records(self, batch: Batch) -> list[tuple[int, Record]]:
+        """As `_records`, listed once however often the batch is read."""
+        found = self._of_batch.get(batch)
+        if found is None:
+            found = self._of_batch[batch] = [*_records(batch)]
+        return found
+
+    def unsent(self, read: FetchResult, batch: Batch) -> str:
+        for offset, record in self.records(batch):
+            if not self.times(record, read.event):
+                return f"{read.node} returned {record.value} at offset {offset}, which no request sent"
+        return ""
+
+    def known_from(self, read: FetchResult) -> float:
+        """The offset from which on all requests are known that sent what is read: a log has the order of its appends."""
+        if self._story.from_the_start or (self._story.sent_before is not None and not self._story.internal):
+            return 0
+        own = (
+            offset
+            for batch in read.batches
+            for offset, record in self.records(batch)
+            if self._is_own(batch, offset, record)
+        )
+        return next(own, inf)
+
+    def _is_own(self, batch: Batch, offset: int, record: Record) -> bool:
+        """Was it acknowledged at this offset by the leader of its epoch?"""
+        leader = self._story.leaders.get(batch.epoch)
+        return leader is not None and leader in self._acknowledged.get((offset, record), ())
+
+
+def _read(story: PartitionStory) -> Iterator[Claim]:
+    """Of each read the batches that no read in the same role showed before."""
+    sent = story.derived(Sent)
+    known: dict[str, set[Batch]] = {}
+    for read in story.reads:
+        role = _role(story, read)
+        seen = known.setdefault(role, set())
+        new = [batch for batch in read.batches if batch not in seen]
+        seen.update(new)
+        if new:
+            yield from _of_read(story, sent, read, role, new)
+
+
+def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, new: list[Batch]) -> Iterator[Claim]:
+    wrong, low = _unsound(story, read, new) or _sequence_again(read), sent.known_from(read)
+    before = [batch for batch in new if batch.base < low and sent.unsent(read, batch)]
+    rest = [batch for batch in new if batch not in before]
+    unsent = next(filter(None, (sent.unsent(read, batch) for batch in rest)), "") or _repeated(sent, read, low)
+    if before and not wrong:
+        yield Excuse(WRITTEN_BY_CLUSTER if story.internal else WRITTEN_BEFORE, role)
+    if unsent and not wrong and sent.known_until < read.event:
+        yield Excuse(APPENDED_BY_FAULT if story.appended_by_faults_from < inf else SENT_AS_BYTES, role)
+    elif wrong or rest:
+        for case in (role, *sorted({CODECS[batch.codec] for batch in rest if batch.codec in CODECS})):
+            yield Finding(not (wrong or unsent), case, (read.event,), wrong or unsent, "never-written")
+
+
+def _role(story: PartitionStory, read: FetchResult) -> str:
+    return "consumer" if read.by_consumer else story.role(read) or "follower"
+
+
+def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
+    found = next((batch for batch in new if not batch.valid), None) if not story.corrupted else None
+    return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
+
+
+def _sequence_again(read: FetchResult) -> str:
+    """A sequence that two batches of one producer and epoch have: a broker keeps the sequences of a producer for a day."""
+    seen: dict[tuple[int, int, int], Batch] = {}
+    for batch in read.batches:
+        if batch.producer_id < 0 or batch.base_sequence < 0:
+            continue
+        for place in range(batch.last - batch.base + 1):
+            sequence = (batch.base_sequence + place) % SEQUENCES
+            known = seen.setdefault((batch.producer_id, batch.producer_epoch, sequence), batch)
+            if known is not batch:
+                by = f"sequence {sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}"
+                return f"{read.node} returned {by} in {known} and in {batch}"
+    return ""
+
+
+def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
+    """A record without a sequence that is there more often than it was sent, at or above an offset."""
+    records = (each for batch in read.batches for each in sent.records(batch))
+    above = [one for offset, one in records if offset >= low and one.sequence < 0]
+    for one, found in Counter(above).items() if len({*above}) < len(above) else ():
+        if 0 < sent.times(one, read.event) < found:
+            return f"{read.node} returned {one.value} {found} times, sent {sent.times(one, read.event)} times"
+    return ""
+
+
+# --- a leader's own log
+
+
+def _kept(story: PartitionStory) -> Iterator[Finding]:
+    """A leader still has all that it had or acknowledged: in the same process, at the same epoch, at or above the log start."""
+    last: dict[Life, FetchResult] = {}
+    starts = story.derived(LogStarts)
+    for read in story.full_reads if story.deletes else ():
+        if not story.by_leader(read) or not story.is_undamaged(read.node, read.event):
+            continue
+        life = (read.node, read.incarnation, read.cur)
+        before, last[life] = last.get(life), read
+        low = min(read.log_start, starts.bound(read.event))
+        had = [batch for batch in before.batches if batch.last >= low] if before is not None else []
+        gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _lost(
+            story, before, read, low
+        )
+        if before is not None or gone:
+            shown = f"{read.node} had {gone}, and has it no more at epoch {read.cur}"
+            by = (read.event,) if before is None else (before.event, read.event)
+            yield Finding(not gone, "leader", by, shown if gone else "", "leader-log-shrank")
+
+
+def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
+    """The first record that the leader acknowledged since the last full read, and lacks."""
+    since = before.event if before is not None else -1
+    for write in story.produced:
+        own = (write.node, write.incarnation, write.error) == (read.node, read.incarnation, NONE)
+        if (
+            own
+            and since < write.asked
+            and write.event < read.asked
+            and write.offset >= low
+            and _at(story, write, read.cur)
+        ):
+            for offset, value in enumerate(write.values, write.offset):
+                if value is not None and read.value_at(offset) != value:
+                    return f"acknowledged {value} at offset {offset}"
+    return ""
+
+
+def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
+    """Was it certainly appended at this epoch? A leader that has not heard of its own re-election may append at an older one."""
+    began = 0 <= story.began(epoch) < write.asked
+    return began and (epoch == 0 or bool(story.derived(KnownEpochs).acted(write, epoch)))
+
+
+# --- records that a consumer hands out
+
+
+def _handed(story: PartitionStory) -> Iterator[Claim]:
+    """Within one assignment offsets rise, without a gap over records that stay."""
+    last: dict[tuple[str, int], ConsumedRecord] = {}
+    stay = _staying(story) if story.consumed else []
+    starts = story.derived(LogStarts)
+    for one in story.consumed if story.deletes else ():
+        before, last[one.consumer, one.session] = last.get((one.consumer, one.session)), one
+        if before is None:
+            continue
+        wrong = _step(before, one, stay, starts.bound(one.event))
+        if wrong and (why := _excuse(story, before, one)):
+            yield Excuse(why, "consumer")
+        else:
+            yield Finding(not wrong, "consumer", (before.event, one.event), wrong, "poll-skip")
+
+
+def _staying(story: PartitionStory) -> list[int]:
+    """Offsets of records that were acknowledged to acks=all, or that the last full read of a leader has."""
+    found = {offset for w in story.produced if w.committed for offset, _ in enumerate(w.values, w.offset)}
+    own = [read for read in story.full_reads if story.by_leader(read)]
+    found |= {offset for read in own[-1:] for batch in read.batches for offset, _ in batch.records}
+    return sorted(found)
+
+
+def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: float) -> str:
+    if one.offset <= before.offset:
+        return f"{one.consumer} was handed {before.offset}, then {one.offset}"
+    skipped = stay[bisect_left(stay, max(before.offset + 1, start)) : bisect_left(stay, one.offset)]
+    return f"{one.consumer} was handed {before.offset}, then {one.offset}, and never {skipped}" if skipped else ""
+
+
+def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) -> str:
+    """A loss by permission; or a rebalance that gave a member the same partitions again, from its committed offset.
+
+    A consumer may have fetched a record long before it hands it out: any loss since its epoch began may be the reason.
+    """
+    fetched_at = min((known.epoch, known.event) for known in (before, one))
+    newest = story.newest_epoch_before(one.event)
+    if (permission := story.derived(PermittedLosses).between(fetched_at, (newest, one.event))) is not None:
+        return permission
+    if one.grouped and (one.assignments > before.assignments or story.timeline.standing(before.event, one.event)):
+        return ASSIGNED_AGAIN
+    return ""

@@ -1,0 +1,27 @@
+"""The story of all answers of a history, whatever they are about."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from conformance.judging.facts.apis import ErrorCodes, Pairing
+from conformance.judging.story import Story
+from conformance.judging.timeline import Timeline
+from history.subjects import Kind
+
+
+class WireStory(Story):
+    """A case that is kept is there once, and each time that one is broken, in the order of the answers."""
+
+    kind: ClassVar[Kind] = "wire"
+
+    def __init__(self, name: str, timeline: Timeline) -> None:
+        super().__init__(name, timeline)
+        self.pairings: list[Pairing] = []
+        self.error_codes: list[ErrorCodes] = []
+
+    def take(self, fact: Pairing | ErrorCodes) -> None:
+        if isinstance(fact, Pairing):
+            self.pairings.append(fact)
+        else:
+            self.error_codes.append(fact)

@@ -1,0 +1,96 @@
+"""Fetches of consumers: the records that they were given, beside the high watermark of the same answer (KIP-101, KIP-320)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from conformance.judging.excuses import RISEN
+from conformance.judging.facts.log import Batch, FetchResult
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.responding_replica import ReplicaLogs
+from conformance.judging.log.story import PartitionStory
+from history.subjects import METADATA_LOG
+
+METADATA_PARTITION = f"{METADATA_LOG}-0"
+
+
+class ConsumerRead(msgspec.Struct, frozen=True):
+    """A Fetch of a consumer. `uncommitted`: the replica certainly had more than what is below the high watermark answered.
+
+    `beyond` is a batch of the answer at or above it; `proof` the event of an answer, asked for afterwards, with no higher one.
+    """
+
+    read: FetchResult
+    role: str
+    uncommitted: bool
+    beyond: Batch | None
+    proof: int
+
+    @property
+    def wrong(self) -> str:
+        if self.beyond is None or not self.proof:
+            return ""
+        return f"{self.read.node} gave a consumer {self.beyond} with the high watermark {self.read.high_watermark}"
+
+    @property
+    def raced(self) -> bool:
+        """May the high watermark have risen while the answer was made? A broker reads it before the records."""
+        return self.beyond is not None and not self.proof
+
+    @property
+    def by(self) -> tuple[int, ...]:
+        return (self.read.event, self.proof) if self.proof else (self.read.event,)
+
+
+class ConsumerReads:
+    """Of one partition, in the order of the answers. The metadata log has no consumers: its observers need no replica id."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self.story = story
+        self._own_logs = story.derived(ReplicaLogs)
+
+    @cached_property
+    def all(self) -> list[ConsumerRead]:
+        found: list[ConsumerRead] = []
+        for place, read in enumerate(self.story.reads if self.story.name != METADATA_PARTITION else ()):
+            if read.by_consumer and read.diverging is None:
+                last = read.batches[-1] if read.batches else None
+                beyond = last if last is not None and last.last >= read.high_watermark else None
+                proof = self._proof(place, beyond) if beyond is not None else 0
+                found.append(ConsumerRead(read, self.story.role(read), self._has_more(read), beyond, proof))
+        return found
+
+    def _has_more(self, read: FetchResult) -> bool:
+        own = self._own_logs.of(read) if self.story.full_reads else None
+        return own is not None and bool(own.held) and own.from_offset(max(read.high_watermark, 0)) is not None
+
+    def _proof(self, place: int, beyond: Batch) -> int:
+        """The next answer of the same process at the same epoch, if its high watermark is still at or below the batch."""
+        read = self.story.reads[place]
+        life = (read.node, read.incarnation, read.cur)
+        later = self.story.reads[place + 1 :]
+        after = next((o for o in later if (o.node, o.incarnation, o.cur) == life and o.asked > read.event), None)
+        return after.event if after is not None and after.high_watermark <= beyond.last else 0
+
+
+@log_judge("KIP320-FETCH-04", "reads")
+def followers_serve_up_to_their_watermark(story: PartitionStory) -> Iterator[Claim]:
+    """A follower gives consumers what is below its own high watermark, and no more."""
+    for one in story.derived(ConsumerReads).all:
+        if one.role == "follower" and one.raced:
+            yield Excuse(RISEN, "follower-serves")
+        elif one.role == "follower" and (one.wrong or one.uncommitted):
+            yield Finding(not one.wrong, "follower-serves", one.by, one.wrong, "uncommitted-read")
+
+
+@log_judge("KIP320-FETCH-07", "reads")
+def nothing_uncommitted_is_served(story: PartitionStory) -> Iterator[Claim]:
+    """From the high watermark up to the log end consumers are given nothing, from any offset at or below it."""
+    for one in story.derived(ConsumerReads).all:
+        if one.raced:
+            yield Excuse(RISEN, "uncommitted")
+        elif one.wrong or one.uncommitted:
+            yield Finding(not one.wrong, "uncommitted", one.by, one.wrong, "uncommitted-read")

@@ -1,0 +1,186 @@
+"""Losses that a cluster declared: an acknowledged record may be gone only by what is recorded here (KIP-101, KIP-966).
+
+Evidence is an election that was requested or configured, the ISR, eligible and last known leaders as answered, a shutdown
+that was not clean, and the effects of an injected fault. A time in which something might have happened permits nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from conformance.judging.log.registrations import Registration, Registrations
+from conformance.judging.log.settings import unclean_election
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import FaultSpan
+
+Moment = tuple[int, int]
+"""A leader epoch, and the number of an event in it."""
+
+BEFORE_ALL = -1
+"""In place of an event: an epoch's begin."""
+
+
+class Permission(StrEnum):
+    """The evidence by which a loss is permitted."""
+
+    ELECTED_UNCLEANLY_ON_REQUEST = "elected-uncleanly-on-request"
+    """ElectLeaders, type unclean, was answered NONE, or its outcome is unknown."""
+    ELECTED_UNCLEANLY_BY_FAULT = "elected-uncleanly-by-fault"
+    """A fault brought it about that a replica outside of the ISR was elected."""
+    ELECTED_UNCLEANLY_BY_CONFIG = "elected-uncleanly-by-config"
+    """unclean.leader.election.enable may have been true for the topic since its last leader was described, and the new one was
+    not in the ISR before."""
+    LAST_KNOWN_LEADER = "last-known-leader"
+    """With empty ISR and ELR the last leader was elected, after it had not shut down cleanly."""
+    DISKS_OF_MIN_ISR_LOST = "disks-of-min-isr-lost"
+    """As many replicas as acks=all may have waited for lost records by a fault, at the same time."""
+    DISK_LOST_BY_FAULT = "disk-lost-by-fault"
+    """The leader had lost records by a fault, and was in the ISR or eligible as was last answered before it led."""
+    EPOCH_FILE_LOST_BY_FAULT = "epoch-file-lost-by-fault"
+    """A leader since the fault was healed had lost its leader-epoch-checkpoint, without which replicas truncate to watermarks."""
+
+
+ELECTIONS = frozenset(
+    (
+        Permission.ELECTED_UNCLEANLY_ON_REQUEST,
+        Permission.ELECTED_UNCLEANLY_BY_FAULT,
+        Permission.ELECTED_UNCLEANLY_BY_CONFIG,
+        Permission.LAST_KNOWN_LEADER,
+    )
+)
+"""After one of these a former leader may be alone in its ISR, and commit what will be lost."""
+
+
+class PermittedLoss(NamedTuple):
+    """Records committed before this moment may be gone after it."""
+
+    at: Moment
+    by: Permission
+
+
+class PermittedLosses:
+    """All of one partition, in the order of their moments."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self.story = story
+        self._setting = story.derived(unclean_election)
+        self.all = sorted({*self._elections(), *self._faults()}) if self._may_be_any else []
+
+    @property
+    def _may_be_any(self) -> bool:
+        story = self.story
+        leaderless = any(seen.leader < 0 and not seen.isr for seen in story.first_metadata)
+        return leaderless or bool(story.unclean_elections or story.timeline.spans) or self._setting.was_ever("true")
+
+    def between(
+        self, first: Moment, second: Moment, among: frozenset[Permission] = frozenset(Permission)
+    ) -> Permission | None:
+        """The permission by which what was there at the first moment may be gone at the second; None for none."""
+        return next((loss.by for loss in self.all if first < loss.at < second and loss.by in among), None)
+
+    # --- elections
+
+    def _elections(self) -> Iterator[PermittedLoss]:
+        registrations = self.story.derived(Registrations)
+        for election in self.story.unclean_elections:
+            yield from self._change_after(election.asked, Permission.ELECTED_UNCLEANLY_ON_REQUEST)
+        for span in self.story.hits(lambda effects: effects.elects_uncleanly):
+            if span.partition:  # one that names no partition is by an ElectLeaders in the history
+                yield from self._change_after(span.began, Permission.ELECTED_UNCLEANLY_BY_FAULT, span.ended)
+        for epoch, node in self.story.leaders.items():
+            before = registrations.before(epoch)
+            if before is None:
+                continue
+            if _is_last_known(self.story, epoch, node, before):
+                yield _at_begin(epoch, Permission.LAST_KNOWN_LEADER)
+            elif self._allowed_by_config(epoch, before) and not before.may_elect(self.story.timeline.ids.get(node, -1)):
+                yield _at_begin(epoch, Permission.ELECTED_UNCLEANLY_BY_CONFIG)
+
+    def _allowed_by_config(self, epoch: int, before: Registration) -> bool:
+        return "true" in self._setting.possible(before.event, self.story.began(epoch))
+
+    def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
+        """The next election of another leader. One of the same leader takes nothing away."""
+        leaders, known = self.story.leaders, self.story.newest_epoch_before(event)
+        former = max((epoch for epoch in leaders if epoch <= known), default=-1)
+        later = sorted(epoch for epoch in leaders if epoch > known)
+        changed = next((epoch for epoch in later if leaders[epoch] != leaders.get(former)), None)
+        if changed is not None and (end is None or self.story.began(changed) < end):
+            yield _at_begin(changed, by)
+
+    # --- faults
+
+    def _faults(self) -> Iterator[PermittedLoss]:
+        yield from self._disks()
+        for span in self.story.hits(lambda effects: effects.loses_epochs):
+            yield from self._led_without_epochs(span)
+
+    def _disks(self) -> Iterator[PermittedLoss]:
+        hits = self.story.hits(lambda effects: effects.damages_log)
+        for span in hits:
+            standing = [one for one in hits if one.began <= span.began < one.ended]
+            damaged = {node: one.began for one in standing for node in one.nodes}
+            if len(damaged) >= self.story.min_insync_replicas:
+                yield PermittedLoss(self._moment(sorted(damaged.values())[-self.story.min_insync_replicas]), _DISKS)
+            for node in span.nodes:
+                yield from self._led_on_damage(node, span)
+
+    def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
+        """It leads next of those that lost records: at the epoch that it was at, or at its first one since."""
+        epoch, _ = moment = self._moment(span.began)
+        if any(read.node == node and read.cur == epoch and read.asked > span.began for read in self.story.leader_reads):
+            yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT)
+        led = min(
+            (later for later, leader in self.story.leaders.items() if later > epoch and leader == node), default=-1
+        )
+        before = self.story.derived(Registrations).before(led)
+        if before is None or span.ended < self.story.began(led):
+            return
+        if before.may_elect(self.story.timeline.ids.get(node, -1)) and not self._rejoined(node, span.began, led):
+            yield _at_begin(led, Permission.DISK_LOST_BY_FAULT)
+
+    def _rejoined(self, node: str, event: int, epoch: int) -> bool:
+        """Was it out of the ISR, and in it again before it led at the epoch? Then it had fetched what it lacked."""
+        id, out = self.story.timeline.ids.get(node, -1), False
+        for seen in self.story.metadata:
+            if seen.event > event and seen.epoch < epoch:
+                if out and id in seen.isr:
+                    return True
+                out = out or id not in seen.isr
+        return False
+
+    def _led_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
+        """From its first epoch as leader on until the fault is healed: what it did not tell apart it may hand on."""
+        known = self.story.newest_epoch_before(span.began)
+        later = sorted(epoch for epoch in self.story.leaders if epoch > known and self.story.began(epoch) < span.ended)
+        led = next((n for n, epoch in enumerate(later) if self.story.leaders[epoch] in span.nodes), len(later))
+        for epoch in later[led:]:
+            yield _at_begin(epoch, Permission.EPOCH_FILE_LOST_BY_FAULT)
+
+    def _moment(self, event: int) -> Moment:
+        return self.story.newest_epoch_before(event), event
+
+
+_DISKS = Permission.DISKS_OF_MIN_ISR_LOST
+
+
+def _at_begin(epoch: int, by: Permission) -> PermittedLoss:
+    return PermittedLoss((epoch, BEFORE_ALL), by)
+
+
+def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:
+    """Is it the last leader, elected with nothing left in ISR and ELR, after it had not shut down cleanly (KIP-966)?"""
+    former = max((led for led in story.leaders if led < epoch), default=-1)
+    if before.leader >= 0 or before.isr or story.leaders.get(former) != node:
+        return False
+    names, end = story.timeline.names, story.began(epoch)
+    eligible = (names.get(id, "") for id in before.eligible or ())
+    return crashed(story, node, story.began(former), end) and all(crashed(story, one, -1, end) for one in eligible)
+
+
+def crashed(story: PartitionStory, node: str, first: int, second: int) -> bool:
+    """Did a fault end its process without a controlled shutdown between two events?"""
+    hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.crashes)
+    return any(first < span.began < second for span in hits)

@@ -1,0 +1,80 @@
+"""A partition as brokers and controllers describe it, epoch by epoch: its leader, ISR and eligible leader replicas."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from conformance.judging.facts.exchange import by_event
+from conformance.judging.facts.log import PartitionMetadata, RegisteredPartition
+from conformance.judging.log.story import PartitionStory
+
+
+class Registration(NamedTuple):
+    """The state at the end of an epoch, as far as it was described. `eligible` is None where no answer had it (KIP-966).
+
+    `isr` is that of the latest answer. `members` are all that any answer had in ISR or ELR while there was no leader.
+    """
+
+    event: int
+    epoch: int
+    leader: int
+    isr: tuple[int, ...]
+    eligible: tuple[int, ...] | None
+    last_known: tuple[int, ...]
+    members: frozenset[int]
+    replicas: frozenset[int]
+    unfenced: frozenset[int]
+    """Brokers that were alive in any of these answers."""
+
+    @property
+    def electable(self) -> frozenset[int] | None:
+        """The replicas that may lead without any loss; None where an empty ISR leaves it open (KIP-966)."""
+        return self.members if self.members or self.eligible is not None else None
+
+    @property
+    def others_alive(self) -> frozenset[int]:
+        """Replicas that may not lead, and were alive while there was no leader."""
+        return (self.replicas & self.unfenced) - self.members
+
+    def may_elect(self, id: int) -> bool:
+        """Is the replica in the ISR, or eligible?"""
+        return id in self.isr or id in (self.eligible or ())
+
+
+class Registrations:
+    """The last registration of each epoch; leaderless epochs are those that no answer names a leader for."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        self.story = story
+        self._by_epoch: dict[int, Registration] = {}
+        described: list[PartitionMetadata | RegisteredPartition] = [*story.metadata, *story.registered]
+        for one in sorted(described, key=by_event):
+            self._by_epoch[one.epoch] = _joined(self._by_epoch.get(one.epoch), one)
+        self._epochs = sorted(self._by_epoch)
+
+    def of(self, epoch: int) -> Registration | None:
+        return self._by_epoch.get(epoch)
+
+    def before(self, epoch: int) -> Registration | None:
+        """The registration of the newest epoch below; None where none was described."""
+        lower = [one for one in self._epochs if one < epoch]
+        return self._by_epoch[lower[-1]] if lower else None
+
+    def leaderless(self) -> list[Registration]:
+        """Those of epochs without a leader that follow one with a leader at once: no other epoch lies in between."""
+        leaders = self.story.leaders
+        return [self._by_epoch[one] for one in self._epochs if one not in leaders and one - 1 in leaders]
+
+
+def _joined(known: Registration | None, one: PartitionMetadata | RegisteredPartition) -> Registration:
+    unfenced = known.unfenced if known is not None else frozenset[int]()
+    members = known.members if known is not None else frozenset[int]()
+    replicas = known.replicas if known is not None else frozenset[int]()
+    if isinstance(one, PartitionMetadata):
+        eligible = known.eligible if known is not None else None
+        last_known = known.last_known if known is not None else ()
+        unfenced, replicas = unfenced | {*one.unfenced}, replicas | {*one.replicas}
+    else:
+        eligible, last_known = one.eligible, one.last_known
+    members |= {*one.isr, *(eligible or ())}
+    return Registration(one.event, one.epoch, one.leader, one.isr, eligible, last_known, members, replicas, unfenced)

@@ -1,0 +1,28 @@
+"""The values that examples sent to the partitions of a rig that they share, one example after the other (GEN-16)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf
+from typing import TypeAlias
+
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.reading import Reading
+from history.events import History
+
+SentValues: TypeAlias = dict[str, dict[str, int]]
+"""By partition and value: how often it was sent."""
+
+
+def sent_until(history: History, before: SentValues | None) -> SentValues | None:
+    """Those of an example, and of all before it; None where some are not known: sent as bytes, or appended by a fault."""
+    reading = Reading(history.example, [PartitionStory])
+    reading.feed(history.events)
+    sent = {name: Counter(values) for name, values in (before or {}).items()}
+    for story in reading.stories(PartitionStory):
+        assert isinstance(story, PartitionStory)
+        if before is None or any(write.opaque for write in story.produced) or story.appended_by_faults_from < inf:
+            return None
+        values = (value for write in story.produced for value in write.values if value is not None)
+        sent.setdefault(story.name, Counter()).update(values)
+    return {name: dict(values) for name, values in sent.items() if values}

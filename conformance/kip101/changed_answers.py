@@ -1,0 +1,130 @@
+"""A leader's log is truncated and written again while its answer to a follower is on the way (KIP101-SC-14).
+
+A broker sends records straight from the file, as fast as the connection takes them, so that the end of a long answer may be
+of a later epoch than its beginning (KAFKA-18723). A follower that knows of no later epoch must not append it: it would
+have records of an epoch above records which that epoch's leader never had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+from hypothesis.strategies import integers
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Claim, held_if, premise
+from conformance.core.faulting import Faults
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.crashes import Crashing, on_brokers
+from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.rotation import elect_preferred, put_first
+from conformance.rigs.log.scenarios import log_scenario
+from fixtures.faults.kinds.network import RateLimit
+from fixtures.faults.kinds.zombies import CutOffFromControllers
+from fixtures.wire.cluster import PartitionMetadata
+from fixtures.wire.records import NewBatch, batch
+
+KBIT = 512
+"""A hundred times slower than the leader takes batches."""
+FIRST = b"." * 300_000
+"""A batch that keeps the link busy for seconds, while the others are written: these go in one answer."""
+BATCHES = 64
+LONG = 32
+"""Batches of an answer that is longer than the buffers of its connection, with what goes until the follower is frozen."""
+PAYLOAD = b"." * 16_000
+"""These batches are equal but for offset and epoch, neither of which their CRC covers: one whose bytes are half of one epoch
+and half of the next is a valid batch."""
+STALLED = 5.0
+"""Seconds in which the buffers of a connection to a frozen broker fill up at that rate. From then on nothing more is read from
+the leader's file, so that the file may be shorter for a moment."""
+TAKEN_WITHIN = 15.0
+SENT_WITHIN = 25.0
+"""Seconds for the first batch; a follower that gets nothing for 30 s hangs up, and is out of the ISR."""
+OFTEN = 0.1
+
+
+class UnderWay(NamedTuple):
+    """An answer that `follower` waits for: the batches from offset `start` to `end`, of epochs up to `epoch`."""
+
+    leader: int
+    follower: int
+    successor: int
+    epoch: int
+    start: int
+    end: int
+
+
+def written(partition: Crashing, leader: int, same: NewBatch, count: int) -> int:
+    """Append equal batches of one record, without waiting for followers. Returns the log end."""
+    ends = [partition.append(same, acks=1, to=partition.bench.node(leader)).base_offset + 1 for _ in range(count)]
+    return ends[-1]
+
+
+def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: NewBatch, count: int) -> UnderWay:
+    """Write to the leader, and wait for the follower's next fetch, which is answered with all that the leader has."""
+    others = [id for id in state.replicas if id != state.leader]
+    follower, epoch = others[pick], state.leader_epoch
+    partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
+    end = written(partition, state.leader, same, count)
+    before = partition.loaded(follower)
+    partition.bench.settles(lambda: partition.end(follower) != before, "the first answer taken", SENT_WITHIN)
+    return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.loaded(follower), end)
+
+
+def stall(bench: Bench, follower: str) -> None:
+    """Freeze the follower until the connection to it takes nothing more."""
+    bench.pause(follower, role="follower")
+    began = bench.now().seconds
+    bench.eventually(lambda: bench.now().seconds - began > STALLED, "full buffers", every=OFTEN)
+
+
+def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
+    """Another replica leads and takes more batches than it lacks; the former leader truncates its log and copies them."""
+    epoch = partition.state(answer.successor).leader_epoch
+    put_first(partition, answer.successor, asked=answer.successor)
+    elect_preferred(partition, answer.successor, epoch)
+    faults.heal(slow)
+    lacks = answer.end - partition.loaded(answer.successor)
+    end = written(partition, answer.successor, same, lacks + 1)
+    partition.until(lambda: partition.end(answer.leader) == end or None, f"{end} records at {answer.leader}")
+
+
+@log_scenario(
+    "KIP101-SC-14",
+    "KIP101-TRUNC-05",
+    rig=on_brokers("slow_trio", QUICK_CLUSTER, 3, min_insync_replicas="1"),
+    cases=["answer-under-way"],
+    pick=integers(0, 1),
+    more=integers(0, 8),
+)
+def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Generator[Claim, None, None]:
+    """A follower that has not heard of the next epoch gets the rest of an answer after the leader's log has changed."""
+    bench, faults = partition.bench, partition.bench.faults(partition.topic)
+    state, same = partition.whole(), batch(PAYLOAD, timestamp=bench.now().unix_ms)
+    slow, cut = RateLimit(role="leader", peer="brokers", kbit=KBIT), CutOffFromControllers(role="follower", pick=pick)
+    faults.inject(slow)
+    answer = long_answer(partition, state, pick, same, BATCHES + more)
+    follower = bench.name_of(answer.follower)
+    faults.inject(cut)
+    waits = partition.end(answer.follower) == answer.start > 0 and answer.end - answer.start >= LONG
+    yield premise(waits, f"{follower} still waits for the answer from {answer.start} to {answer.end}")
+    stall(bench, follower)
+    written_again(partition, answer, same, faults, slow)
+    bench.resume(follower)
+    bench.settles(lambda: partition.end(answer.follower) != answer.start, "the answer taken", TAKEN_WITHIN)
+    yield from only_up_to_its_epoch(partition, answer)
+    faults.heal(cut)
+    at_rest(partition)
+
+
+def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Generator[Claim, None, None]:
+    """The follower took the beginning of the answer, and of what follows in the leader's file nothing of a later epoch."""
+    node = partition.bench.node(answer.follower)
+    read, knows = read_whole(partition, node, answer.epoch), partition.state(answer.follower).leader_epoch
+    yield premise(knows == answer.epoch, f"{node.node} knows of epoch {knows}, and fetched at {answer.epoch}")
+    taken = [one.leader_epoch for one in read.batches if one.base_offset >= answer.start]
+    later = [epoch for epoch in taken if epoch > answer.epoch]
+    detail = f"of the answer to a fetch at epoch {answer.epoch} from {answer.start} to {answer.end}: {taken}"
+    yield premise(bool(later) or 0 < len(taken) < answer.end - answer.start, f"the answer changed on the way: {detail}")
+    yield held_if(not later, row="KIP101-TRUNC-05", case="answer-under-way", detail=f"{node.node} took {detail}")

@@ -1,0 +1,55 @@
+"""Elections after the whole ISR is lost, by unclean.leader.election.enable of topics and of the cluster (GEN-08, GEN-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers
+
+from conformance.core.bench import WITHIN
+from conformance.core.checks import Claim, held_if
+from conformance.rigs.log.elections_by_setting import ELECTIONS, Settings
+from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.log.unclean_elections import SESSION
+from fixtures.faults.lab import QUICK
+
+INTERVAL = int(QUICK["unclean.leader.election.interval.ms"]) / 1000
+"""Seconds after which the controller looks for partitions that have become permitted an unclean election."""
+
+
+@log_scenario("GEN-SC-01", "GEN-08", "GEN-09", rig=ELECTIONS, examples=5, records=integers(1, 3))
+def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: int) -> Generator[Claim, None, None]:
+    """The other replica leads where the configuration permits it, and nowhere else, whatever became of the last in-sync one."""
+    settings.lose_isr(records)
+    permitted = yield from led(settings, "permitted", "topic")
+    settings.watch(2 * SESSION)
+    yield from leaderless(settings, "switched", "silent")
+    yield from leaderless(settings, "silent", "silent")
+    if permitted:  # else this release ignores the setting
+        settings.switch_on()
+        yield from led(settings, "switched", "switched-on")
+        with settings.on_by_default():
+            yield from led(settings, "silent", "cluster-default")
+    yield from leaderless(settings, "forbidden", "explicitly-off")
+    yield from leaderless(settings, "wiped", "disk-lost")
+    settings.rest()
+
+
+def led(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool]:
+    """GEN-08: the lagging replica, the only one that is alive, leads in time."""
+    what = f"{settings.second} leading what is {kind}"
+    met = settings.bench.settles(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
+    second = settings.bench.id_of(settings.second)
+    for one in settings.partitions[kind]:
+        seen = settings.leaders[one.name]
+        detail = f"{second} is alive and may lead {one.name}, whose leaders were {seen}"
+        yield held_if(second in seen, row="GEN-08", case=case, detail=detail)
+    return met
+
+
+def leaderless(settings: Settings, kind: str, case: str) -> Iterator[Claim]:
+    """GEN-09: since the lagging replica came back none has led."""
+    for one in settings.partitions[kind]:
+        seen = settings.leaders[one.name]
+        detail = f"without permission, and with {settings.second} alive: {one.name} had the leaders {seen}"
+        yield held_if(seen == {-1}, row="GEN-09", case=case, detail=detail)

@@ -1,0 +1,48 @@
+"""Acknowledged records outlive the loss of fewer disks than min.insync.replicas (GEN-09, KIP-966)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.core.checks import Claim, premise
+from conformance.rigs.log.lost_disks import LOST_DISKS, SHAPES, LostDisks, Shape
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.log.unclean_elections import SESSION
+
+
+@log_scenario(
+    "GEN-SC-02",
+    "GEN-09",
+    "GEN-09-L",
+    rig=LOST_DISKS,
+    examples=5,
+    shape=sampled_from(SHAPES),
+    records=integers(1, 3),
+)
+def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -> Generator[Claim, None, None]:
+    """All that have a record but one are killed and lose it; they start before that one, which was stopped cleanly.
+
+    The judges compare the log of the leader in the end with what was acknowledged.
+    """
+    disks.shaped(shape)
+    bench, holders = disks.bench, [*disks.victims, disks.holder]
+    for name in disks.others:
+        bench.stop(name)
+    disks.until_isr_is(holders)
+    for one in disks.partitions:
+        one.write(*[b"acknowledged"] * records, to=bench.node(disks.victims[0]))
+    yield premise(disks.holds(records), f"{disks.holder} has {records} records of each partition")
+    bench.stop(disks.holder)
+    disks.until_isr_is(disks.victims)
+    disks.lose_disks()
+    bench.eventually(disks.alive, f"{disks.victims} unfenced", due="node")
+    disks.watch(2 * SESSION)
+    for name in (disks.holder, *disks.others):
+        bench.start(name)
+    for one in disks.partitions:
+        one.whole()
+        one.write(b"at the end")
+    at_rest(*disks.partitions)

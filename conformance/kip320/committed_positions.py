@@ -1,0 +1,83 @@
+"""Positions that a group committed with their epochs, and that nothing truncated, at the next leader (KIP-320, Leader Fetch
+Handling).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, FETCHES_EPOCH_FROM, Offsets, holds
+from conformance.rigs.log.epoch_requests import DIVERGES_FROM, ENDS_FENCED_FROM, unmoved
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.groups import CommittedOffset
+from fixtures.wire.log import EpochEnd, FetchedPartition
+
+
+def positions(log: FetchedLog) -> list[tuple[int, int]]:
+    """Right behind each record: the offset, and the epoch of that record."""
+    return [(record.offset + 1, batch.leader_epoch) for batch in log.batches for record in batch.records]
+
+
+class Confirmation(NamedTuple):
+    """A position from OffsetFetch, the fetches that go on from it, each with the log of that replica, and its lookup."""
+
+    found: CommittedOffset
+    fetches: list[tuple[FetchedPartition, FetchedLog]]
+    end: EpochEnd
+
+    def claims(self) -> Iterator[Claim]:
+        for answer, log in self.fetches:
+            yield held_if(serves(answer, log, self.found.offset), self.found, answer)
+        ended = (self.end.error, self.end.leader_epoch) == (Error.NONE, self.found.leader_epoch)
+        yield held_if(ended and self.end.end_offset >= self.found.offset, self.found, self.end)
+
+
+def confirmed(partition: Partition, found: CommittedOffset, nodes: list[NodeClient], back: int) -> Confirmation:
+    """Fetches at each of the nodes, with the position's epoch as LastFetchedEpoch, and the lookup at the first, which leads."""
+    fetch = spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
+    lookup = spoken(partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
+    epoch = found.leader_epoch
+    answers = [
+        (
+            node.fetch(partition.topic, 0, found.offset, last_fetched_epoch=epoch, version=fetch),
+            replica_log(partition, node),
+        )
+        for node in nodes
+    ]
+    return Confirmation(found, answers, nodes[0].offset_for_leader_epoch(partition.name, 0, epoch, version=lookup))
+
+
+@probe(
+    "KIP320-FETCH-09",
+    rig=fresh_partition(epochs=1),
+    cases=["committed"],
+    commit_back=BACK,
+    fetch_back=BACK,
+    back=BACK,
+)
+def committed_position_is_not_diverged(
+    partition: Partition, commit_back: int, fetch_back: int, back: int
+) -> Generator[Claim, None, None]:
+    """After a clean election OffsetFetch returns positions that leader, follower and lookup confirm."""
+    bench = partition.bench
+    commits = spoken(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
+    fetches = spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)
+    committed = {position: Offsets(partition) for position in positions(replica_log(partition, partition.leader()))}
+    for (offset, epoch), group in committed.items():
+        group.commit(offset, epoch, commits)
+    state = partition.move_leader()
+    partition.write(b"of the next epoch")
+    nodes = [bench.node(state.leader), bench.node(next(id for id in state.replicas if id != state.leader))]
+    replica_log(partition, nodes[1])
+    found = {position: group.fetch(fetches) for position, group in committed.items()}
+    confirmations = [confirmed(partition, one, nodes, back) for one in found.values()]
+    yield unmoved(partition, state)
+    as_committed = all(holds(one, *position) for position, one in found.items())
+    yield premise(as_committed, f"positions as they were committed: {found}", promised=("KIP320-OC-01", "stored"))
+    for one in confirmations:
+        yield from one.claims()

@@ -1,0 +1,124 @@
+"""Records above the high watermark: what consumers get at the leader and at a follower, and what names the log end (KIP-320)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.log.epoch_requests import (
+    DIVERGES_FROM,
+    ENDS_FENCED_FROM,
+    FENCED_APIS_FROM,
+    ends,
+    refused,
+)
+from conformance.rigs.log.lagging_watermark import Behind, watermark_behind
+from conformance.rigs.log.partition import Partition, fresh_partition
+from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.log import DEBUGGER, LATEST, READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition
+from strategies.batches import RECORDS
+from strategies.epochs import EPOCHS_AHEAD
+
+
+class Uncommitted:
+    """A partition whose newest records are not committed; `committed` is the log up to the high watermark."""
+
+    def __init__(self, partition: Partition, behind: Behind, committed: FetchedLog, back: int) -> None:
+        self.partition, self.behind, self.committed = partition, behind, committed
+        self._bench, self._back = partition.bench, back
+
+    def fetch(self, node: NodeClient, offset: int, current: int = -1, *, last: int = -1) -> FetchedPartition:
+        version = spoken(self._bench, "Fetch", self._back, low=DIVERGES_FROM)
+        return node.fetch(
+            self.partition.topic, 0, offset, current_leader_epoch=current, last_fetched_epoch=last, version=version
+        )
+
+    # --- KIP320-FETCH-04, KIP320-FETCH-07
+
+    def reads(self, offset: int, above: int, *, named: bool) -> Iterator[Claim]:
+        """Consumers below the high watermark, and between it and the log end; at the leader and at a follower."""
+        behind, copy = self.behind, self.behind.copy(self.partition)
+        beyond = behind.watermark + above % (behind.end - behind.watermark + 1)
+        epoch = behind.epoch if named else -1
+        for node, case in ((behind.leader, "bounded"), (copy, "bounded-follower")):
+            below, nothing = self.fetch(node, offset, epoch), self.fetch(node, beyond, epoch, last=epoch)
+            yield held_if(self.stop(below, nothing, offset), below, nothing, row="KIP320-FETCH-07", case=case)
+        below, nothing = self.fetch(copy, offset), self.fetch(copy, beyond)
+        yield held_if(self.stop(below, nothing, offset), below, nothing, row="KIP320-FETCH-04", case="follower-stops")
+
+    def stop(self, below: FetchedPartition, nothing: FetchedPartition, offset: int) -> bool:
+        """The one has the committed records from `offset` on, the other none; both name the high watermark right behind them."""
+        empty = nothing.error is Error.NONE and not nothing.batches and nothing.diverging_epoch is None
+        same = below.high_watermark == nothing.high_watermark == self.behind.watermark
+        return serves(below, self.committed, offset) and empty and same
+
+    # --- KIP320-LO-01, KIP320-LO-05
+
+    def latest_offsets(self) -> Iterator[Claim]:
+        """The latest offset is the high watermark to consumers; replica id -2 gets the log end of a follower."""
+        name, behind = self.partition.name, self.behind
+        version = spoken(self._bench, "ListOffsets", self._back, low=FENCED_APIS_FROM["list-offsets"])
+        for level in (READ_UNCOMMITTED, READ_COMMITTED):
+            answer = behind.leader.list_offsets(name, 0, LATEST, isolation_level=level, version=version)
+            found = (answer.error, answer.offset, answer.leader_epoch)
+            held = found == (Error.NONE, behind.watermark, behind.epoch)
+            yield held_if(held, answer, row="KIP320-LO-01", case="below-log-end")
+        for epoch in (-1, behind.epoch):
+            own = behind.copy(self.partition).list_offsets(
+                name, 0, LATEST, current_leader_epoch=epoch, replica_id=DEBUGGER, version=version
+            )
+            held = (own.error, own.offset) == (Error.NONE, behind.end)
+            yield held_if(held, own, row="KIP320-LO-05", case="above-watermark")
+
+    # --- KIP320-OFLE-06
+
+    def fenced_lookups(self, ahead: int) -> Iterator[Claim]:
+        """OffsetForLeaderEpoch is fenced, and otherwise answered with the log end."""
+        behind = self.behind
+        version = spoken(self._bench, "OffsetForLeaderEpoch", self._back, low=ENDS_FENCED_FROM)
+        answers = {
+            current: behind.leader.offset_for_leader_epoch(
+                self.partition.name, 0, behind.epoch, current_leader_epoch=current, version=version
+            )
+            for current in (behind.epoch, -1, behind.epoch - 1, behind.epoch + ahead)
+        }
+        older, newer = answers.pop(behind.epoch - 1), answers.pop(behind.epoch + ahead)
+        fenced = refused(older, Error.FENCED_LEADER_EPOCH) and refused(newer, Error.UNKNOWN_LEADER_EPOCH)
+        answered = all(ends(answer, behind.epoch, behind.end) for answer in answers.values())
+        shown = (*answers.values(), older, newer)
+        yield held_if(fenced and answered, *shown, row="KIP320-OFLE-06", case="above-watermark")
+
+
+@probe(
+    "KIP320-FETCH-07",
+    "KIP320-FETCH-04",
+    "KIP320-LO-01",
+    "KIP320-LO-05",
+    "KIP320-OFLE-06",
+    rig=fresh_partition(epochs=1),
+    records=RECORDS,
+    offset=integers(0, 5),
+    above=integers(0, 4),
+    named=booleans(),
+    ahead=EPOCHS_AHEAD,
+    back=BACK,
+)
+def high_watermark_bounds_what_consumers_see(
+    partition: Partition, records: int, offset: int, above: int, named: bool, ahead: int, back: int
+) -> Generator[Claim, None, None]:
+    """Below the log end consumers get records and offsets up to the high watermark only, at the leader and at a follower."""
+    committed = replica_log(partition, partition.leader())
+    with watermark_behind(partition, records) as behind:
+        uncommitted = Uncommitted(partition, behind, committed, back)
+        claims = [
+            *uncommitted.reads(offset, above, named=named),
+            *uncommitted.latest_offsets(),
+            *uncommitted.fenced_lookups(ahead),
+        ]
+        still = behind.still(partition)
+    yield still
+    yield from claims

@@ -1,0 +1,49 @@
+"""Fetches of a read_committed consumer beside transactions that are open, aborted and committed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Stage
+from conformance.rigs.versions import spoken
+from fixtures.wire.log import READ_COMMITTED, FetchedPartition
+from history.since import since
+
+LOWEST = since("FetchRequest", "IsolationLevel")
+
+
+@probe(
+    "GEN-17", rig=STAGE, cases=["open-transaction", "aborted-transaction"], before=integers(2, 4), size=integers(1, 4),
+    after=integers(1, 3), back=integers(0, 12),
+)  # fmt: skip
+def read_committed_stops_at_its_bound(
+    stage: Stage, case: str, before: int, size: int, after: int, back: int
+) -> Generator[Claim, None, None]:
+    """Read from every offset: nothing from the first record of an open transaction on, nothing of an aborted one."""
+    log, plain, producer = stage.log(), stage.idempotent(), stage.transactional(stage.newest_dialect)
+    version = spoken(stage.bench, "Fetch", back, low=LOWEST)
+    for _ in range(before):
+        plain.write(log)
+    producer.enter(log, size)
+    plain.write(log, after)
+    if case == "aborted-transaction":
+        producer.end(committed=False)
+        producer.completed()
+    else:
+        yield premise(producer.described().state == "Ongoing", "an open transaction")
+    log.batches()  # The log as it is, for the judges: a consumer without isolation is given all of it.
+    for offset in range(log.end()):
+        read = stage.broker.fetch(log.topic, 0, offset, isolation_level=READ_COMMITTED, version=version)
+        yield held_if(_is_right(read, case, before, producer.producer_id), read)
+
+
+def _is_right(read: FetchedPartition, case: str, first: int, producer_id: int) -> bool:
+    """An open transaction bounds what is given; of an aborted one the answer says where it begins."""
+    if case == "open-transaction":
+        return read.last_stable_offset == first and all(batch.last_offset < first for batch in read.batches)
+    aborted = [(one.producer_id, one.first_offset) for one in read.aborted_transactions or ()]
+    given = any(batch.producer_id == producer_id and not batch.control for batch in read.batches)
+    return (producer_id, first) in aborted or not given

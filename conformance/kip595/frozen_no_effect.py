@@ -1,0 +1,139 @@
+"""Requests that must move nothing, at a voter whose every request arrives at the kit (KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import NamedTuple
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
+from conformance.rigs.quorum.quorum import Stored
+from fixtures.cluster import Received
+from fixtures.wire import Error
+from fixtures.wire.calls import PartitionAnswer
+from fixtures.wire.log import LeaderAndEpoch
+from strategies.epochs import EPOCHS_AHEAD
+
+LEADERS = sampled_from(PEERS)
+BACK = integers(1, 4)
+NEGATIVE = sampled_from([-1, -2, -(1 << 31)])
+STANDS = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
+
+
+class Condition(NamedTuple):
+    """A voter's leader and epoch in its answer, and its quorum-state."""
+
+    reported: LeaderAndEpoch
+    stored: Stored
+
+
+class Watched(NamedTuple):
+    """A follower's condition before and after a request, the fetch that it had open, and all that it sent after the request."""
+
+    answer: PartitionAnswer
+    before: Condition
+    after: Condition
+    fetch: Received
+    sent: list[Received]
+
+    @property
+    def unmoved(self) -> bool:
+        """Its condition is the same, it stands for no election, and it goes on with the very fetch that it had open."""
+        fetches = [one for one in self.sent if one.api == "Fetch"]
+        same = all(one.body == self.fetch.body for one in fetches)
+        stands = any(one.api in STANDS for one in self.sent)
+        return self.before == self.after and bool(fetches) and same and not stands
+
+    @property
+    def shown(self) -> str:
+        return f"{self.answer}; {self.before} -> {self.after}; {self.fetch} was open, then it sent {self.sent}"
+
+
+def watched(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> Watched:
+    """Send a request to the follower of a leader, whose epoch `ask` gets, and see for a while what the follower sends."""
+    fetch = frozen.follow(leader)
+    before = Condition(frozen.reported(), frozen.stored())
+    began = frozen.bench.now().seconds
+    answer = ask(epoch_of(fetch))
+    sent = frozen.sent_since(began, A_WHILE)
+    if not any(one.api == "Fetch" for one in sent):
+        again = frozen.fetch_in(epoch_of(fetch), leader)
+        sent += [again] if again is not None else []
+    return Watched(answer, before, Condition(frozen.reported(), frozen.stored()), fetch, sent)
+
+
+def undisturbed(seen: Watched, error: Error) -> bool:
+    right = seen.answer.error is error and seen.answer.top_level_error is Error.NONE
+    return right and seen.unmoved
+
+
+@probe("KIP595-END-01", rig=FROZEN, cases=["older-epoch"], leader=LEADERS, former=LEADERS, back=BACK)
+def late_end_moves_no_follower(frozen: Frozen, leader: int, former: int, back: int) -> Generator[Claim, None, None]:
+    """A follower that gets EndQuorumEpoch of an older epoch, with itself as the first successor, asks for no votes."""
+    seen = watched(frozen, leader, lambda epoch: frozen.end(former, epoch - back, [frozen.id]))
+    yield held_if(undisturbed(seen, Error.FENCED_LEADER_EPOCH), seen.answer, detail=seen.shown)
+
+
+@probe("KIP595-END-01", rig=FROZEN, cases=["negative-id"], leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
+def end_of_no_leader_moves_no_follower(
+    frozen: Frozen, leader: int, ahead: int, id: int
+) -> Generator[Claim, None, None]:
+    """A follower that gets EndQuorumEpoch with a negative leader id asks for no votes."""
+
+    def ask(epoch: int) -> PartitionAnswer:
+        with frozen.bench.malformed("a negative id"):
+            return frozen.end(id, epoch + ahead, [frozen.id])
+
+    seen = watched(frozen, leader, ask)
+    yield held_if(undisturbed(seen, Error.INVALID_REQUEST), seen.answer, detail=seen.shown)
+
+
+@probe("KIP595-BEGIN-04", rig=FROZEN, cases=["repeat"], leader=LEADERS, times=integers(1, 3))
+def repeated_begin_resets_nothing(frozen: Frozen, leader: int, times: int) -> Generator[Claim, None, None]:
+    """A follower that gets BeginQuorumEpoch of its leader again goes on with the same fetch."""
+
+    def ask(epoch: int) -> PartitionAnswer:
+        return [frozen.begin(leader, epoch) for _ in range(times)][-1]
+
+    seen = watched(frozen, leader, ask)
+    yield held_if(undisturbed(seen, Error.NONE), seen.answer, detail=seen.shown)
+
+
+@probe("KIP595-BEGIN-04", rig=FROZEN, cases=["negative-id"], leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
+def begin_of_no_leader_moves_no_follower(
+    frozen: Frozen, leader: int, ahead: int, id: int
+) -> Generator[Claim, None, None]:
+    """A follower that gets BeginQuorumEpoch with a negative leader id goes on with the same fetch."""
+
+    def ask(epoch: int) -> PartitionAnswer:
+        with frozen.bench.malformed("a negative id"):
+            return frozen.begin(id, epoch + ahead)
+
+    seen = watched(frozen, leader, ask)
+    yield held_if(undisturbed(seen, Error.INVALID_REQUEST), seen.answer, detail=seen.shown)
+
+
+@probe(
+    "KIP595-API-03",
+    rig=FROZEN,
+    cases=["vote", "begin"],
+    leader=LEADERS,
+    ahead=EPOCHS_AHEAD,
+    number=integers(0, 1 << 30),
+)
+def foreign_cluster_moves_no_follower(
+    frozen: Frozen, case: str, leader: int, ahead: int, number: int
+) -> Generator[Claim, None, None]:
+    """A follower that gets a request of another cluster, however far ahead its epoch is, goes on with the same fetch."""
+    foreign = f"another-{number}"
+
+    def ask(epoch: int) -> PartitionAnswer:
+        if case == "begin":
+            return frozen.begin(leader, epoch + ahead, cluster_id=foreign)
+        return frozen.vote(OUTSIDER, epoch + ahead, LogEnd(epoch, 1 << 40), cluster_id=foreign)
+
+    seen = watched(frozen, leader, ask)
+    held = seen.answer.top_level_error is Error.INCONSISTENT_CLUSTER_ID and seen.unmoved
+    yield held_if(held, seen.answer, detail=seen.shown)

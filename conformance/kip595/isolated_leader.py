@@ -1,0 +1,55 @@
+"""A leader of the quorum that is cut off from the other voters gives up (KIP-595, Leader Progress Timeout)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Literal
+
+from hypothesis.strategies import sampled_from
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.quorum.isolated import FETCH_TIMEOUT, ISOLATED, Isolated
+from fixtures.faults.kinds.zombies import IsolatedControllerLeader
+from fixtures.wire.cluster import QuorumAnswer
+
+GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
+ROUNDS = 2
+"""Isolations in one example, each of the leader of that time."""
+
+
+@probe(
+    "KIP595-LIVE-06",
+    "KIP595-LIVE-01",
+    "GEN-08",
+    rig=ISOLATED,
+    cases=["cut"],
+    smoke=False,
+    verdict=sampled_from(["drop", "reject"]),
+)
+def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "reject"]) -> Generator[Claim, None, None]:
+    """The leader is cut off from both followers: it gives up in time. Judges look at the election that follows."""
+    for _ in range(ROUNDS):
+        fault = IsolatedControllerLeader(verdict=verdict)
+        with isolated.faults.under(fault) as injected:
+            cut = isolated.bench.now().seconds - injected.consequence_seconds - injected.witness_seconds
+            yield from gives_up(isolated, injected.nodes[0], cut)
+
+
+def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
+    """No claim where it had given up by the first look, if that came too late to tell when."""
+    led = list[tuple[float, QuorumAnswer]]()
+    looked = list[float]()
+
+    def over() -> bool:
+        looked.append(isolated.bench.now().seconds - cut)
+        if (answer := isolated.leads(leader)) is not None:
+            led.append((looked[-1], answer))
+        return answer is None or looked[-1] > GIVES_UP_WITHIN
+
+    isolated.bench.settles(over, f"{leader} gives up", 2 * GIVES_UP_WITHIN)
+    if led:
+        seconds, answer = led[-1]
+        detail = f"{leader} still led {seconds:.1f} s after it was cut off: {answer}"
+        yield held_if(seconds <= GIVES_UP_WITHIN, answer, detail=detail)
+    elif looked[0] <= GIVES_UP_WITHIN:
+        yield held_if(True)

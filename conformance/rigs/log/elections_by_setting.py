@@ -1,0 +1,152 @@
+"""Partitions on two brokers that differ in unclean.leader.election.enable, and lose their whole ISR while the other replica lags.
+
+Everything is observed through a bystander, a broker without a replica of them that stays up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, new_topics
+from conformance.rigs.log.quiescence import at_rest
+from fixtures.errors import KitError
+from fixtures.wire import Error
+from fixtures.wire.cluster import MetadataAnswer, PartitionMetadata
+from fixtures.wire.configs import ResourceType
+
+UNCLEAN = "unclean.leader.election.enable"
+KINDS: dict[str, dict[str, str]] = {
+    "permitted": {"unclean_leader_election_enable": "true"},
+    "forbidden": {"unclean_leader_election_enable": "false"},
+    "wiped": {"unclean_leader_election_enable": "false"},
+    "switched": {},
+    "silent": {},
+}
+"""By what a topic's configuration says when it is created. The last in-sync replica of the one that is `wiped` loses its disk."""
+EACH = 2
+"""Partitions of each of the others."""
+
+
+class SettingsData(msgspec.Struct, frozen=True):
+    """The partitions by kind, and the names of the brokers: their first leader, the other replica, and one without."""
+
+    partitions: dict[str, list[PartitionData]]
+    first: str
+    second: str
+    bystander: str
+
+
+class Settings:
+    def __init__(self, bench: Bench, data: SettingsData) -> None:
+        self.bench = bench
+        self.first, self.second, self.bystander = data.first, data.second, data.bystander
+        self.partitions = {kind: [Partition(bench, one) for one in found] for kind, found in data.partitions.items()}
+        self.leaders: dict[str, set[int]] = {one.name: set() for one in self.all}
+        """Those seen since the lagging replica was started, by topic."""
+
+    @property
+    def all(self) -> list[Partition]:
+        return [one for found in self.partitions.values() for one in found]
+
+    def seen(self) -> MetadataAnswer:
+        """All of them by the bystander's Metadata."""
+        return self.bench.node(self.bystander).metadata([one.name for one in self.all])
+
+    def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
+        """Does this broker lead all of these kinds? The leaders of all are noted."""
+        answer = self.seen()
+        for one in self.all:
+            self.leaders[one.name].add(answer.topic(one.name).partition(0).leader)
+        wanted = [one for kind in kinds for one in self.partitions[kind]]
+        return all(answer.topic(one.name).partition(0).leader == self.bench.id_of(broker) for one in wanted)
+
+    # --- what happens to them
+
+    def lose_isr(self, records: int) -> None:
+        """The second replica is killed, the first takes records alone and is killed, and the second starts again."""
+        first = self.bench.id_of(self.first)
+        self.bench.kill(self.second, role="follower")
+        self._until(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
+        for one in self.all:
+            one.write(*[b"on the first only"] * records, to=self.bench.node(self.first))
+        self.bench.kill(self.first, role="leader")
+        self._until(lambda one: one.leader == -1, "no leader")
+        for one in self.partitions["wiped"]:
+            self.bench.disk(self.first, f"{one.name}-0").lose()
+        self.bench.start(self.second)
+        self.bench.eventually(self._is_listed, f"{self.second} unfenced")
+
+    def _until(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
+        def all_hold() -> bool:
+            answer = self.seen()
+            return all(holds(answer.topic(one.name).partition(0)) for one in self.all)
+
+        self.bench.eventually(all_hold, what, every=0.1)
+
+    def _is_listed(self) -> bool:
+        self.led_by(self.second)
+        return self.bench.id_of(self.second) in {broker.node_id for broker in self.seen().brokers}
+
+    def watch(self, seconds: float) -> None:
+        """Look at the leaders for so long."""
+        began = self.bench.now().seconds
+
+        def over() -> bool:
+            self.led_by(self.second)
+            return self.bench.now().seconds - began > seconds
+
+        self.bench.eventually(over, f"the end of {seconds:g} s", within=seconds + 10.0, every=0.1, due=None)
+        if "DescribeTopicPartitions" in self.bench.column.ranges:  # for the judges, the eligible leader replicas
+            self.bench.node(self.bystander).describe_topic_partitions([one.name for one in self.all])
+
+    def rest(self) -> None:
+        """The last in-sync replica starts again, and a record is written to all: they agree in the end."""
+        self.bench.start(self.first)
+        for one in self.all:
+            one.whole()
+            one.write(b"at the end")
+        at_rest(*self.all)
+
+    # --- configuration
+
+    def switch_on(self) -> None:
+        for one in self.partitions["switched"]:
+            self._alter(ResourceType.TOPIC, one.name, "true")
+
+    @contextmanager
+    def on_by_default(self) -> Iterator[None]:
+        """The cluster default permits unclean elections."""
+        try:
+            self._alter(ResourceType.BROKER, "", "true")
+            yield
+        finally:
+            self._alter(ResourceType.BROKER, "", None)
+
+    def _alter(self, type: ResourceType, name: str, value: str | None) -> None:
+        answer = self.bench.node(self.bystander).incremental_alter_configs(type, name, {UNCLEAN: value})
+        if answer.error is not Error.NONE:
+            raise KitError(f"{UNCLEAN}={value} of {name or 'the cluster'} was refused: {answer}")
+
+
+def _prepare(bench: Bench) -> SettingsData:
+    bystander, second, first = bench.brokers
+    replicas = (bench.id_of(first), bench.id_of(second))
+    topics = {
+        kind: new_topics(bench, [replicas] * (1 if kind == "wiped" else EACH), min_insync_replicas="1", **configs)
+        for kind, configs in KINDS.items()
+    }
+    partitions = {kind: [PartitionData(topic, 0) for topic in made] for kind, made in topics.items()}
+    for data in (one for found in partitions.values() for one in found):
+        partition = Partition(bench, data)
+        partition.whole()
+        partition.write(b"on both")
+    return SettingsData(partitions, first, second, bystander)
+
+
+ELECTIONS = Rig(QUICK_CLUSTER, _prepare, Settings)

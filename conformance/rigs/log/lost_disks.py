@@ -1,0 +1,108 @@
+"""Partitions of which min.insync.replicas brokers have the latest records: all but one of these lose their disks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import QUICK_CLUSTER
+from conformance.rigs.log.partition import Partition, PartitionData, new_topics
+from conformance.rigs.log.quiescence import read_whole
+from fixtures.wire import WireError
+
+EACH = 2
+"""Partitions of one shape."""
+
+
+class Shape(NamedTuple):
+    """A replication factor and min.insync.replicas."""
+
+    factor: int
+    min_insync_replicas: int
+
+
+SHAPES = (Shape(2, 2), Shape(3, 2), Shape(3, 3))
+
+
+class LostDisksData(msgspec.Struct, frozen=True):
+    """The partitions of each shape, in the order of SHAPES."""
+
+    partitions: list[list[PartitionData]]
+
+
+class LostDisks:
+    """Brokers by their part: `victims` lose their disk, `holder` is stopped cleanly, `others` were stopped before."""
+
+    def __init__(self, bench: Bench, data: LostDisksData) -> None:
+        self.bench = bench
+        self._data = data
+
+    def shaped(self, shape: Shape) -> None:
+        self.partitions = [Partition(self.bench, one) for one in self._data.partitions[SHAPES.index(shape)]]
+        replicas = self.bench.brokers[: shape.factor]
+        self.victims, [self.holder, *self.others] = (
+            replicas[: shape.min_insync_replicas - 1],
+            replicas[shape.min_insync_replicas - 1 :],
+        )
+
+    def until_isr_is(self, names: Sequence[str]) -> None:
+        ids = {self.bench.id_of(name) for name in names}
+
+        def is_so() -> bool:
+            states = [one.known_to(names[0]) for one in self.partitions]
+            return all(state is not None and {*state.isr} == ids for state in states)
+
+        self.bench.eventually(is_so, f"an ISR of {names}", every=0.1)
+
+    def holds(self, records: int) -> bool:
+        """Has the holder all that was acknowledged?"""
+        reads = [read_whole(one, self.bench.node(self.holder), one.state().leader_epoch) for one in self.partitions]
+        return all(sum(len(batch.records) for batch in read.batches) == records for read in reads)
+
+    def lose_disks(self) -> None:
+        """The victims are killed at the same moment, and their replicas are gone when they start again."""
+        self.bench.crash(*self.victims)
+        for name in self.victims:
+            for one in self.partitions:
+                self.bench.disk(name, str(one)).lose()
+        for name in self.victims:
+            self.bench.start(name)
+
+    def alive(self) -> bool:
+        """Do the victims answer, and list each other as alive?"""
+        ids = {self.bench.id_of(name) for name in self.victims}
+        try:
+            answers = [self.bench.node(name).metadata([]) for name in self.victims]
+        except WireError:
+            return False
+        return all(ids <= {broker.node_id for broker in answer.brokers} for answer in answers)
+
+    def watch(self, seconds: float) -> None:
+        """Look for so long whether a victim leads."""
+        began = self.bench.now().seconds
+
+        def over() -> bool:
+            for one in self.partitions:
+                one.known_to(self.victims[0])
+            return self.bench.now().seconds - began > seconds
+
+        self.bench.eventually(over, f"the end of {seconds:g} s", within=seconds + 10.0, every=0.1, due=None)
+
+
+def _prepare(bench: Bench) -> LostDisksData:
+    ids = tuple(bench.id_of(name) for name in bench.brokers)
+    made = [
+        new_topics(bench, [ids[: shape.factor]] * EACH, min_insync_replicas=str(shape.min_insync_replicas))
+        for shape in SHAPES
+    ]
+    partitions = [[PartitionData(topic, 0) for topic in topics] for topics in made]
+    for data in (one for found in partitions for one in found):
+        Partition(bench, data).whole()
+    return LostDisksData(partitions)
+
+
+LOST_DISKS = Rig(QUICK_CLUSTER, _prepare, LostDisks)

@@ -1,0 +1,62 @@
+"""Records above the high watermark that a leader loses when a follower without them is elected in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from conformance.core.checks import PremiseClaim, premise
+from conformance.rigs.log.follower_fetches import frozen
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.replica_log import replica_log
+from fixtures.wire import NodeClient
+from fixtures.wire.topics import ElectionType, Reassignment
+
+FETCH_WAIT = 0.6
+"""Seconds after which a follower's own fetch has ended: replica.fetch.wait.max.ms is 0.5 s."""
+
+
+class Suffix(NamedTuple):
+    """The uncommitted records from `start` to `end`, written at `epoch` to the leader `node`."""
+
+    node: NodeClient
+    epoch: int
+    start: int
+    end: int
+
+    def truncated(self, partition: Partition) -> PremiseClaim:
+        """Premise: one record of a later epoch is in their place."""
+        log = replica_log(partition, self.node)
+        written = f"{self.end - self.start} records from {self.start} on truncated, one written"
+        return premise(log.end == self.start + 1, f"{written}: {log.stamps}, {log.end}")
+
+
+@contextmanager
+def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
+    """At the end of the block a follower leads that lacks the suffix, and takes one record of its own."""
+    bench = partition.bench
+    heir = prefer_follower(partition)
+    state = partition.whole()
+    old = bench.node(state.leader)
+    with frozen(bench, bench.name_of(heir)) as since:
+        # A fetch answer in flight would give the new leader the very records that it must lack.
+        bench.eventually(
+            lambda: bench.now().seconds - since > FETCH_WAIT, "the end of the heir's last fetch", every=0.1
+        )
+        start = partition.write(*[b"nobody else's"] * records, acks=1, to=old).base_offset
+        yield Suffix(old, state.leader_epoch, start, start + records)
+        old.elect_leaders([(partition.name, 0)], ElectionType.PREFERRED)
+        bench.eventually(lambda: partition.state(old.node).leader == heir, f"{heir} leading {partition.name}")
+    partition.whole()
+    partition.write(b"of the next epoch")
+
+
+def prefer_follower(partition: Partition) -> int:
+    """Make a follower the preferred leader without an election; returns the follower's id."""
+    state = partition.whole()
+    order = (state.replicas[1], state.replicas[0], *state.replicas[2:])
+    broker = partition.bench.node(state.leader)
+    broker.alter_partition_reassignments([Reassignment(partition.name, 0, order)])
+    partition.bench.eventually(lambda: partition.settled().replicas == order, f"replicas {order} of {partition.name}")
+    return order[0]

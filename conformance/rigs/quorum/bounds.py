@@ -1,0 +1,73 @@
+"""Waits that a requirement bounds, and the evidence by which a busy machine is told from a node that waits for too long.
+
+A busy machine makes a wait longer and never shorter. So the shortest of a few counts, and what is too long is compared with a
+step just before it for which the same node has nothing to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, NamedTuple
+
+from conformance.core.checks import Claim, excused, held_if
+from conformance.judging.excuses import NODE_SLOW, STARVED
+from conformance.rigs.quorum.frozen import SOON
+from history.due import starved
+
+AT_ONCE = 200.0
+"""Milliseconds after which a step comes no longer at once: twice the "about 100 ms" of KIP595-END-02."""
+TRIES = 3
+"""How often a wait that is too long is measured."""
+SLOWER = 4
+"""How many times as long as the longest step a wait may last before the step no longer explains it."""
+
+
+class Wait(NamedTuple):
+    """Milliseconds: of the wait, infinite if nothing came; and of a step just before it that needs no waiting. The kit itself
+    woke `late` seconds late at most meanwhile; 0 if the wait was not too long."""
+
+    lasted: float
+    step: float
+    late: float = 0.0
+
+
+def shortest_of(wait: Callable[[], Wait], enough: float) -> list[Wait]:
+    """Up to TRIES waits, until one is shorter than `enough` milliseconds."""
+    waits: list[Wait] = []
+    while len(waits) < TRIES and not any(one.lasted < enough for one in waits):
+        waits.append(wait())
+    return waits
+
+
+def bounded(
+    waits: list[Wait],
+    share: float,
+    *by: object,
+    right: bool = True,
+    at_most: bool = False,
+    detail: str = "",
+    **more: Any,
+) -> Claim:
+    """Whether the shortest wait lasts `share` milliseconds (or `at_most` these) and is over at once after that; `right` is all
+    else that is asked.
+
+    What took too long is excused where the kit starved each time, or where the step explains it.
+    """
+    shortest = min(one.lasted for one in waits)
+    too_long = shortest >= share + AT_ONCE
+    if right and too_long and (excuse := _excuse(waits, share)):
+        return excused(excuse, **more)
+    shown = "; ".join(f"{one.lasted:.0f} ms, the step before {one.step:.0f} ms" for one in waits)
+    early = shortest < share and not at_most
+    return held_if(
+        right and not early and not too_long, *by, detail=f"{shown}; due after {share:.0f} ms. {detail}", **more
+    )
+
+
+def _excuse(waits: list[Wait], share: float) -> str:
+    """The evidence by which waits that were all too long break nothing; empty for none."""
+    if all(starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
+        return STARVED
+    slowest = max(one.step for one in waits)
+    return NODE_SLOW if min(one.lasted for one in waits) - share < SLOWER * slowest else ""

@@ -1,0 +1,34 @@
+"""A quorum of three real controllers whose leader is cut off from the others, while brokers and clients still reach it."""
+
+from __future__ import annotations
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import CONTROLLERS
+from conformance.rigs.log.partition import PartitionData, new_partition
+from fixtures.wire import Error
+from fixtures.wire.cluster import QuorumAnswer
+
+FETCH_TIMEOUT = 2.0
+"""Seconds of controller.quorum.fetch.timeout.ms, whose default CONTROLLERS keeps."""
+
+
+class Isolated:
+    """The controllers, with faults around a partition that they administer."""
+
+    def __init__(self, bench: Bench, data: PartitionData) -> None:
+        self.bench = bench
+        self.faults = bench.faults(data.topic, data.partition)
+
+    def leads(self, name: str) -> QuorumAnswer | None:
+        """The controller's own answer to DescribeQuorum, if it takes itself for the leader."""
+        answer = self.bench.node(name, controller=True).describe_quorum()
+        leads = answer.error is Error.NONE and answer.leader_id == self.bench.id_of(name)
+        return answer if leads else None
+
+
+def _prepare(bench: Bench) -> PartitionData:
+    return new_partition(bench).data
+
+
+ISOLATED = Rig(CONTROLLERS, _prepare, Isolated)

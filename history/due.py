@@ -1,0 +1,55 @@
+"""Names of what the tested system owes with a bound: what a wait was for that ended without it."""
+
+from typing import Literal
+
+Due = Literal[
+    "step",
+    "answer",
+    "time-out",
+    "leader",
+    "coordinator",
+    "quorum",
+    "node",
+    "replica",
+    "following",
+    "candidacy",
+    "leadership",
+    "next fetch",
+    "high watermark",
+    "quorum description",
+    "epoch after a refusal",
+    "epoch after a candidacy",
+    "epoch in the log",
+    "producer",
+    "producer epoch",
+    "write",
+    "description",
+    "transaction end",
+    "member",
+    "commit",
+    "assignment in the log",
+]
+"""Names of what did not come.
+
+- step: the effect of what was asked for, or of what has happened;
+- answer: the answer of a node that runs; time-out: the end of a transaction that is open for too long;
+- leader, coordinator, quorum: a leader of a partition, a coordinator, a leader of the metadata quorum;
+- node: a node that was started, up again; replica: all replicas of a partition in its ISR;
+- the others are steps of a voter (KIP-595): it follows the leader that a request names, it stands for election, it leads after
+  a majority has voted for it, it fetches on, its high watermark rises to what all voters have fetched, it describes itself as a
+  leader among the voters, it takes a later epoch, its log shows its epoch;
+- of coordinators (KIP-360, KIP-1251), and not refused to a client that may ask for it: a producer at the producer id and epoch
+  that it was answered last, its next epoch, its next batch (`write`), a description of producers, the markers of a transaction
+  that has ended, a member at the epoch that it was answered last, its commit, the record of its assignment.
+"""
+
+SHARE = 0.25
+"""The share of a bound by which the kit wakes late where its machine starves."""
+
+
+def starved(late: float, within: float) -> bool:
+    """Whether a bound of `within` seconds says nothing, since the kit itself woke `late` seconds late meanwhile.
+
+    What is due at once, within 0 seconds, was not waited for.
+    """
+    return within > 0 and late >= SHARE * within

@@ -1,0 +1,13 @@
+package mutants.planted;
+
+import mutants.In;
+import net.bytebuddy.asm.Advice;
+
+/** A controller that is asked for a snapshot ends. */
+@In(type = "kafka.server.ControllerApis", method = "handleFetchSnapshot")
+public class EndsOnFetchSnapshot {
+    @Advice.OnMethodEnter
+    static void enter() {
+        Runtime.getRuntime().halt(1);
+    }
+}

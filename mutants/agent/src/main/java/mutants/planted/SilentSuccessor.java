@@ -1,0 +1,13 @@
+package mutants.planted;
+
+import mutants.In;
+import net.bytebuddy.asm.Advice;
+
+/** A follower that is first among the successors of a leader that resigns goes on waiting for it. */
+@In(type = "org.apache.kafka.raft.FollowerState", method = "overrideFetchTimeout")
+public class SilentSuccessor {
+    @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class)
+    static boolean enter() {
+        return true;
+    }
+}

@@ -1,0 +1,54 @@
+"""Where the rule changed: what a later KIP promised, and which columns keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from conformance.catalogue import Requirement
+from conformance.catalogue.kips import with_titles
+from conformance.judging.verdicts import Cell
+from history.observations import KEEPS
+
+
+class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A row whose rule a later KIP changed, and the row of level later that records the change.
+
+    `promised` names what promised it, `first` the first column that keeps it, empty if none does. `values` are by column label:
+    ``keeps``, ``does not keep``, or empty where nothing was observed.
+    """
+
+    requirement: str
+    later: str
+    title: str
+    promised: str
+    first: str
+    values: dict[str, str]
+
+    @property
+    def by(self) -> str:
+        """`promised`, each KIP with its title."""
+        return with_titles(self.promised)
+
+
+def rule_changes(rows: Iterable[Requirement], cells: Iterable[Cell], labels: Sequence[str]) -> list[RuleChange]:
+    """One for each row of level later, in the catalogue's order; `labels` are the columns in their order."""
+    values = {(cell.requirement, cell.kafka_version): cell.value for cell in cells}
+    return [_change(row, {label: values[row.id, label] for label in labels}) for row in rows if row.level == "later"]
+
+
+def _change(row: Requirement, values: dict[str, str]) -> RuleChange:
+    return RuleChange(
+        requirement=row.before,
+        later=row.id,
+        title=row.title,
+        promised=row.promised,
+        first=next((label for label, value in values.items() if value == KEEPS), ""),
+        values=values,
+    )
+
+
+def observed(changes: Iterable[RuleChange]) -> list[RuleChange]:
+    """Those of which something was observed."""
+    return [change for change in changes if any(change.values.values())]

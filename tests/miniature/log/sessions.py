@@ -1,0 +1,52 @@
+"""Fetch sessions of a broker (KIP-227): the partitions of each, as they were sent last, and what was answered of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+Plain = dict[str, Any]
+Key = tuple[Any, Any, int]
+"""Name and id of a topic, one of them None, and the partition."""
+
+NEW, NONE = 0, -1
+"""Epochs of a request that opens a session, and of one without."""
+
+
+@dataclasses.dataclass
+class Session:
+    id: int
+    asked: dict[Key, Plain] = dataclasses.field(default_factory=dict)
+    marks: dict[Key, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+
+    def is_new(self, key: Key, answer: Plain) -> bool:
+        """Whether an incremental answer has to hold the partition."""
+        marks = tuple(answer[name] for name in ("high_watermark", "last_stable_offset", "log_start_offset"))
+        changed = self.marks.get(key) != marks
+        self.marks[key] = marks
+        return changed or bool(answer["records"] or answer["error_code"] or "diverging_epoch" in answer)
+
+
+class Sessions:
+    def __init__(self) -> None:
+        self._all: dict[int, Session] = {}
+
+    def of(self, asked: Plain) -> Session | None:
+        """The session of a request, with the partitions sent in place of those that were; None without one."""
+        if asked.get("session_epoch", NONE) == NONE:
+            return None
+        if asked["session_epoch"] == NEW:
+            session = Session(len(self._all) + 1)
+            self._all[session.id] = session
+        else:
+            session = self._all[asked["session_id"]]
+        session.asked |= sent(asked)
+        return session
+
+
+def sent(asked: Plain) -> dict[Key, Plain]:
+    return {
+        (topic.get("topic"), topic.get("topic_id"), partition["partition"]): partition
+        for topic in asked["topics"]
+        for partition in topic["partitions"]
+    }

@@ -1,0 +1,432 @@
+"""A Raft voter in memory, as the rig of the frozen voter needs it: with its requests to scripted peers, its disk and its clock.
+
+It keeps the rules of KIP-595 that the probes of that rig judge, and breaks those that `bugs` name. Time passes only while
+something waits; `lag` is the time that each message takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Check
+from conformance.core.cluster import Moment
+from conformance.core.evaluate import Outcome, evaluate
+from conformance.core.topologies import FROZEN_VOTER
+from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
+from conformance.rigs.quorum.quorum import QUORUM_STATE
+from fixtures.cluster import Received
+from fixtures.tape import LiveTape
+from fixtures.waiting import Overdue
+from fixtures.wire import Error, NodeClient, Tap
+from fixtures.wire.calls import Reply
+from fixtures.wire.cluster import METADATA_TOPIC
+from fixtures.wire.records import NewBatch, batches
+from history.due import Due
+from history.events import Example, ProcessEnd
+from history.shards import Column
+from tests.miniature.bench import Unwritten
+from tests.support.declared import facts_of
+
+T = TypeVar("T")
+
+MEMBERS = FROZEN_VOTER.members()
+[NAME] = [member.name for member in MEMBERS]
+OWN = MEMBERS[0].id
+CLUSTER = "some-cluster"
+HIGHEST = {"Vote": 2, "BeginQuorumEpoch": 1, "EndQuorumEpoch": 1, "DescribeQuorum": 2, "Fetch": 18, "FetchSnapshot": 1}
+RANGES = {**facts_of("4.3.1").ranges, **{f"controller.{api}": high for api, high in HIGHEST.items()}}
+COLUMN = Column(label="4.3.1", version="4.3.1", image="some", image_id="some", ranges=RANGES)
+BACKOFF = 1.0
+TIMEOUT = REQUEST_TIMEOUT / 1000
+
+
+class Voter:
+    """The voter: `call` is a request to it, `receive` and `reply` are those that it sends to its peers."""
+
+    def __init__(self, bugs: frozenset[str], lag: float = 0.001) -> None:
+        self.bugs = bugs
+        self.lag = lag
+        self.now = 100.0
+        self.epoch, self.leader, self.voted = 0, -1, -1
+        self.log: list[NewBatch] = []
+        self.role = "unattached"
+        self.high_watermark = -1
+        self.ends, self.observers = dict.fromkeys(PEERS, -1), dict[int, int]()
+        self.granted: set[int] = set()
+        self.stands_at = float("inf")
+        self.appends_at = float("inf")
+        self.flight: dict[int, Received] = {}
+        self.inbox: list[Received] = []
+        self.read: list[Received] = []
+        self.numbers = self.turn = 0
+        self.status, self.starts = "running", 1
+
+    # --- its log
+
+    @property
+    def end(self) -> int:
+        last = self.log[-1] if self.log else None
+        return last.base_offset + len(last.records) if last else 0
+
+    @property
+    def last_epoch(self) -> int:
+        return self.log[-1].leader_epoch if self.log else 0
+
+    def append(self, count: int) -> None:
+        self.log.append(no_ops(count, self.end, self.epoch))
+
+    def truncate(self, epoch: int, offset: int) -> None:
+        """Whole batches, as the probes cut them; a bug takes one more."""
+        kept = [one for one in self.log if one.leader_epoch <= epoch and one.base_offset < offset]
+        self.log = kept[:-1] if "truncates-too-much" in self.bugs else kept
+
+    # --- the passing of time
+
+    def pass_time(self, until: float) -> None:
+        while self.now < until:
+            self.now = min(until, self.now + 0.005)
+            self.tick()
+
+    def tick(self) -> None:
+        for peer, asked in list(self.flight.items()):
+            if self.now - (asked.at - self.lag) >= TIMEOUT:
+                del self.flight[peer]
+        if self.now >= self.stands_at:
+            self.stand()
+        if self.role == "follower" and not self.flight:
+            # In turn: a leader that does not answer may have a successor that the other voter knows.
+            self.send(self.leader if self.turn % 2 == 0 else sum(PEERS) - self.leader, "Fetch", self.fetch())
+            self.turn += "asks-no-other" not in self.bugs
+        if self.role in ("prospective", "candidate"):
+            for peer in PEERS:
+                if peer not in self.flight and peer not in self.granted:
+                    self.send(peer, "Vote", {**self.vote(self.role == "prospective"), "voter_id": peer})
+        if self.now >= self.appends_at:
+            self.append(1)
+            self.appends_at = self.now + 0.05
+
+    def send(self, peer: int, api: str, body: dict[str, Any]) -> None:
+        self.numbers += 1
+        self.flight[peer] = Received(self.numbers, peer, api, HIGHEST[api], body, at=self.now + self.lag)
+        self.inbox.append(self.flight[peer])
+
+    def fetch(self) -> dict[str, Any]:
+        place = {
+            "current_leader_epoch": self.epoch,
+            "fetch_offset": self.end,
+            "last_fetched_epoch": self.last_epoch,
+            "high_watermark": self.high_watermark,
+            "replica_directory_id": str(UUID(int=7)),
+        }
+        state = {"replica_id": OWN, "replica_epoch": -1}
+        topics = [{"partitions": [place]}]
+        return {"cluster_id": CLUSTER, "max_wait_ms": 500, "replica_state": state, "topics": topics}
+
+    def vote(self, pre_vote: bool) -> dict[str, Any]:
+        place = {
+            "replica_id": OWN,
+            "replica_epoch": self.epoch,
+            "last_offset_epoch": self.last_epoch,
+            "last_offset": self.end,
+            "pre_vote": pre_vote,
+        }
+        return {"cluster_id": CLUSTER, "topics": [{"partitions": [place]}]}
+
+    # --- its roles
+
+    def become(self, role: str, epoch: int, leader: int = -1, voted: int = -1) -> None:
+        self.role, self.epoch, self.leader, self.voted, self.turn = role, epoch, leader, voted, 0
+        self.stands_at = self.appends_at = float("inf")
+        self.granted, self.flight = set(), {}
+        if role != "follower":
+            self.high_watermark = -1
+
+    def adopt(self, epoch: int, leader: int) -> None:
+        self.become("follower" if leader >= 0 else "unattached", epoch, leader)
+        self.tick()
+
+    def stand(self) -> None:
+        if "deaf-successor" in self.bugs:
+            self.stands_at = float("inf")
+            return
+        self.become("prospective", self.epoch, self.leader, self.voted)
+
+    def won(self) -> None:
+        if self.role == "prospective":
+            raised = self.epoch + (0 if "epoch-not-raised" in self.bugs else 1)
+            self.become("candidate", raised, voted=OWN)
+        else:
+            self.become("leader", self.epoch, OWN, OWN if "leader-keeps-vote" in self.bugs else -1)
+            self.ends, self.observers = dict.fromkeys(PEERS, -1), {}
+            self.append(1)
+            self.append(2)
+            self.appends_at = self.now + 0.05
+        self.tick()
+
+    # --- requests of the check
+
+    def call(self, api: str, version: int, fields: dict[str, Any]) -> dict[str, Any]:
+        self.pass_time(self.now + self.lag)
+        done = self.handle(api, version, fields)
+        self.pass_time(self.now + self.lag)
+        return done
+
+    def handle(self, api: str, version: int, fields: dict[str, Any]) -> dict[str, Any]:
+        if fields.get("cluster_id", CLUSTER) not in (CLUSTER, None):
+            if "foreign-epoch-adopted" in self.bugs:
+                self.become("unattached", self.epoch + 1)
+            return {"error_code": Error.INCONSISTENT_CLUSTER_ID, "topics": []}
+        asked = fields["topics"][0]["partitions"][0]
+        if api == "Fetch":
+            return self.served(asked, fields.get("replica_state", {}).get("replica_id", -1))
+        if api == "DescribeQuorum":
+            return {"error_code": 0, "topics": [self.topic(self.described())]}
+        kind = {"Vote": self.voting, "BeginQuorumEpoch": self.begun, "EndQuorumEpoch": self.ended}[api]
+        error, more = kind(asked)
+        if fields.get("voter_id", OWN) != OWN or "voter_directory_id" in asked:
+            error, more, self.voted = Error.INVALID_VOTER_KEY, {}, -1
+        known = {"leader_id": self.leader, "leader_epoch": self.epoch}
+        return {"error_code": 0, "topics": [self.topic({"error_code": error, **known, **more})], "node_endpoints": []}
+
+    @staticmethod
+    def topic(partition: dict[str, Any]) -> dict[str, Any]:
+        return {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0, **partition}]}
+
+    def voting(self, asked: dict[str, Any]) -> tuple[Error, dict[str, Any]]:
+        candidate, epoch = asked["replica_id"], asked["replica_epoch"]
+        if asked["last_offset"] < 0 or candidate < 0:
+            return Error.INVALID_REQUEST, {"vote_granted": False}
+        if epoch < self.epoch:
+            return Error.FENCED_LEADER_EPOCH, {"vote_granted": False}
+        if epoch > self.epoch:
+            self.become("unattached", epoch)
+        long_enough = (asked["last_offset_epoch"], asked["last_offset"]) >= (self.last_epoch, self.end)
+        if "grants-outsiders" in self.bugs and candidate not in PEERS:
+            long_enough = True
+        if asked.get("pre_vote"):
+            return Error.NONE, {"vote_granted": long_enough and self.role != "leader"}
+        granted = self.leader < 0 and self.voted in (-1, candidate) and long_enough
+        if granted:
+            self.voted = candidate
+        return Error.NONE, {"vote_granted": granted}
+
+    def begun(self, asked: dict[str, Any]) -> tuple[Error, dict[str, Any]]:
+        leader, epoch = asked["leader_id"], asked["leader_epoch"]
+        if leader < 0:
+            return Error.INVALID_REQUEST, {}
+        if epoch < self.epoch:
+            return Error.FENCED_LEADER_EPOCH, {}
+        if epoch > self.epoch or self.leader < 0:
+            self.become("follower", epoch, leader, self.voted if epoch == self.epoch else -1)
+        elif "begin-resets" in self.bugs:
+            self.high_watermark, self.flight = -1, {}
+        return Error.NONE, {}
+
+    def ended(self, asked: dict[str, Any]) -> tuple[Error, dict[str, Any]]:
+        leader, epoch = asked["leader_id"], asked["leader_epoch"]
+        if leader < 0:
+            return Error.INVALID_REQUEST, {}
+        if epoch < self.epoch and "late-end-elects" not in self.bugs:
+            return Error.FENCED_LEADER_EPOCH, {}
+        if self.role == "follower" and (leader == self.leader or epoch < self.epoch):
+            listed = asked.get("preferred_successors") or [
+                one["candidate_id"] for one in asked.get("preferred_candidates", [])
+            ]
+            self.stands_at = self.now + self.backoff(listed)
+        return Error.FENCED_LEADER_EPOCH if epoch < self.epoch else Error.NONE, {}
+
+    def backoff(self, listed: list[int]) -> float:
+        if "one-wait-for-all" in self.bugs:
+            return 0.5
+        if OWN not in listed or listed[0] == OWN:
+            return BACKOFF if OWN not in listed else 0.0
+        shift = listed.index(OWN) - 1 - (len(listed) - 1)
+        return min(BACKOFF, BACKOFF * float(2**shift))
+
+    def described(self) -> dict[str, Any]:
+        if self.role != "leader":
+            return {"error_code": Error.NOT_LEADER_OR_FOLLOWER}
+        ends = {OWN: self.end, **self.ends}
+        voters = [{"replica_id": id, "log_end_offset": end} for id, end in ends.items()]
+        known = {"leader_id": OWN, "leader_epoch": self.epoch, "high_watermark": self.high_watermark}
+        observers = [{"replica_id": id, "log_end_offset": end} for id, end in self.observers.items()]
+        return {"error_code": 0, **known, "current_voters": voters, "observers": observers}
+
+    def served(self, asked: dict[str, Any], replica: int) -> dict[str, Any]:
+        partition: dict[str, Any] = {"partition_index": 0, "error_code": 0, "log_start_offset": 0, "records": b""}
+        partition["current_leader"] = {"leader_id": self.leader, "leader_epoch": self.epoch}
+        if self.role != "leader":
+            partition["error_code"] = Error.NOT_LEADER_OR_FOLLOWER
+        else:
+            (self.ends if replica in PEERS else self.observers)[replica] = asked["fetch_offset"]
+            self.commit()
+            after = [one for one in self.log if one.base_offset >= asked["fetch_offset"]]
+            partition["records"] = b"".join(one.encoded() for one in after)
+        partition["high_watermark"] = self.high_watermark
+        return {"error_code": 0, "responses": [{"topic_id": UUID(int=1), "partitions": [partition]}]}
+
+    def commit(self) -> None:
+        ends = sorted([self.end, *self.ends.values()])
+        reached = ends[0] if "hw-is-minimum" in self.bugs else ends[1]
+        if reached > min(one.base_offset for one in self.log if one.leader_epoch == self.epoch):
+            self.high_watermark = max(self.high_watermark, reached)
+
+    # --- answers of the check
+
+    def answer(self, asked: Received, body: dict[str, Any]) -> bool:
+        self.pass_time(self.now + self.lag)
+        if self.flight.get(asked.peer) is not asked:
+            return False
+        del self.flight[asked.peer]
+        part = (body.get("topics") or body["responses"])[0]["partitions"][0]
+        (self.fetched if asked.api == "Fetch" else self.voted_for)(asked.peer, part)
+        self.tick()
+        return True
+
+    def fetched(self, leader: int, part: dict[str, Any]) -> None:
+        known = part["current_leader"]
+        if known["leader_epoch"] > self.epoch and "keeps-leader" not in self.bugs:
+            self.adopt(known["leader_epoch"], known["leader_id"])
+        elif part["error_code"] == Error.NONE:
+            if "fetch-cancels-nothing" not in self.bugs:
+                self.stands_at = float("inf")
+            if (diverging := part.get("diverging_epoch")) and "keeps-tail" not in self.bugs:
+                self.truncate(diverging["epoch"], diverging["end_offset"])
+            for one in batches(part["records"]):
+                self.log.append(no_ops(len(one.records), one.base_offset, one.leader_epoch))
+            self.high_watermark = max(self.high_watermark, part["high_watermark"])
+
+    def voted_for(self, peer: int, part: dict[str, Any]) -> None:
+        if part["leader_epoch"] > self.epoch:
+            if "stays-candidate" not in self.bugs:
+                self.adopt(part["leader_epoch"], part["leader_id"])
+        elif part["vote_granted"]:
+            self.granted.add(peer)
+            self.won()
+
+    # --- its process and its disk
+
+    def state(self) -> str:
+        return self.status
+
+    def started_at(self) -> str:
+        return f"start {self.starts}"
+
+    def kill(self) -> None:
+        self.status = "exited"
+
+    def start(self) -> None:
+        self.status, self.starts = "running", self.starts + 1
+        if "forgets-its-vote" in self.bugs:
+            self.voted = -1
+        led = self.leader == OWN
+        self.become("resigned" if led else "unattached", self.epoch, OWN if led else -1, self.voted)
+
+    def read_file(self, path: str) -> bytes:
+        if path == SEGMENT:
+            return b"".join(one.encoded() for one in self.log)
+        if path == "meta.properties":
+            return f"cluster.id={CLUSTER}\ndirectory.id=AAAAAAAAAAAAAAAAAAAABw\n".encode()
+        if path != QUORUM_STATE or "no-quorum-state" in self.bugs:
+            raise FileNotFoundError(path)
+        state = {"leaderId": self.leader, "leaderEpoch": self.epoch, "votedId": self.voted}
+        return json.dumps(state).encode()
+
+
+class VoterClient(NodeClient):
+    """The kit's own client down to the schema's fields."""
+
+    def __init__(self, voter: Voter, tap: Tap) -> None:
+        super().__init__(NAME, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
+        self._voter = voter
+
+    def choose(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
+        return HIGHEST[api] if version is None else version
+
+    def carries(self, api: str, field: str, version: int) -> bool:
+        return True
+
+    def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
+        chosen = self.choose(api, version)
+        return Reply(chosen, self._voter.call(api, chosen, fields))
+
+
+class VoterCluster:
+    """A `conformance.core.cluster.Cluster` and its scripted peers; `late` is what the monitor of starvation shows."""
+
+    def __init__(self, voter: Voter, late: float = 0.0) -> None:
+        self.voter = voter
+        self._late = late
+
+    @property
+    def peers(self) -> Any:
+        return self
+
+    def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
+        return VoterClient(self.voter, tap)
+
+    def node(self, name: str) -> Any:
+        return self.voter
+
+    def ended(self) -> dict[str, ProcessEnd]:
+        return {}
+
+    def now(self) -> Moment:
+        return Moment(self.voter.now, int(self.voter.now * 1000))
+
+    def late(self, since: float) -> float:
+        return self._late
+
+    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
+        ends = self.voter.now + within
+        while True:
+            answer = probe()
+            if answer is not None and answer is not False:
+                return answer
+            if self.voter.now >= ends:
+                raise Overdue(f"{what}: not within {within:g} s", due=due, within=within, late=self._late)
+            self.voter.pass_time(self.voter.now + 0.02)
+
+    # --- scripted peers
+
+    def receive(self, api: str, peer: int | None, within: float) -> Received | None:
+        until = self.voter.now + within
+        while True:
+            for one in self.voter.inbox:
+                if api in ("", one.api) and peer in (None, one.peer) and one.at <= self.voter.now:
+                    self.voter.inbox.remove(one)
+                    self.voter.read.append(one)
+                    return one
+            if self.voter.now >= until:
+                return None
+            self.voter.pass_time(min(until, self.voter.now + 0.005))
+
+    def recall(self) -> None:
+        self.voter.inbox, self.voter.read = [*self.voter.read, *self.voter.inbox], []
+
+    def reply(self, number: int, body: dict[str, Any]) -> bool:
+        [asked] = [one for one in self.voter.read if one.number == number]
+        self.voter.read.remove(asked)
+        return self.voter.answer(asked, body)
+
+
+def on_voter(check: Check, *bugs: str, case: str = "", lag: float = 0.001, late: float = 0.0, **inputs: Any) -> Outcome:
+    """One example of a probe on such a voter, whose rig is prepared first."""
+    cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
+    context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case)))
+    return evaluate(check, _bench(cluster, check, case), inputs, context)
+
+
+def _bench(cluster: VoterCluster, check: Check, case: str) -> Bench:
+    known = case or (check.cases[0] if check.cases else "")
+    example = Example(
+        example="e", check=check.id, column=COLUMN.label, case=known, members=msgspec.to_builtins(MEMBERS)
+    )
+    tape = LiveTape(Unwritten(), example)  # type: ignore[arg-type]  # all of a writer that a tape uses
+    return Bench(tape, COLUMN, MEMBERS, cluster)  # type: ignore[arg-type]  # all of a cluster that these probes ask for

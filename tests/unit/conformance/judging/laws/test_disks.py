@@ -1,0 +1,96 @@
+"""Lost disks: bad histories of GEN-09 (disks) and its later row, each beside a near one that is legal."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.judge import judged
+from conformance.judging.laws.disks import OUTLIVES_DISKS
+from conformance.judging.log.permitted_losses import Permission
+from tests.support.histories import LogHistory, stamped
+from tests.support.judging import broken, excused, judged_by
+
+LAW, LATER = OUTLIVES_DISKS
+A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
+
+
+def acknowledged(min_insync_replicas: int = 2) -> LogHistory:
+    """`a` and `b`, acknowledged by 1 in epoch 0."""
+    history = LogHistory().created(min_insync_replicas=str(min_insync_replicas))
+    return history.settled(1, 0).produce(1, "a", "b", at=0)
+
+
+def lose(history: LogHistory, *brokers: int) -> LogHistory:
+    """They are killed, and come back without the end of their logs."""
+    for broker in brokers:
+        history.hit("cut-tail-above", broker, partition="topic-0")
+    for broker in brokers:
+        history.heal("cut-tail-above", broker)
+    return history
+
+
+def led(history: LogHistory, leader: int, *, gone: bool) -> LogHistory:
+    kept = (A,) if gone else (A, B)
+    return history.settled(leader, 1, isr=(leader,)).whole(leader, *kept, epoch=1, hw=len(kept))
+
+
+def kept(history: LogHistory) -> list[str]:
+    return [one.result for one in judged_by(LAW, history)]
+
+
+@pytest.mark.parametrize(("m", "lost"), [(2, (2,)), (3, (2,)), (3, (2, 3))])
+def test_fewer_disks_than_min_isr(m: int, lost: tuple[int, ...]) -> None:
+    assert broken(LAW, led(lose(acknowledged(m), *lost), 2, gone=True)) == ["disks"]
+    assert kept(led(lose(acknowledged(m), *lost), 2, gone=False)) == ["held"]
+
+
+@pytest.mark.parametrize(("m", "lost"), [(1, (2,)), (2, (1, 2)), (3, (1, 2, 3))])
+def test_as_many_disks_as_min_isr(m: int, lost: tuple[int, ...]) -> None:
+    assert judged([LAW], led(lose(acknowledged(m), *lost), 2, gone=True).history).observations == []
+
+
+def test_the_later_row_records_both() -> None:
+    for gone, value in ((True, "does not keep"), (False, "keeps")):
+        [one] = judged_by(LATER, led(lose(acknowledged(), 2), 2, gone=gone))
+        assert (one.result, one.variant) == ("recorded", value)
+
+
+def test_another_ended_without_a_shutdown() -> None:
+    """Then ISR and ELR may have been left without a replica that holds the record."""
+    assert kept(led(lose(acknowledged().kill(3).start(3), 2), 2, gone=True)) == []
+    assert broken(LAW, led(lose(acknowledged().hit("stop", 3).heal("stop", 3), 2), 2, gone=True)) == ["disks"]
+
+
+def test_the_disk_was_lost_before_the_write() -> None:
+    history = lose(LogHistory().created(min_insync_replicas="2").settled(1, 0), 2).produce(1, "a", "b", at=0)
+    assert kept(led(history, 2, gone=True)) == []
+
+
+def test_the_disk_was_lost_after_a_controlled_shutdown() -> None:
+    history = acknowledged().hit("wipe-disk", 2).heal("wipe-disk", 2)
+    assert kept(led(history, 2, gone=True)) == []
+    assert broken(LAW, led(acknowledged().kill(2).hit("wipe-disk", 2).start(2), 2, gone=True)) == ["disks"]
+
+
+@pytest.mark.parametrize("value", ["1", None])
+def test_min_insync_replicas_was_altered(value: str | None) -> None:
+    """That empties the ELR."""
+    history = acknowledged().altered("min.insync.replicas", value)
+    assert kept(led(lose(history, 2), 2, gone=True)) == []
+
+
+def test_no_leader_was_elected_since() -> None:
+    history = lose(acknowledged(), 2).whole(1, A, B, epoch=0, hw=2)
+    assert kept(history) == []
+
+
+def test_an_administrator_permits_it() -> None:
+    history = led(lose(acknowledged(), 2).elect_uncleanly(2), 2, gone=True)
+    assert kept(history) == []
+    assert excused(LAW, history) == [("disks", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+
+def test_a_last_known_leader_is_no_excuse() -> None:
+    """Where 3 runs on and holds the record, ISR and ELR are not empty."""
+    history = lose(acknowledged(), 1).metadata(3, -1, 1, isr=())
+    assert broken(LAW, history.settled(1, 2, isr=(1,)).whole(1, A, epoch=2, hw=1)) == ["disks"]

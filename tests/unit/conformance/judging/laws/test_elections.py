@@ -1,0 +1,192 @@
+"""Elections: bad histories of GEN-08 and GEN-09, each beside a near one that is fine."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.laws import elections
+from conformance.judging.log.permitted_losses import Permission
+from fixtures.wire import Error
+from tests.support.histories import LogHistory
+from tests.support.judging import broken, excused, held, judged_by
+
+LEADS = elections.replica_that_may_lead_leads
+NO_OTHER = elections.no_other_replica_leads
+
+
+class TestReplicaThatMayLead:
+    def leaderless(self, isr: tuple[int, ...] = (1,), unfenced: tuple[int, ...] = (1, 2)) -> LogHistory:
+        return LogHistory().settled(1, 0).metadata(2, -1, 1, isr=isr, unfenced=unfenced)
+
+    def again(self, history: LogHistory, isr: tuple[int, ...] = (1,), unfenced: tuple[int, ...] = (1, 2)) -> LogHistory:
+        return history.later(40).metadata(2, -1, 1, isr=isr, unfenced=unfenced)
+
+    def test_no_leader_for_too_long(self) -> None:
+        assert broken(LEADS, self.again(self.leaderless())) == ["clean"]
+
+    def test_a_leader_that_comes_too_late(self) -> None:
+        history = self.leaderless().later(40).metadata(2, 1, 2, isr=(1,))
+        assert broken(LEADS, history) == ["clean"]
+
+    def test_a_leader_that_comes_in_time(self) -> None:
+        assert held(LEADS, self.leaderless().later(20).metadata(2, 1, 2, isr=(1,))) == ["clean"]
+
+    def test_the_only_member_is_fenced(self) -> None:
+        history = self.again(self.leaderless(unfenced=(2, 3)), unfenced=(2, 3))
+        assert held(LEADS, history) == []
+
+    def test_a_leader_that_is_down_and_never_replaced(self) -> None:
+        history = LogHistory().settled(1, 0).kill(1).metadata(2, 1, 0).later(40).metadata(2, 1, 0)
+        assert broken(LEADS, history) == ["clean"]
+        history = LogHistory().settled(1, 0).kill(1).metadata(2, 1, 0).later(2).metadata(2, 2, 1, isr=(2, 3))
+        assert held(LEADS, history) == ["clean"]
+
+    def test_a_fault_that_keeps_it_from_the_controllers(self) -> None:
+        history = self.again(self.leaderless().hit("cut-off-from-controllers", 1).metadata(2, -1, 1, isr=(1,)))
+        assert held(LEADS, history) == []
+
+    def test_an_eligible_replica(self) -> None:
+        history = self.leaderless(isr=()).described(2, -1, 1, eligible=(1,))
+        assert broken(LEADS, self.again(history, isr=())) == ["eligible"]
+        history = self.leaderless(isr=()).described(2, -1, 1, eligible=(1,)).metadata(2, 1, 2, isr=(1,))
+        assert held(LEADS, history) == ["eligible"]
+
+    def test_an_empty_isr_and_nothing_known_of_eligible_replicas(self) -> None:
+        assert held(LEADS, self.again(self.leaderless(isr=()), isr=())) == []
+
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class TestReplicaThatTheConfigurationPermits:
+    """1 was the ISR and is fenced; 2 and 3 are alive."""
+
+    def created(self, **configs: str) -> LogHistory:
+        return LogHistory().created(**configs).settled(1, 0, isr=(1,)).kill(1)
+
+    def leaderless(self, history: LogHistory, unfenced: tuple[int, ...] = (2, 3)) -> LogHistory:
+        return history.metadata(2, -1, 1, isr=(1,), unfenced=unfenced)
+
+    def stuck(self, history: LogHistory, seconds: float = 40, unfenced: tuple[int, ...] = (2, 3)) -> LogHistory:
+        """A quarter of a minute is no wait of its own."""
+        return self.leaderless(self.leaderless(history, unfenced).later(seconds), unfenced)
+
+    def led(self, history: LogHistory, seconds: float) -> LogHistory:
+        return self.leaderless(history).later(seconds).metadata(2, 2, 2, isr=(2,), unfenced=(2, 3))
+
+    def test_by_the_topic(self) -> None:
+        created = self.created(unclean_leader_election_enable="true")
+        assert broken(LEADS, self.stuck(created)) == ["topic"]
+        assert broken(LEADS, self.led(self.created(unclean_leader_election_enable="true"), 40)) == ["topic"]
+        assert held(LEADS, self.led(self.created(unclean_leader_election_enable="true"), 20)) == ["topic"]
+
+    def test_by_the_cluster_default(self) -> None:
+        assert broken(LEADS, self.stuck(self.created().altered(UNCLEAN, "true", of=""))) == ["cluster-default"]
+        assert held(LEADS, self.led(self.created().altered(UNCLEAN, "true", of=""), 20)) == ["cluster-default"]
+
+    def test_switched_on_while_there_is_no_leader(self) -> None:
+        """The controller looks for such partitions every five minutes."""
+        switched_on = self.leaderless(self.created()).altered(UNCLEAN, "true")
+        assert broken(LEADS, self.stuck(switched_on, 340)) == ["switched-on"]
+        switched_on = self.leaderless(self.created()).altered(UNCLEAN, "true")
+        assert held(LEADS, self.led(switched_on, 320)) == ["switched-on"]
+
+    def test_switched_on_beside_a_replica_of_the_isr(self) -> None:
+        """That one is elected at once."""
+        history = LogHistory().created().settled(1, 0).metadata(2, -1, 1, isr=(2,)).altered(UNCLEAN, "true")
+        history.metadata(2, -1, 1, isr=(2,)).later(40).metadata(2, -1, 1, isr=(2,))
+        assert broken(LEADS, history) == ["clean"]
+
+    def test_nothing_permits_it(self) -> None:
+        off = self.created(unclean_leader_election_enable="true").altered(UNCLEAN, "false")
+        explicitly = self.created(unclean_leader_election_enable="false").altered(UNCLEAN, "true", of="")
+        refused = self.created().altered(UNCLEAN, "true", error=Error.INVALID_CONFIG)
+        lost = self.created().altered(UNCLEAN, "true", lost=True)
+        another = self.created().altered(UNCLEAN, "true", of="topic-2")
+        for history in (self.created(), off, explicitly, refused, lost, another):
+            assert "stuck" not in {one.label for one in judged_by(LEADS, self.stuck(history, 400))}
+
+    def test_no_replica_is_alive(self) -> None:
+        created = self.created(unclean_leader_election_enable="true")
+        assert held(LEADS, self.stuck(created, unfenced=())) == []
+
+
+class TestNoOtherReplica:
+    def leaderless(self, isr: tuple[int, ...]) -> LogHistory:
+        """1 was killed; 2, which was not in sync, is alive."""
+        history = LogHistory().settled(1, 0, isr=(1,)).kill(1)
+        return history.metadata(2, -1, 1, isr=isr, unfenced=(2, 3))
+
+    @pytest.mark.parametrize("column", ["3.5.2", "3.9.2"])
+    def test_a_replica_out_of_the_isr(self, column: str) -> None:
+        assert broken(NO_OTHER, self.leaderless((1,)).column(column).settled(2, 2, isr=(2,))) == ["silent"]
+
+    def test_a_replica_that_is_not_eligible(self) -> None:
+        history = self.leaderless(()).described(2, -1, 1, eligible=(1,)).settled(2, 2, isr=(2,))
+        assert broken(NO_OTHER, history) == ["silent"]
+        history = self.leaderless(()).word(-1, 1, isr=(), eligible=(1,)).settled(2, 2, isr=(2,))
+        assert broken(NO_OTHER, history) == ["silent"]
+
+    def test_a_replica_out_of_the_isr_where_the_topic_forbids_it(self) -> None:
+        """Whatever the cluster default is."""
+        for default in ("false", "true"):
+            history = LogHistory().created(unclean_leader_election_enable="false").altered(UNCLEAN, default, of="")
+            history.settled(1, 0, isr=(1,)).kill(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
+            assert broken(NO_OTHER, history.settled(2, 2, isr=(2,))) == ["explicitly-off"]
+
+    def test_a_replica_of_the_isr_where_the_topic_forbids_others(self) -> None:
+        history = LogHistory().created(unclean_leader_election_enable="false").settled(1, 0, isr=(1,)).kill(1)
+        history.metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)).start(1)
+        assert held(NO_OTHER, history.settled(1, 2, isr=(1,))) == ["explicitly-off"]
+
+    def test_the_topic_forbade_it_until_it_was_altered(self) -> None:
+        history = LogHistory().created(unclean_leader_election_enable="false").settled(1, 0, isr=(1,)).kill(1)
+        history.metadata(2, -1, 1, isr=(1,), unfenced=(2, 3)).altered(UNCLEAN, "true").settled(2, 2, isr=(2,))
+        assert held(NO_OTHER, history) == []
+        assert excused(NO_OTHER, history) == [("explicitly-off", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+
+    def lost(self, broker: int) -> LogHistory:
+        history = LogHistory().settled(1, 0, isr=(1,)).kill(1).hit("wipe-disk", broker)
+        return history.metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
+
+    def test_another_than_the_last_in_sync_replica_which_lost_its_disk(self) -> None:
+        assert broken(NO_OTHER, self.lost(1).settled(2, 2, isr=(2,))) == ["disk-lost"]
+
+    def test_the_last_in_sync_replica_without_its_disk(self) -> None:
+        assert held(NO_OTHER, self.lost(1).start(1).settled(1, 2, isr=(1,))) == ["disk-lost"]
+        assert held(NO_OTHER, self.lost(1)) == ["disk-lost"]
+
+    def test_a_replica_out_of_the_isr_lost_its_disk(self) -> None:
+        assert broken(NO_OTHER, self.lost(3).settled(2, 2, isr=(2,))) == ["silent"]
+
+    def test_a_replica_of_isr_or_elr(self) -> None:
+        assert held(NO_OTHER, self.leaderless((1,)).start(1).settled(1, 2, isr=(1,))) == ["silent"]
+        history = self.leaderless(()).described(2, -1, 1, eligible=(1, 2)).settled(2, 2, isr=(2,))
+        assert held(NO_OTHER, history) == ["silent"]
+
+    def test_no_leader_at_all(self) -> None:
+        assert held(NO_OTHER, self.leaderless((1,))) == ["silent"]
+
+    def test_an_administrator_permits_it(self) -> None:
+        history = self.leaderless((1,)).elect_uncleanly(2).settled(2, 2, isr=(2,))
+        assert held(NO_OTHER, history) == []
+        assert excused(NO_OTHER, history) == [("silent", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    def test_an_administrator_was_refused(self) -> None:
+        history = self.leaderless((1,)).elect_uncleanly(2, Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+        assert broken(NO_OTHER, history.settled(2, 2, isr=(2,))) == ["silent"]
+
+    def test_the_last_known_leader(self) -> None:
+        history = self.leaderless(()).start(1).described(2, -1, 1, last_known=(1,))
+        assert held(NO_OTHER, history.settled(1, 2, isr=(1,))) == ["last-known"]
+
+    def test_another_than_the_last_known_leader(self) -> None:
+        history = self.leaderless(()).start(1).described(2, -1, 1, last_known=(1,))
+        assert broken(NO_OTHER, history.settled(2, 2, isr=(2,))) == ["last-known"]
+
+    def test_an_empty_isr_and_nothing_known_of_eligible_replicas(self) -> None:
+        assert judged_by(NO_OTHER, self.leaderless(()).settled(2, 2, isr=(2,))) == []
+
+    def test_epochs_that_were_not_seen(self) -> None:
+        """In between 2 may have joined the ISR."""
+        assert judged_by(NO_OTHER, self.leaderless((1,)).settled(2, 4, isr=(2,))) == []

@@ -1,0 +1,343 @@
+"""Permitted losses, each beside a near history in which the cluster declared nothing of the kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.log import leader_epochs, records
+from conformance.judging.log.permitted_losses import Permission, PermittedLosses
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.reading import Reading
+from fixtures.wire import Error
+from tests.support.histories import LogHistory, stamped
+from tests.support.judging import broken, excused, held
+
+A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
+AFTER_A = stamped(2, 1, "x")
+KEPT = records.committed_means_kept
+ONE_COMMIT = records.one_commit_per_offset
+
+
+def permissions(history: LogHistory) -> list[Permission]:
+    reading = Reading(history.example, [PartitionStory])
+    reading.feed(history.events)
+    [story] = reading.stories(PartitionStory)
+    assert isinstance(story, PartitionStory)
+    return [loss.by for loss in PermittedLosses(story).all]
+
+
+def acknowledged(min_insync_replicas: str = "2", column: str = "4.3.1") -> LogHistory:
+    """`a` and `b`, acknowledged by all in epoch 0."""
+    history = LogHistory().column(column).created(min_insync_replicas=min_insync_replicas)
+    return history.settled(1, 0).produce(1, "a", "b", at=0)
+
+
+# --- leaders from outside of ISR and ELR
+
+
+class TestLeaderless:
+    """A time without a leader permits nothing."""
+
+    @pytest.mark.parametrize(("column", "isr"), [("3.5.2", (1,)), ("3.9.2", (1,)), ("4.3.1", (1,)), ("4.3.1", ())])
+    @pytest.mark.parametrize("leaderless", [True, False])
+    def test_a_follower_that_was_out_of_the_isr_leads(
+        self, column: str, isr: tuple[int, ...], leaderless: bool
+    ) -> None:
+        history = LogHistory().column(column).created(min_insync_replicas="1").settled(1, 0).produce(1, "a", at=0)
+        history.kill(2).kill(3).metadata(1, 1, 0, isr=(1,)).produce(1, "b", at=1).kill(1).start(2)
+        if leaderless:
+            history.metadata(2, -1, 1, isr=isr).metadata(2, -1, 1, isr=isr)
+        history.metadata(2, 2, 2, isr=(2,)).produce(2, "x", at=1).whole(2, A, AFTER_A, epoch=2, hw=2)
+        assert broken(KEPT, history) == ["kept"]
+        assert broken(ONE_COMMIT, history) == ["acknowledged"]
+
+    @pytest.mark.parametrize("isr", [(), (1,)])
+    @pytest.mark.parametrize("leaderless", [True, False])
+    def test_no_broker_crashed_and_another_than_the_last_leader_leads(
+        self, isr: tuple[int, ...], leaderless: bool
+    ) -> None:
+        history = acknowledged().settled(1, 0, isr=(1, 2)).settled(1, 0, isr=(1,))
+        if leaderless:
+            history.settled(-1, 1, isr=isr)
+        assert broken(KEPT, history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)) == ["kept"]
+
+    @pytest.mark.parametrize(("column", "isr"), [("4.3.1", ()), ("3.9.2", (1,))])
+    def test_the_only_replica_lost_records_over_a_clean_stop(self, column: str, isr: tuple[int, ...]) -> None:
+        history = LogHistory().column(column).created(min_insync_replicas="1").settled(1, 0, isr=(1,), replicas=(1,))
+        history.produce(1, "a", "b", at=0).hit("stop", 1).metadata(2, -1, 1, isr=isr, replicas=(1,))
+        history.heal("stop", 1).settled(1, 2, isr=(1,), replicas=(1,)).whole(1, A, epoch=2, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+
+class TestLastKnownLeader:
+    def returned(self, **described: tuple[int, ...]) -> LogHistory:
+        """1 led last, was killed, and leads again after a time without a leader and without an ISR."""
+        history = acknowledged("1").kill(1).metadata(2, -1, 1, isr=())
+        if described:
+            history.described(2, -1, 1, **described)
+        return history.start(1).settled(1, 2, isr=(1,)).whole(1, A, epoch=2, hw=1)
+
+    def test_it_did_not_shut_down_cleanly(self) -> None:
+        for history in (self.returned(), self.returned(last_known=(1,)), self.returned(eligible=(1,))):
+            assert held(KEPT, history) == []
+            assert permissions(history) == [Permission.LAST_KNOWN_LEADER]
+            assert excused(KEPT, history) == [("kept", Permission.LAST_KNOWN_LEADER)]
+
+    def test_another_was_eligible(self) -> None:
+        assert broken(KEPT, self.returned(eligible=(2,))) == ["kept"]
+
+    def test_the_isr_kept_a_member(self) -> None:
+        """That is how a cluster without eligible leader replicas describes it."""
+        history = acknowledged("1").kill(1).metadata(2, -1, 1, isr=(1,)).start(1).settled(1, 2, isr=(1,))
+        assert broken(KEPT, history.whole(1, A, epoch=2, hw=1)) == ["kept"]
+
+    def test_another_than_the_last_leader(self) -> None:
+        history = acknowledged("1").kill(1).kill(2).metadata(3, -1, 1, isr=()).start(2).settled(2, 2, isr=(2,))
+        assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == ["kept"]
+
+
+# --- elections that were asked for
+
+
+class TestRequestedElections:
+    def elected(self, history: LogHistory) -> LogHistory:
+        return history.settled(2, 1).whole(2, A, epoch=1, hw=1)
+
+    def test_an_election_that_was_granted_or_has_an_unknown_outcome(self) -> None:
+        granted, lost = acknowledged().elect_uncleanly(3), acknowledged().elect_uncleanly(3, lost=True)
+        for history in (granted, lost, acknowledged().elect_uncleanly(3, Error.REQUEST_TIMED_OUT)):
+            assert held(KEPT, self.elected(history)) == []
+            assert permissions(history) == [Permission.ELECTED_UNCLEANLY_ON_REQUEST]
+            assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    @pytest.mark.parametrize("error", [Error.ELECTION_NOT_NEEDED, Error.ELIGIBLE_LEADERS_NOT_AVAILABLE])
+    def test_an_election_that_was_refused(self, error: Error) -> None:
+        assert broken(KEPT, self.elected(acknowledged().elect_uncleanly(3, error))) == ["kept"]
+
+    def test_the_election_after_it(self) -> None:
+        history = acknowledged().elect_uncleanly(3).settled(2, 1).produce(2, "p", at=2).settled(3, 2)
+        both = (A, B, stamped(1, 2, "p"))
+        history = history.whole(2, *both, epoch=1, hw=3).whole(3, A, epoch=2, hw=1)
+        assert broken(KEPT, history) == ["kept", "kept"]
+
+    def test_an_election_of_the_same_leader_takes_nothing_away(self) -> None:
+        history = acknowledged().elect_uncleanly(3).settled(1, 1).settled(2, 2).whole(2, A, epoch=2, hw=1)
+        assert held(KEPT, history) == []
+        history = acknowledged().elect_uncleanly(3).settled(1, 1).whole(1, A, epoch=1, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_a_replica_out_of_the_isr_where_the_topic_allows_it(self) -> None:
+        for allowed, isr, expected in (("true", (1,), []), ("false", (1,), ["kept"]), ("true", (1, 2), ["kept"])):
+            history = (
+                LogHistory().created(unclean_leader_election_enable=allowed).settled(1, 0).produce(1, "a", "b", at=0)
+            )
+            history.settled(1, 0, isr=isr).settled(2, 1).whole(2, A, epoch=1, hw=1)
+            assert broken(KEPT, history) == expected
+
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class TestConfiguredElections:
+    """2, which was not in the ISR, leads after 1: permitted by the configuration that was in force at the election."""
+
+    def created(self, **configs: str) -> LogHistory:
+        history = LogHistory().created(min_insync_replicas="1", **configs)
+        return history.settled(1, 0).produce(1, "a", "b", at=0).settled(1, 0, isr=(1,))
+
+    def elected(self, history: LogHistory) -> LogHistory:
+        return history.metadata(2, -1, 1, isr=(1,)).settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)
+
+    @pytest.mark.parametrize(("of", "lost"), [("topic", False), ("topic", True), ("", False), ("", True)])
+    def test_it_was_switched_on(self, of: str, lost: bool) -> None:
+        history = self.elected(self.created().altered(UNCLEAN, "true", of=of, lost=lost))
+        assert held(KEPT, history) == []
+        assert permissions(history) == [Permission.ELECTED_UNCLEANLY_BY_CONFIG]
+        assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_BY_CONFIG)]
+
+    def test_it_was_switched_on_while_there_was_no_leader(self) -> None:
+        history = self.created().metadata(2, -1, 1, isr=(1,)).altered(UNCLEAN, "true")
+        assert held(KEPT, self.elected(history)) == []
+
+    def test_it_was_switched_on_after_the_election(self) -> None:
+        history = self.elected(self.created()).altered(UNCLEAN, "true")
+        assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == ["kept"]
+
+    @pytest.mark.parametrize("value", ["false", None])
+    def test_it_was_switched_off_before_the_election(self, value: str | None) -> None:
+        history = self.created(unclean_leader_election_enable="true").altered(UNCLEAN, value)
+        assert broken(KEPT, self.elected(history)) == ["kept"]
+
+    def test_it_may_have_been_switched_off_before_the_election(self) -> None:
+        history = self.created(unclean_leader_election_enable="true").altered(UNCLEAN, "false", lost=True)
+        assert held(KEPT, self.elected(history)) == []
+
+    @pytest.mark.parametrize("of", ["topic", ""])
+    def test_the_alteration_was_refused(self, of: str) -> None:
+        history = self.created().altered(UNCLEAN, "true", of=of, error=Error.INVALID_CONFIG)
+        assert broken(KEPT, self.elected(history)) == ["kept"]
+
+    def test_another_topic(self) -> None:
+        assert broken(KEPT, self.elected(self.created().altered(UNCLEAN, "true", of="topic-2"))) == ["kept"]
+
+    def test_another_setting(self) -> None:
+        assert broken(KEPT, self.elected(self.created().altered("min.insync.replicas", "true"))) == ["kept"]
+
+    def test_the_topic_forbids_what_the_cluster_default_permits(self) -> None:
+        history = self.created(unclean_leader_election_enable="false").altered(UNCLEAN, "true", of="")
+        assert broken(KEPT, self.elected(history)) == ["kept"]
+
+    def test_the_cluster_default_was_taken_back(self) -> None:
+        history = self.created().altered(UNCLEAN, "true", of="").altered(UNCLEAN, None, of="")
+        assert broken(KEPT, self.elected(history)) == ["kept"]
+
+    @pytest.mark.parametrize("source", [1, 3, 4])
+    def test_a_broker_described_it(self, source: int) -> None:
+        history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0).settled(1, 0, isr=(1,))
+        history.configured(UNCLEAN, "true", source)
+        assert held(KEPT, self.elected(history)) == []
+        assert permissions(history) == [Permission.ELECTED_UNCLEANLY_BY_CONFIG]
+
+    def test_a_broker_described_what_the_topic_was_changed_from(self) -> None:
+        history = self.created(unclean_leader_election_enable="true").altered(UNCLEAN, "false")
+        assert broken(KEPT, self.elected(history.configured(UNCLEAN, "true", 1))) == ["kept"]
+
+
+class TestUncleanElectionByFault:
+    def elected(self) -> LogHistory:
+        """An unclean election made 2 the leader, and `p` was acknowledged by it."""
+        history = LogHistory().created(min_insync_replicas="1").settled(1, 0).produce(1, "a", at=0)
+        history.hit("unclean-election", 1, partition="topic-0", own_topic=False).settled(2, 1)
+        return history.produce(2, "p", at=1).whole(2, A, stamped(1, 1, "p"), epoch=1, hw=2)
+
+    @pytest.mark.parametrize("healed", [True, False])
+    def test_what_the_new_leader_acknowledged_is_kept(self, healed: bool) -> None:
+        """Healing is no second election."""
+        history = self.elected()
+        if healed:
+            history.heal("unclean-election", 1)
+        history.whole(2, A, epoch=1, hw=1).settled(3, 2).whole(3, A, epoch=2, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_what_it_never_had_is_gone(self) -> None:
+        history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0)
+        history.hit("unclean-election", 1, partition="topic-0", own_topic=False).settled(2, 1).whole(
+            2, A, epoch=1, hw=1
+        )
+        assert held(KEPT, history) == []
+        assert permissions(history) == [Permission.ELECTED_UNCLEANLY_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", Permission.ELECTED_UNCLEANLY_BY_FAULT)]
+
+    def test_a_clean_election_after_it_was_healed(self) -> None:
+        history = acknowledged().hit("unclean-election", 1, partition="topic-0", own_topic=False)
+        history.heal("unclean-election", 1).settled(2, 1).whole(2, A, epoch=1, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+
+# --- disks
+
+
+class TestDamagedReplicas:
+    def damaged(self, isr: tuple[int, ...]) -> LogHistory:
+        history = acknowledged().hit("cut-tail-above", 2, partition="topic-0").settled(1, 0, isr=isr)
+        return history.start(2)
+
+    def test_one_that_was_out_of_the_isr_leads(self) -> None:
+        history = self.damaged((1, 3)).settled(2, 1, isr=(2,)).whole(2, A, epoch=1, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_a_sound_one_leads(self) -> None:
+        history = self.damaged((1, 3)).settled(3, 1, isr=(3,)).whole(3, A, epoch=1, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+    @pytest.mark.parametrize("described", ["metadata", "eligible", "log"])
+    def test_one_that_was_left_alone_leads(self, described: str) -> None:
+        history = self.damaged((1, 2)).metadata(1, -1, 1, isr=(2,))
+        if described == "eligible":
+            history.metadata(1, -1, 1, isr=()).described(1, -1, 1, eligible=(2,))
+        if described == "log":
+            history.metadata(1, -1, 1, isr=()).word(-1, 1, isr=(), eligible=(2,))
+        history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)
+        assert broken(KEPT, history) == []  # with eligible leader replicas GEN-09 permits less
+        assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+
+    def test_one_that_had_fetched_what_it_lacked(self) -> None:
+        history = self.damaged((1, 3)).settled(1, 0, isr=(1, 2, 3)).settled(2, 1).whole(2, A, epoch=1, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_one_that_led_on_at_its_epoch(self) -> None:
+        history = acknowledged().hit("cut-tail-above", 1, partition="topic-0").start(1).whole(1, A, epoch=0, hw=1)
+        assert broken(KEPT, history) == []
+        assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", Permission.DISK_LOST_BY_FAULT)]
+
+    def test_its_successor_had_everything(self) -> None:
+        history = (
+            acknowledged().hit("cut-tail-above", 1, partition="topic-0").settled(2, 1).whole(2, A, B, epoch=1, hw=2)
+        )
+        history.settled(3, 2).whole(3, A, epoch=2, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+    def test_as_many_as_had_to_have_it(self) -> None:
+        history = acknowledged()
+        for broker in (1, 3):
+            history.hit("cut-tail-above", broker, partition="topic-0")
+        assert permissions(history.settled(2, 1)) == [Permission.DISKS_OF_MIN_ISR_LOST]
+
+
+class TestLostEpochFiles:
+    def lost(self) -> LogHistory:
+        return acknowledged().hit("remove-epoch-checkpoint", 2, partition="topic-0")
+
+    def test_the_replica_leads(self) -> None:
+        history = self.lost().settled(2, 1).whole(2, A, epoch=1, hw=1)
+        assert held(KEPT, history) == []
+        assert permissions(history) == [Permission.EPOCH_FILE_LOST_BY_FAULT]
+        assert excused(KEPT, history) == [("kept", Permission.EPOCH_FILE_LOST_BY_FAULT)]
+
+    def test_another_leads(self) -> None:
+        assert broken(KEPT, self.lost().settled(3, 1).whole(3, A, epoch=1, hw=1)) == ["kept"]
+
+    def test_the_replica_leads_after_it_was_healed(self) -> None:
+        history = self.lost().heal("remove-epoch-checkpoint", 2).settled(2, 1).whole(2, A, epoch=1, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
+
+# --- other rows that permit losses
+
+
+def test_a_second_leader_commits_at_an_offset_after_an_unclean_election_was_over() -> None:
+    """3 was elected uncleanly before any of the two; it is deposed by 1, and acknowledges at its offset."""
+    for elected in (True, False):
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0)
+        if elected:
+            history.elect_uncleanly(3)
+        history.settled(3, 1).produce(3, "p", at=0).hit("cut-off-from-controllers", 3)
+        history.metadata(1, 1, 2).metadata(2, 1, 2).produce(1, "q", at=1).produce(3, "r", at=1)
+        assert broken(ONE_COMMIT, history) == ["acknowledged"]
+
+
+@pytest.mark.parametrize("leads_again", [True, False])
+def test_a_stale_leader_acknowledges_a_write_that_is_never_read(leads_again: bool) -> None:
+    history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", at=0)
+    history.hit("cut-off-from-controllers", 1).metadata(2, 2, 1, isr=(2, 3)).metadata(3, 2, 1, isr=(2, 3))
+    history.fetch(2, A, epoch=1, hw=1).produce(1, "z", at=1).heal("cut-off-from-controllers", 1)
+    history.whole(2, A, epoch=1, hw=1)
+    if leads_again:
+        history.settled(1, 2).fetch(1, A, epoch=2, hw=1)
+    assert broken(leader_epochs.stale_leaders_cannot_commit, history) == ["acks-all"]
+
+
+def test_a_write_that_the_former_leader_may_have_acknowledged_when_it_led_again() -> None:
+    history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", at=0)
+    history.hit("cut-off-from-controllers", 1).metadata(2, 2, 1, isr=(2, 3)).metadata(3, 2, 1, isr=(2, 3))
+    history.fetch(2, A, epoch=1, hw=1).heal("cut-off-from-controllers", 1).produce(1, "z", at=1).settled(1, 2)
+    assert held(leader_epochs.stale_leaders_cannot_commit, history.fetch(1, A, epoch=2, hw=2)) == []
+
+
+def test_a_stale_leader_that_an_unclean_election_passed_over() -> None:
+    history = LogHistory().settled(1, 0).produce(1, "a", at=0).elect_uncleanly(2).metadata(2, 2, 1).metadata(3, 2, 1)
+    history.fetch(2, A, epoch=1, hw=1).produce(1, "z", at=1)
+    assert held(leader_epochs.stale_leaders_cannot_commit, history) == []
+    assert permissions(history) == [Permission.ELECTED_UNCLEANLY_ON_REQUEST]

@@ -1,0 +1,235 @@
+"""Steps that are due from the tested system: violated where a bound passed, unless the machine or the kit was to blame."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from conformance.catalogue import shipped
+from conformance.judging.due import DUE_JUDGES, LEADS, OWED, hindrance
+from conformance.judging.judge import judge_all, judged
+from history.due import Due, starved
+from history.effects import Effects
+from history.events import Answer, AnyEvent, Call, Ended, Example, Fault, History, Overdue
+
+CONTROLLERS = [{"name": f"controller-{id}", "id": id, "role": "controller"} for id in (101, 102, 103)]
+DOWN = Effects(process="down", abrupt=True)
+
+
+def history_of(*events: AnyEvent) -> History:
+    return History(example=Example(example="e", check="c", column="4.3.1", members=CONTROLLERS), events=[*events])
+
+
+def overdue(due: Due = "leader", within: float = 30.0, late: float = 0.0) -> Overdue:
+    return Overdue(n=0, t=30.0, due=due, what=f"{due}: not within {within:g} s", within=within, late=late)
+
+
+def ended(**fields: Any) -> Ended:
+    return Ended(n=5, t=3.0, node="broker-2", exit_code=1, **fields)
+
+
+def fault(n: int, phase: Any, *, effects: Effects | None = None, node: str = "broker-2", **detail: Any) -> Fault:
+    return Fault(
+        n=n, t=0.0, fault="some", phase=phase, role="active controller", node=node, detail=detail, effects=effects
+    )
+
+
+def seen(*events: AnyEvent) -> list[tuple[str, str]]:
+    return [(one.requirement, one.result) for one in judge_all(DUE_JUDGES, history_of(*events))]
+
+
+def excused(*events: AnyEvent) -> list[tuple[str, str]]:
+    return [(one.requirement, one.excuse) for one in judged(DUE_JUDGES, history_of(*events)).excuses]
+
+
+# --- bounds that passed
+
+
+@pytest.mark.parametrize("due", get_args(Due))
+def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
+    rows = {OWED[due].row} | ({LEADS.row} if due == "quorum" else set())
+    assert sorted(seen(overdue(due))) == [(row, "violated") for row in sorted(rows)]
+    assert hindrance(history_of(overdue(due))).startswith(OWED[due].row)
+
+
+@pytest.mark.parametrize("owed", [*OWED.values(), LEADS])
+def test_each_of_them_is_in_the_catalogue(owed: Any) -> None:
+    assert owed.case in {case.id for case in shipped()[owed.row].cases}
+
+
+def test_a_shorter_wait_breaks_nothing_and_hinders_all_the_same() -> None:
+    assert seen(overdue(within=20.0)) == excused(overdue(within=20.0)) == []
+    assert "GEN-08" in hindrance(history_of(overdue(within=20.0)))
+
+
+def test_a_bound_that_passed_while_the_kit_starved_breaks_nothing_and_tells_the_figure() -> None:
+    assert seen(overdue(late=7.4)) == [("GEN-08", "violated")]
+    assert seen(overdue(late=7.6)) == excused(overdue(late=7.4)) == []
+    assert excused(overdue(late=7.6)) == [("GEN-08", "kit-starved")]
+    assert hindrance(history_of(overdue(late=7.6))).startswith("the kit itself woke 7.6 s late")
+
+
+@pytest.mark.parametrize(("late", "result"), [(7.4, False), (7.5, True), (20.0, True)])
+def test_a_quarter_of_the_bound_is_starvation(late: float, result: bool) -> None:
+    assert starved(late, 30.0) is result
+
+
+def test_what_is_due_at_once_was_not_waited_for() -> None:
+    assert not starved(0.0, 0.0)
+    assert seen(overdue("assignment in the log", within=0.0)) == [("KIP1251-AE-04", "violated")]
+
+
+def numbered(events: list[AnyEvent]) -> list[AnyEvent]:
+    """Calls and their answers by turns, with their numbers."""
+    return [
+        msgspec.structs.replace(event, n=n, **({"call": n - 1} if isinstance(event, Answer) else {}))
+        for n, event in enumerate(events)
+    ]
+
+
+def described(isr: list[int]) -> list[AnyEvent]:
+    """Broker 2 describes a partition without a leader, broker 3 being fenced."""
+    partition = {"partition_index": 0, "leader_id": -1, "isr_nodes": isr, "replica_nodes": [3, 2]}
+    value = {"brokers": [{"node_id": 1}, {"node_id": 2}], "topics": [{"name": "t", "partitions": [partition]}]}
+    asked = Call(n=0, t=0.0, op="metadata", node="broker-2", request={})
+    return [asked, Answer(n=1, t=0.1, call=0, outcome="ok", value=value)]
+
+
+def eligible(*replicas: int) -> list[AnyEvent]:
+    partition = {"partition_index": 0, "eligible_leader_replicas": list(replicas)}
+    value = {"topics": [{"name": "t", "partitions": [partition]}]}
+    asked = Call(n=2, t=0.2, op="describe_topic_partitions", node="broker-2", request={})
+    return [asked, Answer(n=3, t=0.3, call=2, outcome="ok", value=value)]
+
+
+def never_came(due: Due = "leader") -> Overdue:
+    return Overdue(n=9, t=31.0, due=due, what="it did not come within 30 s", within=30.0)
+
+
+@pytest.mark.parametrize("events", [described([3]), [*described([]), *eligible(3)]])
+def test_nothing_is_due_of_a_partition_of_which_no_replica_may_lead(events: list[AnyEvent]) -> None:
+    assert seen(*events, never_came()) == []
+
+
+@pytest.mark.parametrize("events", [described([2, 3]), described([]), [*described([]), *eligible(2, 3)]])
+def test_a_leader_is_due_where_a_replica_may_lead_or_none_is_known_to_be_away(events: list[AnyEvent]) -> None:
+    assert seen(*events, never_came()) == [("GEN-08", "violated")]
+
+
+def elected(error: int) -> list[AnyEvent]:
+    """The election of the preferred leader, and a description of a partition that 2 leads."""
+    value = {"partitions": [{"topic": "t", "partition": 0, "error_code": error}]}
+    asked = Call(n=2, t=0.2, op="elect_leaders", node="broker-2", request={"election_type": 0})
+    return [asked, Answer(n=3, t=0.3, call=2, outcome="ok", value=value)]
+
+
+def led_by_2(isr: list[int], alive: tuple[int, ...] = (2, 3)) -> list[AnyEvent]:
+    partition = {"partition_index": 0, "leader_id": 2, "isr_nodes": isr, "replica_nodes": [3, 2]}
+    brokers = [{"node_id": id} for id in alive]
+    value = {"brokers": brokers, "topics": [{"name": "t", "partitions": [partition]}]}
+    asked = Call(n=4, t=0.4, op="metadata", node="broker-2", request={})
+    return [asked, Answer(n=5, t=0.5, call=4, outcome="ok", value=value)]
+
+
+@pytest.mark.parametrize("events", [[*elected(80), *led_by_2([2])], [*elected(80), *led_by_2([2, 3], alive=(2,))]])
+def test_a_preferred_leader_that_is_out_of_sync_is_not_due(events: list[AnyEvent]) -> None:
+    assert seen(*numbered(events), never_came("step")) == []
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[*elected(0), *led_by_2([2])], [*elected(80), *led_by_2([2, 3])], [*elected(80), *elected(0), *led_by_2([2])]],
+)
+def test_a_preferred_leader_is_due_where_it_was_elected_or_is_in_sync(events: list[AnyEvent]) -> None:
+    assert seen(*numbered(events), never_came("step")) == [("GEN-21", "violated")]
+
+
+def test_a_node_is_due_whatever_partitions_lack_a_leader() -> None:
+    assert seen(*described([3]), never_came("node")) == [("GEN-10", "violated")]
+
+
+# --- processes that ended
+
+
+def test_a_process_that_ends_by_itself_breaks_the_law() -> None:
+    assert seen(ended()) == [("GEN-10", "violated")]
+    assert hindrance(history_of(ended())) == "GEN-10: broker-2 ended by itself with exit code 1"
+
+
+def test_what_was_killed_for_memory_is_the_machines() -> None:
+    assert seen(ended(out_of_memory=True), overdue()) == []
+    assert excused(ended(out_of_memory=True), overdue()) == [("GEN-08", "out-of-memory"), ("GEN-10", "out-of-memory")]
+    assert hindrance(history_of(ended(out_of_memory=True), overdue())) == ""
+
+
+@pytest.mark.parametrize(
+    ("effects", "node", "result"),
+    [
+        (Effects(process="may-restart"), "broker-2", []),
+        (Effects(disk=("log-dir",)), "broker-2", []),
+        (Effects(disk=("log-dir",)), "broker-1,broker-3", [("GEN-10", "violated")]),
+        (Effects(disk=("log-tail",)), "broker-2", [("GEN-10", "violated")]),
+    ],
+)
+def test_a_fault_may_end_a_process_where_its_effects_say_so(effects: Effects, node: str, result: Any) -> None:
+    events = (fault(1, "inject", effects=effects, node=node), ended())
+    assert seen(*events) == result
+    assert excused(*events) == ([] if result else [("GEN-10", "ended-by-fault")])
+
+
+# --- nodes that come back
+
+
+def test_each_node_that_was_started_again_counts_once_the_cluster_is_whole() -> None:
+    both = "broker-1,broker-2"
+    assert seen(fault(0, "inject", effects=DOWN, node=both), fault(1, "heal", node=both, seconds=3.0)) == [
+        ("GEN-10", "held"),
+        ("GEN-10", "held"),
+    ]
+
+
+def test_a_process_that_only_runs_again_or_never_ended_is_no_observation() -> None:
+    assert seen(fault(0, "inject", effects=DOWN), fault(1, "heal", started_at="now")) == []
+    assert seen(fault(0, "inject", effects=Effects()), fault(1, "heal", seconds=3.0)) == []
+
+
+# --- reactions
+
+
+@pytest.mark.parametrize(
+    ("role", "row"),
+    [("leader", "GEN-08"), ("group coordinator", "GEN-08"), ("follower", "GEN-21"), ("broker", "GEN-21")],
+)
+def test_a_reaction_in_time_holds_the_row_that_promises_it_and_none_is_not_judged_here(role: str, row: str) -> None:
+    def consequence(met: bool) -> Fault:
+        seconds = {"met": met, "seconds": 31.0}
+        return Fault(n=1, t=0.0, fault="some", phase="consequence", role=role, node="broker-2", detail=seconds)
+
+    assert seen(consequence(True)) == [(row, "held")]
+    assert seen(consequence(False)) == []
+
+
+# --- the quorum
+
+
+def test_a_successor_in_time_holds_and_none_in_thirty_seconds_breaks() -> None:
+    rows = ("KIP595-LIVE-01", "GEN-08")
+    found = fault(1, "consequence", met=True, seconds=2.0, controller=[101, 102])
+    assert seen(found) == [(row, "held") for row in rows]
+    assert seen(fault(1, "consequence", met=False, seconds=30.1)) == [(row, "violated") for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("detail", "excuses"),
+    [
+        ({"seconds": 20.0}, []),
+        ({"seconds": 30.1, "late": 8.0}, ["kit-starved"]),
+        ({"seconds": 30.1, "trouble": "x"}, ["state-not-read"]),
+    ],
+)
+def test_what_was_not_looked_at_for_long_enough_says_nothing(detail: Any, excuses: list[str]) -> None:
+    event = fault(1, "consequence", met=False, **detail)
+    assert seen(event) == []
+    assert excused(event) == [(row, excuse) for row in ("GEN-08", "KIP595-LIVE-01") for excuse in excuses]

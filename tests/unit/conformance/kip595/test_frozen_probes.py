@@ -1,0 +1,115 @@
+"""The probes of the frozen voter on one in memory: silent on one that keeps the rules, also when it is slow; red on each bug."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.catalogue import shipped
+from conformance.core.checks import Check, all_checks
+from conformance.core.evaluate import Outcome
+from conformance.judging.due import OWED
+from conformance.judging.excuses import GIVEN_UP
+from conformance.rigs.quorum.frozen import FROZEN
+from conformance.running.probe.run import draw
+from fixtures.waiting import Overdue
+from history.due import Due
+from tests.support.scripted_voter import on_voter
+
+PROBES = [check for check in all_checks().values() if check.rig is FROZEN]
+
+
+def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
+    """Two draws for each of its cases."""
+    cases = check.cases or tuple(case.id for case in shipped()[check.own_rows[0]].cases)
+    named = cases if "case" in check.takes or len(cases) == 1 else ("",)
+    drawn = list(draw(check.strategies, 1, 2)) if check.strategies else [{}]
+    return [(case, inputs) for case in named for inputs in drawn]
+
+
+def outcomes(check: Check, *bugs: str, **more: Any) -> list[Outcome]:
+    return [on_voter(check, *bugs, case=case, **more, **inputs) for case, inputs in examples(check)]
+
+
+def violated(outcome: Outcome) -> set[tuple[str, str]]:
+    return {(one.requirement, one.case) for one in outcome.observations if one.result == "violated"}
+
+
+@pytest.mark.parametrize("check", PROBES, ids=lambda check: check.id)
+@pytest.mark.parametrize("lag", [0.001, 0.08])
+def test_a_voter_that_keeps_the_rules_breaks_no_row(check: Check, lag: float) -> None:
+    """With 80 ms a message an answer may come after the voter's time-out of 300 ms, as on a busy machine."""
+    for outcome in outcomes(check, lag=lag):
+        assert outcome.end in ("judged", "premise lost"), outcome.detail
+        assert violated(outcome) == set()
+
+
+def test_requests_that_a_slow_voter_gave_up_are_counted() -> None:
+    check = all_checks()["kip595.frozen_followers.refused_follower_moves_on"]
+    for outcome in outcomes(check, lag=0.08):
+        assert {one.excuse for one in outcome.excuses if one.requirement == "KIP595-FETCH-13"} == {GIVEN_UP}
+
+
+BUGS = {
+    "one-wait-for-all": {("KIP595-END-02", "version-0"), ("KIP595-END-02", "version-1"), ("KIP595-END-03", "first-of-three")},
+    "leader-keeps-vote": {("KIP595-QS-03", "leader")},
+    "epoch-not-raised": {("KIP595-VOTE-14", "stored-first")},
+    "hw-is-minimum": {("KIP595-HW-01", "past-epoch-start"), ("KIP595-HW-02", "exact")},
+    "truncates-too-much": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
+    "keeps-tail": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
+    "begin-resets": {("KIP595-BEGIN-04", "repeat")},
+    "late-end-elects": {("KIP595-END-01", "older-epoch")},
+    "grants-outsiders": {("KIP595-VOTE-09", "outsider")},
+    "fetch-cancels-nothing": {("KIP595-END-03", "fetch-cancels")},
+    "foreign-epoch-adopted": {("KIP595-API-03", "vote"), ("KIP595-API-03", "begin")},
+    "forgets-its-vote": {
+        ("KIP595-VOTE-12", "stored"), ("KIP595-VOTE-12", "other-candidate"), ("KIP595-VOTE-12", "same-candidate"),
+    },
+}  # fmt: skip
+"""The cases that each bug breaks, all of them and no other."""
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_breaks_its_rows_and_no_other(bug: str) -> None:
+    found = [outcome for check in PROBES for outcome in outcomes(check, bug)]
+    assert {one.detail for one in found if one.end == "error"} == set()
+    assert {broken for one in found for broken in violated(one)} == BUGS[bug]
+
+
+@pytest.mark.parametrize(
+    ("bug", "probe", "due"),
+    [
+        ("keeps-leader", "frozen_followers.refused_follower_moves_on", "epoch after a refusal"),
+        ("stays-candidate", "frozen_followers.candidate_yields", "epoch after a candidacy"),
+    ],
+)
+def test_a_step_that_never_comes_is_due(bug: str, probe: str, due: Due) -> None:
+    """It ends the example; the history says what was due, and by that its row is violated."""
+    for outcome in outcomes(all_checks()[f"kip595.{probe}"], bug):
+        assert (outcome.end, violated(outcome)) == ("premise lost", set())
+        assert outcome.detail.startswith(OWED[due].row)
+
+
+def test_a_voter_that_never_stands_keeps_the_rig_from_its_preparation() -> None:
+    with pytest.raises(Overdue, match="does not ask for votes") as passed:
+        on_voter(PROBES[0], "deaf-successor")
+    assert passed.value.due == "candidacy"
+
+
+def test_no_disk_has_a_quorum_state_and_nothing_ends_in_trouble() -> None:
+    found = [outcome for check in PROBES for outcome in outcomes(check, "no-quorum-state")]
+    assert {one.detail for one in found if one.end == "error"} == set()
+    assert {"KIP595-QS-02", "KIP595-VOTE-02", "KIP595-VOTE-12", "KIP595-BEGIN-01"} <= {
+        row for one in found for row, _ in violated(one)
+    }
+
+
+def test_votes_that_do_not_come_while_the_kit_starves_say_nothing() -> None:
+    check = all_checks()["kip595.frozen_followers.voter_asks_others_when_its_leader_does_not_answer"]
+    assert [violated(one) for one in outcomes(check, "asks-no-other")] == [
+        {("KIP595-FETCH-13", "voter-asks-others")}
+    ] * 2
+    assert [(one.end, violated(one)) for one in outcomes(check, "asks-no-other", late=2.6)] == [
+        ("premise lost", set())
+    ] * 2

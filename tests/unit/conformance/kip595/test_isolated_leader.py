@@ -1,0 +1,62 @@
+"""When a leader that is cut off gives up, by what it answers and when (KIP595-LIVE-06)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+
+from conformance.core.checks import ObservationClaim
+from conformance.core.cluster import Moment
+from conformance.kip595.isolated_leader import gives_up
+from conformance.rigs.quorum.isolated import Isolated
+from fixtures.wire import Error
+from fixtures.wire.cluster import QuorumAnswer
+
+LEADS = QuorumAnswer(
+    version=2, topic="__cluster_metadata", partition=0, error=Error.NONE, leader_id=101, leader_epoch=3
+)
+
+
+class Clock:
+    """A bench whose time passes between two looks."""
+
+    def __init__(self, begins: float, every: float) -> None:
+        self.seconds = begins - every
+        self._every = every
+
+    def now(self) -> Moment:
+        self.seconds += self._every
+        return Moment(self.seconds, 0)
+
+    def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
+        return any(probe() for _ in range(100))
+
+
+class IsolatedUntil:
+    """A leader that is looked at from `first` on, and leads until `gone` seconds after the cut."""
+
+    def __init__(self, gone: float, first: float = 3.0, every: float = 0.25) -> None:
+        self.bench = Clock(first, every)
+        self._gone = gone
+
+    def leads(self, name: str) -> QuorumAnswer | None:
+        return LEADS if self.bench.seconds < self._gone else None
+
+
+def seen(isolated: IsolatedUntil) -> list[str]:
+    claims = gives_up(cast(Isolated, isolated), "controller-101", 0.0)
+    return [claim.observation.result for claim in claims if isinstance(claim, ObservationClaim)]
+
+
+@pytest.mark.parametrize(
+    ("gone", "results"), [(1.0, ["held"]), (4.9, ["held"]), (5.6, ["violated"]), (60.0, ["violated"])]
+)
+def test_it_gives_up_within_one_and_a_half_fetch_timeouts_and_two_seconds(gone: float, results: list[str]) -> None:
+    assert seen(IsolatedUntil(gone)) == results
+
+
+def test_one_that_had_given_up_before_a_late_look_says_nothing() -> None:
+    assert seen(IsolatedUntil(gone=3.0, first=7.0)) == []
+    assert seen(IsolatedUntil(gone=8.0, first=7.0)) == ["violated"]
