@@ -66,9 +66,21 @@ def hindrance(history: History) -> str:
 
     Empty where the history does not say so, and where the machine ended a process for want of memory.
     """
+    return _reasons(history, (Overdue, Ended))
+
+
+def ended_by_itself(history: History) -> str:
+    """The processes that ended by themselves; empty where none did, and where the machine ended one for want of memory.
+
+    It may be known only long after a request failed for it, so it tells also what kept an example from its end before.
+    """
+    return _reasons(history, (Ended,))
+
+
+def _reasons(history: History, kinds: tuple[type[Overdue] | type[Ended], ...]) -> str:
     if _out_of_memory(history):
         return ""
-    return "; ".join(_reason(event) for event in history.events if isinstance(event, (Overdue, Ended)))
+    return "; ".join(_reason(event) for event in history.events if isinstance(event, kinds))
 
 
 def _out_of_memory(history: History) -> bool:

@@ -14,7 +14,7 @@ from conformance.catalogue import Facts
 from conformance.core.bench import Bench
 from conformance.core.evaluate import all_applicable, applicable, beside
 from conformance.core.machines import AnyMachine, Executor
-from conformance.judging.due import hindrance
+from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged, Judging
 from conformance.judging.laws.judges import with_laws
 from conformance.running.lab import HEALED_WITHIN, HURRIED, Standing, with_reason
@@ -147,7 +147,8 @@ class ExampleRun:
         within = HURRIED if self._is_over else HEALED_WITHIN
         replaced = self._lab.healed(self._bench, self._tape, troubled=bool(self._trouble), within=within)
         trouble = with_reason(self._trouble, replaced)
-        hindered = "" if self._trouble and not self._hindered else hindrance(self._tape.history)
+        blamed = ended_by_itself if self._trouble and not self._hindered else hindrance
+        hindered = blamed(self._tape.history)
         self._bench.close()
         outcome: Literal["judged", "premise lost", "error"] = "premise lost" if hindered else "error"
         history = self._tape.end(

@@ -18,7 +18,7 @@ from conformance.catalogue.floors import floor_of, shaping
 from conformance.catalogue.rows import LATER, RECORDED
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd, beside, canonical, evaluate
-from conformance.judging.due import hindrance
+from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
 from conformance.judging.log.sent_values import sent_until
 from conformance.running.check_run import CheckRun
@@ -112,8 +112,7 @@ class ProbeRun(CheckRun):
         finally:
             bench.close()
         detail = with_reason(outcome.detail, replaced)
-        hindered = hindrance(tape.history)
-        end = end_of(outcome.end, replaced, hindered)
+        end = end_of(outcome.end, replaced, tape.history)
         history = tape.end(End(example=tape.example.example, outcome=end, detail=detail))
         if rig.shared:
             standing.sent[rig.name] = sent_until(history, sent)
@@ -134,7 +133,7 @@ class ProbeRun(CheckRun):
             self.replace_cluster(replaced)
         if not self._investigating and end == "error":
             self.failed(detail, seconds)
-        elif not self._investigating and hindered:
+        elif not self._investigating and (hindered := hindrance(tape.history)):
             self.hindered(hindered, seconds)
         return broken
 
@@ -159,14 +158,15 @@ class ProbeRun(CheckRun):
         self.replayed(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)
 
 
-def end_of(outcome: ExampleEnd, replaced: str, hindered: str) -> ExampleEnd:
-    """A cluster that did not become whole, or a lost connection, is the tested system's where its history says so.
+def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
+    """A cluster that did not become whole is the tested system's where its history says so.
 
-    That a process has ended by itself may be known only once the cluster was to be healed.
+    Trouble that came before stays what it was, but for a process that had ended by itself: that may be known only once
+    the cluster was to be healed.
     """
-    if outcome == "error" or replaced:
-        return ("premise lost" if outcome == "error" else outcome) if hindered else "error"
-    return outcome
+    if outcome == "error":
+        return "premise lost" if ended_by_itself(history) else "error"
+    return "error" if replaced and not hindrance(history) else outcome
 
 
 def _enough(row: str, case: str, found: list[Observation]) -> bool:
