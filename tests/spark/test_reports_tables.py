@@ -218,12 +218,14 @@ def _observed(spark: SparkSession, *lines: Mapping[str, Any]) -> DataFrame:
         "result": "held", "example": "e", "inputs": '{"i":1}', "variant": "",
     }  # fmt: skip
     kept = {"label": "", "detail": "", "history": "", "evidence": ""}
-    rows = [given | kept | {"events": [1], "n": number} | dict(line) for number, line in enumerate(lines)]
+    rows = [
+        given | kept | {"events": [1], "lived": ["kill"], "n": number} | dict(line) for number, line in enumerate(lines)
+    ]
     return observed(spark.createDataFrame(rows, ", ".join(_typed(name) for name in rows[0])), None)
 
 
 def _typed(name: str) -> str:
-    return f"`{name}` {({'events': 'array<long>', 'n': 'long'}).get(name, 'string')}"
+    return f"`{name}` {({'events': 'array<long>', 'lived': 'array<string>', 'n': 'long'}).get(name, 'string')}"
 
 
 def test_identical_tries_that_differ_are_told_with_their_answers(spark: SparkSession) -> None:
