@@ -184,18 +184,22 @@ def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observa
 
 def _observed(bench: Bench, row: str, case: str, claim: ObservationClaim) -> Observation:
     example = bench.tape.example
+    shown_by = sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0)
     return msgspec.structs.replace(
         claim.observation,
         requirement=row,
         case=case,
         example=example.example,
         inputs=canonical(example.inputs),
-        events=sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0),
-        lived=_lived(bench),
+        events=shown_by,
+        lived=_lived(bench, max(shown_by, default=bench.tape.newest_answer())),
     )
 
 
-def _lived(bench: Bench) -> list[str]:
-    """The faults that were witnessed so far: an example of a check breaks what it observes."""
-    events = bench.tape.history.events
+def _lived(bench: Bench, until: int) -> list[str]:
+    """The faults witnessed before the event `until`, which shows an observation: an example of a check breaks what it observes.
+
+    A stored tape holds all events of its example from the start, so those that came later are left out by number.
+    """
+    events = bench.tape.history.events[: until + 1]
     return sorted({event.fault for event in events if type(event) is Fault and event.phase == "witness"})

@@ -289,6 +289,24 @@ def test_a_fault_is_recorded_with_its_witness_and_healed(play: Play) -> None:
     assert play.again(check_of(disturbs)) == outcome
 
 
+def looks_before_and_after(log: Log) -> Generator[Claim, None, None]:
+    """What was answered before the fault is told after it, too."""
+    before = log.end()
+    yield held_if(before.offset == 5, before)
+    yield held_if(True, detail="calm")
+    with log.bench.down("broker-2", role="a follower"):
+        yield held_if(True, before)
+    after = log.end()
+    yield held_if(after.offset == 7, before, after)
+    yield held_if(True, detail="disturbed")
+
+
+def test_an_observation_lived_through_the_faults_before_what_shows_it(play: Play) -> None:
+    outcome, _ = play.live(check_of(looks_before_and_after), FakeCluster(5, 5, 7))
+    assert [one.lived for one in own(outcome.observations)] == [[], [], [], ["kill"], ["kill"]]
+    assert play.again(check_of(looks_before_and_after)) == outcome
+
+
 # --- judged again
 
 
