@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers, just
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, kept_if, probe
 from conformance.core.topologies import CLUSTER
-from conformance.rigs.log.epoch_histories import RaisedStartPartitions, trimmed_to
+from conformance.rigs.log.epoch_histories import RaisedStart, RaisedStartPartitions, trimmed_to
 from conformance.rigs.log.epoch_requests import (
     DIVERGES_FROM,
     ENDS_FENCED_FROM,
@@ -33,6 +33,22 @@ from strategies.batches import RECORDS
 LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 
 
+def earliest_is(
+    expected: int, one: RaisedStart, with_epoch: bool, back: int
+) -> Generator[Claim, None, tuple[bool, ListedOffset]]:
+    """Whether the earliest offset is the `expected` one, with the epoch that covers it, and the answer that says so."""
+    node, _, state = sender(one.partition, "consumer")
+    answer = node.list_offsets(
+        one.partition.name,
+        0,
+        EARLIEST,
+        current_leader_epoch=state.leader_epoch if with_epoch else -1,
+        version=spoken(one.partition.bench, "ListOffsets", back, low=LISTS_EPOCH_FROM),
+    )
+    yield unmoved(one.partition, state)
+    return (answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, expected, one.first_kept), answer
+
+
 @probe(
     "KIP320-DR-01",
     "KIP320-LO-02",
@@ -47,16 +63,7 @@ def earliest_offset_is_the_new_start(
 ) -> Generator[Claim, None, None]:
     """The earliest offset is the new log start, with the epoch that covers it."""
     one = trimmed.one(number)
-    node, _, state = sender(one.partition, "consumer")
-    answer = node.list_offsets(
-        one.partition.name,
-        0,
-        EARLIEST,
-        current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(one.partition.bench, "ListOffsets", back, low=LISTS_EPOCH_FROM),
-    )
-    yield unmoved(one.partition, state)
-    held = (answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, one.start, one.first_kept)
+    held, answer = yield from earliest_is(one.start, one, with_epoch, back)
     yield held_if(held, answer)
     yield held_if(held, answer, row="KIP320-LO-02", case="trimmed")
 
@@ -138,16 +145,8 @@ def earliest_offset_of_an_empty_log(
 ) -> Generator[Claim, None, None]:
     """After deletion up to the log end the earliest offset is the log end, still with the current epoch."""
     one = trimmed.one(0)
-    node, _, state = sender(one.partition, "consumer")
-    answer = node.list_offsets(
-        one.partition.name,
-        0,
-        EARLIEST,
-        current_leader_epoch=state.leader_epoch if with_epoch else -1,
-        version=spoken(one.partition.bench, "ListOffsets", back, low=LISTS_EPOCH_FROM),
-    )
-    yield unmoved(one.partition, state)
-    yield held_if((answer.error, answer.offset, answer.leader_epoch) == (Error.NONE, one.end, one.first_kept), answer)
+    held, answer = yield from earliest_is(one.end, one, with_epoch, back)
+    yield held_if(held, answer)
 
 
 # --- refused deletions

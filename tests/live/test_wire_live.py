@@ -176,6 +176,11 @@ class TestLog:
         [answer] = client.parked_fetch(parked, within=10).partitions
         assert answer.batches[0].records[0].value == b"wake"
 
+    def test_a_parked_produce_is_answered(self, client: NodeClient, topic: Topic) -> None:
+        parked = client.park_produce([ProducePartition(topic, 0, batch(b"parked"))], timeout_ms=5_000)
+        [answer] = client.parked_produce(parked, within=10).partitions
+        assert (answer.error, client.list_offsets(topic.name, 0).offset) == (Error.NONE, answer.base_offset + 1)
+
     def test_list_offsets(self, client: NodeClient, topic: Topic) -> None:
         client.produce(topic, 0, batch(b"a"))
         for version in versions(client, "ListOffsets"):
