@@ -188,9 +188,23 @@ def _stops(effects: Effects | None) -> bool:
 
 
 def _came_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
+    """Each node counts for the clause of all nodes, and for that of what happened to it."""
     began, ended = healed
     for _ in began.node.split(","):
-        yield Finding(True, STARTS.case, (began.n, ended.n))
+        for case in (STARTS.case, *_hit(began.effects)):
+            yield Finding(True, case, (began.n, ended.n))
+
+
+def _hit(effects: Effects | None) -> Iterator[str]:
+    """The case of GEN-10 for what happened to a node."""
+    if effects is None:
+        return
+    elif effects.disk:
+        yield "tail" if "log-tail" in effects.disk else "file"
+    elif effects.process == "frozen":
+        yield "frozen"
+    else:
+        yield "killed" if effects.abrupt else "stopped"
 
 
 REACTIONS: dict[str, Due] = {

@@ -40,6 +40,11 @@ def seen(*events: AnyEvent) -> list[tuple[str, str]]:
     return [(one.requirement, one.result) for one in judge_all(DUE_JUDGES, history_of(*events))]
 
 
+def cases(*events: AnyEvent) -> list[str]:
+    """Of what the nodes that came back are observations."""
+    return [one.case for one in judge_all(DUE_JUDGES, history_of(*events)) if one.result == "held"]
+
+
 def excused(*events: AnyEvent) -> list[tuple[str, str]]:
     return [(one.requirement, one.excuse) for one in judged(DUE_JUDGES, history_of(*events)).excuses]
 
@@ -184,10 +189,22 @@ def test_a_fault_may_end_a_process_where_its_effects_say_so(effects: Effects, no
 
 def test_each_node_that_was_started_again_counts_once_the_cluster_is_whole() -> None:
     both = "broker-1,broker-2"
-    assert seen(fault(0, "inject", effects=DOWN, node=both), fault(1, "heal", node=both, seconds=3.0)) == [
-        ("GEN-10", "held"),
-        ("GEN-10", "held"),
-    ]
+    assert cases(fault(0, "inject", effects=DOWN, node=both), fault(1, "heal", node=both, seconds=3.0)) == [
+        "start", "killed", "start", "killed"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("effects", "case"),
+    [
+        (Effects(process="down"), "stopped"),
+        (Effects(process="restarts"), "stopped"),
+        (Effects(process="frozen"), "frozen"),
+        (Effects(process="down", abrupt=True, disk=("log-tail",)), "tail"),
+        (Effects(process="down", disk=("epoch-checkpoint",)), "file"),
+    ],
+)
+def test_a_node_that_came_back_counts_for_what_happened_to_it(effects: Effects, case: str) -> None:
+    assert cases(fault(0, "inject", effects=effects), fault(1, "heal", seconds=3.0)) == ["start", case]
 
 
 def test_a_process_that_only_runs_again_or_never_ended_is_no_observation() -> None:
