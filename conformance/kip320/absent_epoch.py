@@ -24,7 +24,14 @@ VERSIONS: dict[str, tuple[int, int | None]] = {
 }
 
 
-@probe("KIP320-FETCH-04", rig=partition_at_epoch(3), offset=integers(0, 11), back=BACK, below=integers(-(2**31), -2))
+@probe(
+    "KIP320-FETCH-04",
+    rig=partition_at_epoch(3),
+    cases=list(VERSIONS),
+    offset=integers(0, 11),
+    back=BACK,
+    below=integers(-(2**31), -2),
+)
 def absent_epoch_is_not_compared(
     partition: Partition, case: str, offset: int, back: int, below: int
 ) -> Generator[Claim, None, None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import Counter
 from pathlib import Path
@@ -134,6 +135,20 @@ def test_a_check_names_rows_and_cases_that_exist(check: AnyCheck) -> None:
     rows = [shipped()[id] for id in check.rows]
     named = set(check.cases or ()) if isinstance(check, Check) else set()
     assert named <= {case.id for row in rows for case in row.cases}
+
+
+LOOKED_UP = re.compile(r"\b([A-Z_]+)\[case\]")
+"""In a table of the check's module."""
+
+
+@pytest.mark.parametrize("check", every_check().values(), ids=list(every_check()))
+def test_a_check_that_looks_its_case_up_finds_each_that_it_runs_for(check: AnyCheck) -> None:
+    """A row gets another case, which is for another check: what ran for all of its cases until then has to name them."""
+    if not isinstance(check, Check) or "case" not in check.takes:
+        return
+    runs_for = check.cases or [case.id for case in shipped()[check.rows[0]].cases]
+    for name in LOOKED_UP.findall(inspect.getsource(check.body)):
+        assert set(runs_for) <= set(check.body.__globals__[name]), f"{check.id} looks its case up in {name}"
 
 
 @pytest.mark.parametrize("check", every_check().values(), ids=list(every_check()))
