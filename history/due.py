@@ -43,6 +43,14 @@ Due = Literal[
   that has ended, a member at the epoch that it was answered last, its commit, the record of its assignment.
 """
 
+STARTS_WITHIN = 60.0
+"""Seconds in which a node that was started is up and its replicas are in every ISR: the 30 of the general laws, and as many for
+the start of its process on a busy machine."""
+
+COORDINATES_WITHIN = 60.0
+"""Seconds in which a group or a transactional id has a coordinator: the 30 of the general laws for a leader of its partition,
+and as many to load that."""
+
 SHARE = 0.25
 """The share of a bound by which the kit wakes late where its machine starves."""
 

@@ -32,7 +32,7 @@ from conformance.catalogue.former_cases import current_case
 from conformance.catalogue.former_ids import current_id
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import all_applicable, beside, evaluate
+from conformance.core.evaluate import all_applicable, beside, evaluate, proofs
 from conformance.core.machines import all_machines
 from conformance.judging.judge import Judged
 from conformance.judging.pooling import GatheredShard, gather
@@ -85,7 +85,9 @@ def _again(check: Check, history: History, column: Column) -> Judged:
     today = msgspec.structs.replace(history, example=example)
     bench = Bench(StoredTape(today), column, Bench.members_of(example.members), None)
     outcome = evaluate(check, bench, check.drawn(example.inputs), example.context)
-    return Judged(outcome.observations, outcome.excuses)
+    # What came to light only after the trouble, while the cluster was healed, makes it no other outcome.
+    in_trouble = history.end is not None and history.end.outcome == "error"
+    return Judged(proofs(outcome.observations)) if in_trouble else Judged(outcome.observations, outcome.excuses)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -77,9 +77,9 @@ def evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dic
         if hindered := hindrance(bench.tape.history):
             return _outcome("premise lost", hindered, observations, by_judges)
         found = [*observations, *by_judges.observations]
-        return Outcome("error", f"{type(error).__name__}: {error}", _proofs(found))
+        return Outcome("error", f"{type(error).__name__}: {error}", proofs(found))
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
-        return Outcome("error", traceback.format_exc(), _proofs(observations))
+        return Outcome("error", traceback.format_exc(), proofs(observations))
     return _outcome("judged", "", observations, by_judges)
 
 
@@ -152,7 +152,7 @@ def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
     return [_observed(bench, row, case, held_if(False, detail=claim.what))]
 
 
-def _proofs(observations: list[Observation]) -> list[Observation]:
+def proofs(observations: list[Observation]) -> list[Observation]:
     """The violations: each is a proof, whatever trouble came after it."""
     return [observation for observation in observations if observation.result == "violated"]
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import msgspec
 
 from conformance.judging.elections_withheld import withheld_by_elections
-from conformance.judging.excuses import ENDED_BY_FAULT, NOT_READ, OUT_OF_MEMORY, STARVED
+from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
-from history.due import Due, starved
+from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, starved
 from history.effects import Effects
-from history.events import AnyEvent, Ended, Fault, History, Overdue
+from history.events import Answer, AnyEvent, Ended, Fault, History, Overdue
 
 
 class Owed(msgspec.Struct, frozen=True):
@@ -26,15 +26,18 @@ class Owed(msgspec.Struct, frozen=True):
 T = 30.0
 """The bound of the general laws, in seconds."""
 
+ANSWERED_WITHIN = 10.0
+"""Seconds that a request waits for its answer at least, beside what it grants the node to wait."""
+
 OWED: dict[Due, Owed] = {
     "step": Owed("GEN-21", "step", T),
-    "answer": Owed("GEN-21", "step"),
+    "answer": Owed("GEN-21", "step", ANSWERED_WITHIN),
     "time-out": Owed("KIP360-TXN-03", "legacy", T),
     "leader": Owed("GEN-08", "clean", T),
-    "coordinator": Owed("GEN-08", "coordinator", T),
+    "coordinator": Owed("GEN-08", "coordinator", COORDINATES_WITHIN),
     "quorum": Owed("KIP595-LIVE-01", "leader", T),
-    "node": Owed("GEN-10", "start", T),
-    "replica": Owed("GEN-10", "start", T),
+    "node": Owed("GEN-10", "start", STARTS_WITHIN),
+    "replica": Owed("GEN-10", "start", STARTS_WITHIN),
     "following": Owed("KIP595-BEGIN-01", "version-0"),
     "candidacy": Owed("KIP595-END-02", "version-0"),
     "leadership": Owed("KIP595-VOTE-15", "two-grants"),
@@ -80,7 +83,13 @@ def ended_by_itself(history: History) -> str:
 def _reasons(history: History, kinds: tuple[type[Overdue] | type[Ended], ...]) -> str:
     if _out_of_memory(history):
         return ""
-    return "; ".join(_reason(event) for event in history.events if isinstance(event, kinds))
+    found = [event for event in history.events if isinstance(event, kinds)]
+    return "; ".join(_reason(event) for event in found if isinstance(event, Ended) or not _is_the_kits(history, event))
+
+
+def _is_the_kits(history: History, overdue: Overdue) -> bool:
+    """Did the kit itself keep a node from answering?"""
+    return overdue.due == "answer" and _stood(history, overdue)
 
 
 def _out_of_memory(history: History) -> bool:
@@ -117,7 +126,26 @@ def _late_by(history: History, overdue: Overdue) -> str:
         return OUT_OF_MEMORY
     if starved(overdue.late, overdue.within):
         return STARVED
+    if _is_the_kits(history, overdue):
+        return FAULT_STOOD
     return withheld_by_elections(history, overdue)
+
+
+def _stood(history: History, overdue: Overdue) -> bool:
+    """Did a fault stand while the request waited that was not answered? It may be healed by the time that this shows."""
+    lost = next(
+        (e for e in reversed(history.events) if isinstance(e, Answer) and e.n < overdue.n and e.kind == "Unanswered"),
+        None,
+    )
+    standing: set[tuple[str, str]] = set()
+    for event in history.events:
+        if lost is None or event.n > lost.n:
+            break
+        if isinstance(event, Fault) and event.phase == "inject":
+            standing.add((event.fault, event.node))
+        elif isinstance(event, Fault) and event.phase == "heal" and event.n < lost.call:
+            standing.discard((event.fault, event.node))
+    return bool(standing)
 
 
 def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
@@ -156,8 +184,21 @@ def _may_end(history: History, end: Ended) -> bool:
         fault.effects is not None
         and (fault.effects.process == "may-restart" or "log-dir" in fault.effects.disk)
         and (fault.effects.every_broker or end.node in fault.node.split(","))
+        and not _is_over(history, fault, end)
         for fault in injected
     )
+
+
+def _is_over(history: History, fault: Fault, end: Ended) -> bool:
+    """Was it healed, and had the node answered a later request, before the process ended?"""
+    healed = (e.n for e in history.events[fault.n :] if isinstance(e, Fault) and _heals(e, fault))
+    since = next(healed, end.n)
+    answered = ((call.n, answer) for call, answer in history.answered() if call.node == end.node)
+    return any(since < asked and answer.n < end.n and answer.outcome == "ok" for asked, answer in answered)
+
+
+def _heals(event: Fault, fault: Fault) -> bool:
+    return event.phase == "heal" and (event.fault, event.node) == (fault.fault, fault.node)
 
 
 def _process_ended(ended: _ProcessEnded) -> Iterator[Claim]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC
 from history.due import Due
-from history.events import Answer, Call, History, Overdue
+from history.events import Answer, Call, Fault, History, Overdue
 
 NEEDS_LEADERS: frozenset[Due] = frozenset(("step", "answer", "leader", "coordinator", "replica"))
 """Steps that may not come while a partition has no leader, or not the one that was asked for."""
@@ -26,13 +26,21 @@ def withheld_by_elections(history: History, overdue: Overdue) -> str:
     """The excuse for what did not come; empty for none."""
     if overdue.due not in NEEDS_LEADERS:
         return ""
-    before = [(call, answer) for call, answer in history.answered() if answer.n < overdue.n and answer.outcome == "ok"]
+    since = _last_return(history, overdue.n)
+    asked = ((call, answer) for call, answer in history.answered() if since < call.n and answer.n < overdue.n)
+    before = [(call, answer) for call, answer in asked if answer.outcome == "ok"]
     described = [*_described({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
     eligible = _eligible(answer for call, answer in before if call.op == "describe_topic_partitions")
     if any(_no_replica_may_lead(one, eligible) for one in described):
         return NO_REPLICA_MAY_LEAD
     refused = _refused(before)
     return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in described) else ""
+
+
+def _last_return(history: History, event: int) -> int:
+    """The last before in which a node was started, let go or reached again. What was described until then is out of date."""
+    healed = (e.n for e in history.events if isinstance(e, Fault) and e.phase == "heal" and e.n < event)
+    return max(healed, default=-1)
 
 
 def _described(answers: Iterable[Answer]) -> Iterator[Described]:

@@ -19,6 +19,7 @@ from fixtures.views.quorum import ActiveController, QuorumView
 from fixtures.wire import Error, WireError
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
+from history.due import STARTS_WITHIN
 
 RECORDS = 3
 FIRST = batch(b"first after the crash")
@@ -71,7 +72,8 @@ def wait_for_session_end(bench: Bench, since: float, seconds: float) -> None:
 def leads_again(partition: Partition, broker: int) -> RestartedLeader:
     """Wait until the broker leads again, at any epoch. Returns that state and the epoch of the first batch written then."""
     bench = partition.bench
-    state = bench.eventually(lambda: partition.acting(broker, leading=True), f"{broker} leading {partition.name}")
+    what = f"{broker} leading {partition.name}"
+    state = bench.eventually(lambda: partition.acting(broker, leading=True), what, STARTS_WITHIN)
 
     def write_accepted() -> int | None:
         written = bench.node(broker).produce(partition.topic, partition.index, FIRST)
@@ -164,7 +166,8 @@ def controllers_restart_with_the_leader(partition: Partition, leader_first: bool
     bench.crash(*bench.controllers, leader)
     for name in (leader, *bench.controllers) if leader_first else (*bench.controllers, leader):
         bench.start(name)
-    bench.eventually(lambda: _later(quorum, led), f"an active controller of an epoch above {led.epoch}", due="quorum")
+    what = f"an active controller of an epoch above {led.epoch}"
+    bench.eventually(lambda: _later(quorum, led), what, STARTS_WITHIN, due="quorum")
     back = leads_again(partition, before.leader)
     yield from never_at_its_epoch_again(partition, before, back, "broker-and-controller")
     at_rest(partition)

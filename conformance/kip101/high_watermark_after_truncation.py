@@ -25,7 +25,7 @@ def truncated_follower_learns_the_high_watermark(
     A write then shows that it can learn one.
     """
     leader, second = yield from leader_without_and_follower_with_orphans(partition, kept, orphans)
-    yield partition.joins(lambda: partition.in_sync(leader, leader, second), "both in sync")
+    partition.joins(lambda: partition.in_sync(leader, leader, second), "both in sync")
     reads: list[FetchedPartition] = []
 
     def equal() -> bool:

@@ -54,7 +54,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Generator[Cl
     others = [other for other in state.replicas if other != id]
     partition.until(lambda: partition.in_sync(others[0], *others), f"an ISR without {id}")
     partition.start(id)
-    yield partition.joins(lambda: partition.in_sync(others[0], *state.replicas), f"{id} in the ISR again")
+    partition.joins(lambda: partition.in_sync(others[0], *state.replicas), f"{id} in the ISR again")
     yield from rebuilt(partition, id, written)
     at_rest(partition)
 
@@ -98,7 +98,7 @@ def suffix_is_truncated_to_the_high_watermark(
     yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
     new = partition.acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
     bench.start(names[0])
-    yield partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
+    partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
     yield from rebuilt_from_the_leader(partition, former, successor, RECORDS, [*committed, *new], "clean-stop")
     at_rest(partition)
 
@@ -140,7 +140,7 @@ def epochs_are_learnt_from_new_batches(
     leader = partition.until(lambda: _led_among(partition, others), f"a leader, and an ISR without {id}")
     written += partition.acknowledged(*[b"of the time without it"] * written_meanwhile, by=leader)
     partition.start(id)
-    yield partition.joins(lambda: partition.in_sync(leader, *state.replicas), f"{id} in the ISR again")
+    partition.joins(lambda: partition.in_sync(leader, *state.replicas), f"{id} in the ISR again")
     written += partition.acknowledged(*[b"of the time with it again"] * written_later, by=leader)
     yield from rebuilt_from_the_leader(partition, id, leader, mark or 0, written, case)
     at_rest(partition)
@@ -173,7 +173,7 @@ def wiped_replica_rebuilds_its_epochs(
     partition.disk(id).lose()
     partition.until(lambda: partition.led(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}")
     partition.start(id)
-    yield partition.joins(lambda: partition.in_sync(state.leader, *state.replicas), f"{id} in the ISR again")
+    partition.joins(lambda: partition.in_sync(state.leader, *state.replicas), f"{id} in the ISR again")
     yield from equivalent(partition, id, state.leader, start, written)
     at_rest(partition)
 

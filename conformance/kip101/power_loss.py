@@ -14,6 +14,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.disk.words import Word
 from fixtures.wire.cluster import PartitionMetadata
+from history.due import STARTS_WITHIN
 from strategies.batches import FEW_RECORDS
 
 ENOUGH = 10
@@ -78,7 +79,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Generato
     victim = lose_suffix(power.trio, spared, ids, lost)
     for id in ids:
         power.trio.start(id)
-    state = power.trio.until(lambda: power.trio.elected(spared[0]), "any leader", due="leader")
+    state = power.trio.until(lambda: power.trio.elected(spared[0]), "any leader", "leader", STARTS_WITHIN)
     detail = f"{spared} may lead, {victim} may not: {state}"
     yield held_if(state.leader != victim, row="GEN-09", case="silent", detail=detail)
     yield from returned(power.alone, before)

@@ -104,7 +104,7 @@ def orphan_is_truncated(partition: Crashing) -> Generator[Claim, None, None]:
     [other] = partition.acknowledged(b"m3", by=second)
     yield premise(other.offset == orphan.offset and other.epoch > before.leader_epoch, f"{other} in place of {orphan}")
     partition.start(first)
-    yield partition.joins(lambda: partition.in_sync(second, first, second), "both in sync")
+    partition.joins(lambda: partition.in_sync(second, first, second), "both in sync")
     yield from without_orphan(partition, first, second, [kept, other], orphan)
     at_rest(partition)
 

@@ -25,6 +25,7 @@ from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import CommittedOffset, NewOffset
 from fixtures.wire.records import Record
 from fixtures.wire.retriable import NOT_COORDINATED_YET, accepted, ask_again
+from history.due import COORDINATES_WITHIN
 from history.since import since
 
 NOT_LOADED_YET = NOT_COORDINATED_YET | {Error.UNSTABLE_OFFSET_COMMIT}
@@ -93,7 +94,9 @@ class Commits:
             found = answer.partitions[0] if answer.partitions else None
             return None if found is None or ask_again(answer, NOT_LOADED_YET) else found
 
-        return self.bench.eventually(loaded, f"the committed offset of {commit.group}", due="coordinator")
+        return self.bench.eventually(
+            loaded, f"the committed offset of {commit.group}", COORDINATES_WITHIN, due="coordinator"
+        )
 
     def all_stored(self) -> Iterator[Claim]:
         """Premise: all commits are readable before the fault."""

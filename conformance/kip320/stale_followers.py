@@ -25,6 +25,7 @@ from fixtures.wire import Error, NodeClient
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, LATEST, ProducedPartition
 from fixtures.wire.records import batch
+from history.due import STARTS_WITHIN
 from strategies.batches import FEW_RECORDS
 
 A_WHILE = 0.5
@@ -110,7 +111,9 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
         bench.eventually(lambda: set(stale.own_isr()) == {leader}, "the leader alone in sync")
         _, by_one = stale.write_at_once(), stale.write_at_once()
         still = stale.own_isr()
-    bench.eventually(lambda: stale.other in stale.state().isr, f"{stale.other} in sync again", due="replica")
+    bench.eventually(
+        lambda: stale.other in stale.state().isr, f"{stale.other} in sync again", STARTS_WITHIN, due="replica"
+    )
     yield premise(set(still) == {leader}, f"the leader alone in sync to the end: {still}")
     yield held_if(by_one.error in TOO_FEW, by_one, row="KIP320-REPL-03", case="not-counted")
 

@@ -13,6 +13,7 @@ from conformance.rigs.quorum.quorum import Stored, of
 from fixtures.wire import Error, WireError
 from fixtures.wire.log import LeaderAndEpoch
 from fixtures.wire.quorum import METADATA
+from history.due import STARTS_WITHIN
 from strategies.epochs import NEAR_EPOCHS_AHEAD
 
 CANDIDATES = sampled_from(PEERS)
@@ -22,7 +23,8 @@ def killed(frozen: Frozen) -> None:
     """SIGKILL the voter and start it again; it answers when this returns."""
     with frozen.bench.down(frozen.name, role="voter"):
         pass
-    frozen.bench.eventually(lambda: _answers(frozen), f"{frozen.name} answering after its restart", due="node")
+    what = f"{frozen.name} answering after its restart"
+    frozen.bench.eventually(lambda: _answers(frozen), what, STARTS_WITHIN, due="node")
 
 
 def _answers(frozen: Frozen) -> bool:

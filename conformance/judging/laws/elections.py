@@ -35,9 +35,9 @@ def replica_that_may_lead_leads(story: PartitionStory) -> Iterator[Finding]:
         newest = seen.epoch
         able, case = _able(story, registrations, seen)
         if waiting is not None and seen.leader >= 0 and seen.epoch > waiting.since.epoch:
-            yield Finding(
-                waiting.seconds(seen) <= waiting.within, waiting.case, waiting.by(seen), str(waiting), "stuck"
-            )
+            # When it was elected is not known where nobody looked meanwhile.
+            if waiting.seconds(seen) <= waiting.within:
+                yield Finding(True, waiting.case, waiting.by(seen))
             waiting = None
         elif waiting is not None and (not able or not waiting.is_left_alone(seen, able)):
             waiting = None

@@ -27,6 +27,7 @@ from fixtures.wire.groups import (
 )
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from fixtures.wire.topics import NewTopic
+from history.due import COORDINATES_WITHIN
 from history.since import since
 
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
@@ -372,7 +373,7 @@ def coordinated(bench: Bench, group: str) -> None:
             node.offset_fetch(group, version=WITHOUT_GROUPS), NOT_COORDINATED_YET
         )
 
-    bench.eventually(ready, f"a coordinator of {group}", due="coordinator")
+    bench.eventually(ready, f"a coordinator of {group}", COORDINATES_WITHIN, due="coordinator")
 
 
 def new_group(bench: Bench, partitions: int = 4) -> GroupData:

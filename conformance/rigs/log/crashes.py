@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from conformance.core.bench import Bench
+from conformance.core.bench import WITHIN, Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.damaging import Disk
 from conformance.core.topologies import LAGGING, QUICK_CLUSTER
 from conformance.judging.facts.log import FUTURE_REPLICA
-from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from fixtures.cluster import Topology
 from fixtures.errors import KitError
+from fixtures.waiting import Overdue
 from fixtures.wire import Error, WireError
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.records import batch
 from fixtures.wire.topics import Reassignment
-from history.due import Due
+from history.due import STARTS_WITHIN, Due
 
 T = TypeVar("T")
 
@@ -134,15 +134,16 @@ class Crashing(Partition):
 
     # --- waiting
 
-    def until(self, probe: Callable[[], T | None], what: str, due: Due = "step") -> T:
-        return self.bench.eventually(probe, f"{what}, of {self.directory}", due=due)
+    def until(self, probe: Callable[[], T | None], what: str, due: Due = "step", within: float = WITHIN) -> T:
+        return self.bench.eventually(probe, f"{what}, of {self.directory}", within, due=due)
 
-    def joins(self, probe: Callable[[], object], what: str) -> PremiseClaim:
-        """Premise: a restarted replica is in sync in time; if not, its records are read for the judges instead."""
-        met = self.bench.settles(lambda: bool(probe()), f"{what}, of {self.directory}", CONVERGES_WITHIN)
-        if not met:
+    def joins(self, probe: Callable[[], object], what: str) -> None:
+        """Wait until a restarted replica is in sync. Where it never is, its records are read for the judges instead."""
+        try:
+            self.until(lambda: bool(probe()), what, "replica", STARTS_WITHIN)
+        except Overdue:
             at_rest(self)
-        return premise(met, what, promised=("GEN-10", "start"))
+            raise
 
     def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
         return self.until(

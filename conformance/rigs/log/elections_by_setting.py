@@ -19,6 +19,7 @@ from fixtures.errors import KitError
 from fixtures.wire import Error
 from fixtures.wire.cluster import MetadataAnswer, PartitionMetadata
 from fixtures.wire.configs import ResourceType
+from history.due import STARTS_WITHIN
 
 UNCLEAN = "unclean.leader.election.enable"
 KINDS: dict[str, dict[str, str]] = {
@@ -80,7 +81,7 @@ class Settings:
         for one in self.partitions["wiped"]:
             self.bench.disk(self.first, f"{one.name}-0").lose()
         self.bench.start(self.second)
-        self.bench.eventually(self._is_listed, f"{self.second} unfenced")
+        self.bench.eventually(self._is_listed, f"{self.second} unfenced", STARTS_WITHIN, due="node")
 
     def _until(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
         def all_hold() -> bool:

@@ -22,6 +22,7 @@ from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.retriable import NOT_SERVED_YET, ask_again
 from fixtures.wire.topics import ElectionType
+from history.due import STARTS_WITHIN
 
 SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
 """Seconds after which a broker without heartbeats is fenced."""
@@ -86,7 +87,7 @@ class UncleanPartition(Partition):
     def come_back(self, name: str) -> None:
         """Start a lagging replica, and wait until the cluster lists it as alive."""
         self.bench.start(name)
-        self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced")
+        self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced", STARTS_WITHIN, due="node")
 
     def _is_listed(self, name: str) -> bool:
         return self.bench.id_of(name) in {b.node_id for b in self.node(self.bystander).metadata([]).brokers}

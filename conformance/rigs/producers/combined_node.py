@@ -35,7 +35,7 @@ from fixtures.wire.transactions import (
     ProducerState,
     TxnOffsetCommitAnswer,
 )
-from history.due import Due
+from history.due import COORDINATES_WITHIN, Due
 
 A = TypeVar("A", bound=Answer)
 
@@ -188,7 +188,9 @@ class Stage:
             self.while_down.pop()()
         self.bench.start(self._broker)
         answering_again(self.bench, self._broker)
-        self.bench.eventually(self._coordinates, f"{self._broker} coordinating again", due="coordinator")
+        self.bench.eventually(
+            self._coordinates, f"{self._broker} coordinating again", COORDINATES_WITHIN, due="coordinator"
+        )
 
     def _coordinates(self) -> bool:
         try:

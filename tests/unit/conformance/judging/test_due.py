@@ -22,8 +22,8 @@ def history_of(*events: AnyEvent) -> History:
     return History(example=Example(example="e", check="c", column="4.3.1", members=CONTROLLERS), events=[*events])
 
 
-def overdue(due: Due = "leader", within: float = 30.0, late: float = 0.0) -> Overdue:
-    return Overdue(n=0, t=30.0, due=due, what=f"{due}: not within {within:g} s", within=within, late=late)
+def overdue(due: Due = "leader", within: float = 30.0, late: float = 0.0, n: int = 0) -> Overdue:
+    return Overdue(n=n, t=30.0, due=due, what=f"{due}: not within {within:g} s", within=within, late=late)
 
 
 def ended(**fields: Any) -> Ended:
@@ -55,7 +55,7 @@ def excused(*events: AnyEvent) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("due", get_args(Due))
 def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
     rows = {OWED[due].row} | ({LEADS.row} if due == "quorum" else set())
-    assert sorted(seen(overdue(due))) == [(row, "violated") for row in sorted(rows)]
+    assert sorted(seen(overdue(due, max(30.0, OWED[due].within)))) == [(row, "violated") for row in sorted(rows)]
     assert hindrance(history_of(overdue(due))).startswith(OWED[due].row)
 
 
@@ -110,7 +110,7 @@ def eligible(*replicas: int) -> list[AnyEvent]:
 
 
 def never_came(due: Due = "leader") -> Overdue:
-    return Overdue(n=9, t=31.0, due=due, what="it did not come within 30 s", within=30.0)
+    return Overdue(n=9, t=31.0, due=due, what="it did not come within 60 s", within=60.0)
 
 
 @pytest.mark.parametrize("events", [described([3]), [*described([]), *eligible(3)]])
@@ -151,6 +151,29 @@ def test_a_preferred_leader_is_due_where_it_was_elected_or_is_in_sync(events: li
     assert seen(*numbered(events), never_came("step")) == [("GEN-21", "violated")]
 
 
+def test_what_was_described_before_a_node_came_back_excuses_nothing() -> None:
+    came_back = [fault(2, "inject", effects=DOWN), fault(3, "heal", seconds=3.0)]
+    assert ("GEN-08", "violated") in seen(*described([3]), *came_back, never_came())
+    again = [msgspec.structs.replace(event, n=event.n + 4) for event in described([3])]
+    again[1] = msgspec.structs.replace(again[1], call=4)
+    assert ("GEN-08", "violated") not in seen(*described([3]), *came_back, *again, never_came())
+
+
+def unanswered(asked: int, answered: int) -> list[AnyEvent]:
+    call = Call(n=asked, t=0.0, op="produce", node="broker-1", request={})
+    lost = Answer(n=answered, t=10.0, call=asked, outcome="info", error="no answer", kind="Unanswered")
+    return [call, lost, overdue("answer", 10.0, n=9)]
+
+
+def test_no_answer_is_due_while_a_fault_stands() -> None:
+    """It may have been healed by the time that the wait ends in an error."""
+    stood = [fault(0, "inject", effects=DOWN), *unanswered(1, 2)[:2], fault(3, "heal"), *unanswered(1, 2)[2:]]
+    assert seen(*stood) == []
+    assert (excused(*stood), hindrance(history_of(*stood))) == ([("GEN-21", "fault-standing")], "")
+    healed = [fault(0, "inject", effects=DOWN), fault(1, "heal"), *unanswered(2, 3)]
+    assert seen(*healed) == [("GEN-21", "violated")]
+
+
 def test_a_node_is_due_whatever_partitions_lack_a_leader() -> None:
     assert seen(*described([3]), never_came("node")) == [("GEN-10", "violated")]
 
@@ -182,6 +205,15 @@ def test_a_fault_may_end_a_process_where_its_effects_say_so(effects: Effects, no
     events = (fault(1, "inject", effects=effects, node=node), ended())
     assert seen(*events) == result
     assert excused(*events) == ([] if result else [("GEN-10", "ended-by-fault")])
+
+
+def test_a_fault_that_is_over_ends_no_process() -> None:
+    may_restart = Effects(process="may-restart", every_broker=True)
+    over = [fault(0, "inject", effects=may_restart), fault(1, "heal")]
+    asked = Call(n=2, t=0.0, op="metadata", node="broker-2", request={})
+    answered = Answer(n=3, t=0.1, call=2, outcome="ok", value={"brokers": [], "topics": []})
+    assert seen(*over, ended()) == []
+    assert seen(*over, asked, answered, ended()) == [("GEN-10", "violated")]
 
 
 # --- nodes that come back

@@ -25,8 +25,12 @@ class TestReplicaThatMayLead:
         assert broken(LEADS, self.again(self.leaderless())) == ["clean"]
 
     def test_a_leader_that_comes_too_late(self) -> None:
-        history = self.leaderless().later(40).metadata(2, 1, 2, isr=(1,))
+        history = self.again(self.leaderless()).later(1).metadata(2, 1, 2, isr=(1,))
         assert broken(LEADS, history) == ["clean"]
+
+    def test_a_leader_that_came_while_nobody_looked(self) -> None:
+        history = self.leaderless().later(40).metadata(2, 1, 2, isr=(1,))
+        assert [one.result for one in judged_by(LEADS, history)] == []
 
     def test_a_leader_that_comes_in_time(self) -> None:
         assert held(LEADS, self.leaderless().later(20).metadata(2, 1, 2, isr=(1,))) == ["clean"]
@@ -72,7 +76,8 @@ class TestReplicaThatTheConfigurationPermits:
         return self.leaderless(self.leaderless(history, unfenced).later(seconds), unfenced)
 
     def led(self, history: LogHistory, seconds: float) -> LogHistory:
-        return self.leaderless(history).later(seconds).metadata(2, 2, 2, isr=(2,), unfenced=(2, 3))
+        looked = self.leaderless(self.leaderless(history).later(seconds))
+        return looked.metadata(2, 2, 2, isr=(2,), unfenced=(2, 3))
 
     def test_by_the_topic(self) -> None:
         created = self.created(unclean_leader_election_enable="true")
