@@ -29,7 +29,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 from hypothesis.strategies import SearchStrategy
@@ -73,13 +73,21 @@ class Claim:
     """A premise, an observation or an excuse, as the body of a check yields it."""
 
 
+class Promise(NamedTuple):
+    """The row and case by which the tested system has to do its part, and what it then did not."""
+
+    row: str
+    case: str
+    what: str
+
+
 class PremiseClaim(Claim):
     """A fact read back from the cluster; without it what comes afterwards in the example would prove nothing."""
 
-    def __init__(self, met: bool, what: str, promised: tuple[str, str] | None) -> None:
+    def __init__(self, met: bool, what: str, promises: tuple[Promise, ...] = ()) -> None:
         self.met = met
         self.what = what
-        self.promised = promised
+        self.promises = promises
 
 
 class ExcuseClaim(Claim):
@@ -105,7 +113,13 @@ def premise(met: bool, what: str = "the premise", *, promised: tuple[str, str] |
     For what the kit had to bring about, named by `what`. Where the tested system has to do its part, `promised` is the row and
     case that say so: unmet is a violation of them then.
     """
-    return PremiseClaim(bool(met), what, promised)
+    return PremiseClaim(bool(met), what, (Promise(*promised, what),) if promised is not None else ())
+
+
+def all_met(unmet: Sequence[PremiseClaim]) -> PremiseClaim:
+    """The premise that none of several is `unmet`, with the promises of them all."""
+    promises = tuple(promise for claim in unmet for promise in claim.promises)
+    return PremiseClaim(not unmet, "; ".join(claim.what for claim in unmet), promises)
 
 
 def held_if(

@@ -145,11 +145,9 @@ def beside(history: History, facts: Facts) -> Judged:
 
 
 def _broken_promise(bench: Bench, claim: PremiseClaim) -> list[Observation]:
-    """The violation of the row that promises a premise that was not met."""
-    if claim.promised is None:
-        return []
-    row, case = claim.promised
-    return [_observed(bench, row, case, held_if(False, detail=claim.what))]
+    """The violations of the rows that promise a premise that was not met."""
+    broken = [_observed(bench, one.row, one.case, held_if(False, detail=one.what)) for one in claim.promises]
+    return applicable(broken, _facts(bench))
 
 
 def proofs(observations: list[Observation]) -> list[Observation]:

@@ -25,8 +25,8 @@ MAX_WAIT = 12.0
 """Seconds that the broker may wait for data, which never comes."""
 SOON = MAX_WAIT / 3
 """The event that completes a fetch happens before this, so that an answer soon after it is no expiry."""
-PROMPT = 2.0
-"""Seconds after that event within which the answer comes; about one on an idle machine."""
+PROMPT = MAX_WAIT / 3
+"""Seconds after that event within which the answer comes, about one on an idle machine: as long again before it expires."""
 
 
 class DelayedFetch(NamedTuple):

@@ -43,7 +43,7 @@ SERVED = 5
 
 # --- KIP320-FETCH-10
 
-WRITE_MS = 200
+WRITE_MS = 600
 """Milliseconds that a write with acks=all waits for the frozen follower, in each of the cases."""
 HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
@@ -60,7 +60,7 @@ def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, di
 class Watermarks(NamedTuple):
     """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching one.
 
-    `write` is the answer to a write with acks=all that the fetch was past.
+    `write` is the answer to a write with acks=all that the fetch was past, and of that `age` in seconds by then.
     """
 
     end: int
@@ -69,6 +69,7 @@ class Watermarks(NamedTuple):
     after: FetchedPartition
     isr: set[int]
     write: ProduceAnswer
+    age: float
     lifted: FetchedPartition
 
     @property
@@ -82,6 +83,7 @@ def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance:
     """Send a fetch that must fail, past records that the frozen follower lacks, and then a matching one."""
     start = duo.grow(cast, records)
     client = duo.bench.node(cast.leader.node, purpose="parked")
+    sent = duo.bench.now().seconds
     waiting = client.park_produce([ProducePartition(duo.topic, 0, batch(b"for both"))], timeout_ms=WRITE_MS)
     duo.bench.eventually(
         lambda: watermark_and_end(duo, cast.leader)[1] > start, "a write with acks=all appended", every=OFTEN
@@ -89,10 +91,11 @@ def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance:
     end = start + 1
     before = duo.look(cast, end)
     answer = failing_fetch(duo, cast, case, end, distance)
+    age = duo.bench.now().seconds - sent
     after, isr = duo.look(cast, end), duo.isr(cast)
     write = client.parked_produce(waiting, within=PATIENCE)
     duo.fetch_as_follower(cast, end)
-    return Watermarks(end, before, answer, after, isr, write, duo.look(cast, end))
+    return Watermarks(end, before, answer, after, isr, write, age, duo.look(cast, end))
 
 
 @probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=RECORDS)
@@ -105,6 +108,7 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
             took = duo.bench.now().seconds - began
         duo.whole()
         yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
+        yield premise(moved.age < WRITE_MS / 1000, f"the write was {moved.age} s old when the fetch was answered")
         yield premise(moved.before.high_watermark < moved.end, "a high watermark that waits for the follower")
         yield premise(moved.lifted.high_watermark == moved.end, "a matching fetch raises the high watermark")
         stayed = moved.unmoved and moved.isr == set(cast.state.isr)

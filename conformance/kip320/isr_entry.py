@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers
 
+from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_histories import JOINED
 from conformance.rigs.log.follower_fetches import PATIENCE, frozen
@@ -96,7 +97,9 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
             first = watermark_and_end(partition, heir)
             out = [tried(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
             last = watermark_and_end(partition, heir)
-            joined = bench.settles(lambda: joins(partition, entrant, start), f"{state.leader} in the ISR", 1.0)
+            joined = bench.settles(
+                lambda: joins(partition, entrant, start), f"{state.leader} in the ISR", time_left(bench, began)
+            )
         took = bench.now().seconds - began
     partition.whole()
     yield premise(took < PATIENCE, f"two brokers frozen for {took:.1f} s, too short a time to be fenced")
@@ -106,6 +109,11 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
         detail = f"epoch {epoch} began at {start}, fetches at {try_.offset}, in the ISR: {try_.inside}"
         yield held_if(not try_.inside, try_.last, case="below", detail=detail)
     yield held_if(joined, case="reached", detail=f"in the ISR by fetches at {start}: {joined}")
+
+
+def time_left(bench: Bench, began: float) -> float:
+    """Seconds, a few tenths at least, until a broker that was frozen when it `began` may be fenced."""
+    return max(0.3, PATIENCE - 0.2 - (bench.now().seconds - began))
 
 
 def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
@@ -151,7 +159,9 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Gene
         fetched(partition, entrant, 0)
         answers = [one for _ in range(TRIES) for one in failing(partition, entrant, follower, end)]
         inside = is_in(partition, entrant)
-        joined = bench.settles(lambda: joins(partition, entrant, end), f"{outsider} in the ISR", 1.0)
+        joined = bench.settles(
+            lambda: joins(partition, entrant, end), f"{outsider} in the ISR", time_left(bench, began)
+        )
         took = bench.now().seconds - began
     partition.whole()
     yield premise(took < PATIENCE, f"a broker frozen for {took:.1f} s, too short a time to be fenced")

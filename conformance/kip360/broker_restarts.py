@@ -7,7 +7,7 @@ from functools import partial
 
 from hypothesis.strategies import booleans, integers, lists
 
-from conformance.core.checks import Claim, ObservationClaim, PremiseClaim, held_if, premise, probe
+from conformance.core.checks import Claim, ObservationClaim, PremiseClaim, all_met, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import (
     REFUSED,
@@ -47,7 +47,7 @@ def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generat
     stage.restart(clean=clean)
     for part in parts:
         yield from up_to_the_restart(part, lost)
-    yield from lost
+    yield all_met(lost)
 
 
 def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Iterator[Claim]:

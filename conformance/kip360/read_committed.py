@@ -6,8 +6,9 @@ from collections.abc import Generator
 
 from hypothesis.strategies import integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage
+from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import spoken
 from fixtures.wire.log import READ_COMMITTED, FetchedPartition
 from history.since import since
@@ -33,7 +34,7 @@ def read_committed_stops_at_its_bound(
         producer.end(committed=False)
         producer.completed()
     else:
-        yield premise(producer.described().state == "Ongoing", "an open transaction")
+        yield open_at(producer.described(), producer)
     log.batches()  # The log as it is, for the judges: a consumer without isolation is given all of it.
     for offset in range(log.end()):
         read = stage.broker.fetch(log.topic, 0, offset, isolation_level=READ_COMMITTED, version=version)

@@ -7,10 +7,12 @@ from typing import Literal
 
 from hypothesis.strategies import sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, excused, held_if, probe
+from conformance.judging.excuses import STARVED
 from conformance.rigs.quorum.isolated import FETCH_TIMEOUT, ISOLATED, Isolated
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
 from fixtures.wire.cluster import QuorumAnswer
+from history.due import starved
 
 GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
 ROUNDS = 2
@@ -50,6 +52,9 @@ def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
     if led:
         seconds, answer = led[-1]
         detail = f"{leader} still led {seconds:.1f} s after it was cut off: {answer}"
-        yield held_if(seconds <= GIVES_UP_WITHIN, answer, detail=detail)
+        if seconds > GIVES_UP_WITHIN and starved(isolated.bench.late(GIVES_UP_WITHIN), GIVES_UP_WITHIN):
+            yield excused(STARVED)
+        else:
+            yield held_if(seconds <= GIVES_UP_WITHIN, answer, detail=detail)
     elif looked[0] <= GIVES_UP_WITHIN:
         yield held_if(True)

@@ -88,11 +88,22 @@ def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMe
         return set(), ""
     down = {id for id in seen.replicas if _is_down(story, seen, id)}
     described = registrations.of(seen.epoch)
-    eligible = described.eligible if described is not None else None
+    eligible = _eligible(story, described) if described is not None else ()
     alive = {*seen.unfenced} - down - {seen.leader}
-    if clean := {*seen.isr, *(eligible or ())} & alive:
+    if clean := {*seen.isr, *eligible} & alive:
         return clean, "clean" if seen.isr else "eligible"
     return ({*seen.replicas} & alive, _permitted_as(story, seen)) if _is_permitted(story, seen) else (set(), "")
+
+
+def _eligible(story: PartitionStory, described: Registration) -> set[int]:
+    """The eligible leader replicas that have not restarted since they were described: who crashed is eligible no more."""
+    restarted = {
+        node
+        for span in story.timeline.spans
+        if span.effects.begins_incarnation and span.ended > described.described
+        for node in (span.nodes if not span.effects.every_broker else story.timeline.broker_names)
+    }
+    return {id for id in described.eligible or () if story.timeline.names.get(id, "") not in restarted}
 
 
 def _is_permitted(story: PartitionStory, seen: PartitionMetadata) -> bool:

@@ -66,15 +66,24 @@ class Aborts:
             if batch.marker is not None:
                 found.setdefault(batch.producer_id, {})[batch.marker.offset] = batch.marker.committed
         self._ends = {producer: sorted(ends.items()) for producer, ends in found.items()}
+        self._nexts = _ends_of_runs({(batch.base, batch.last) for batch, _ in story.batches}) if self else {}
 
     def __bool__(self) -> bool:
         return any(not committed for ends in self._ends.values() for _, committed in ends)
 
     def aborted(self, batch: Batch) -> bool:
-        """Did the transaction of a batch end with an abort?"""
+        """Did the transaction of a batch end with an abort? Only where all between it and its marker was read, too."""
         ends = self._ends.get(batch.producer_id, []) if batch.transactional and batch.marker is None else []
         place = bisect_left(ends, batch.last, key=lambda end: end[0])
-        return place < len(ends) and not ends[place][1]
+        return place < len(ends) and not ends[place][1] and ends[place][0] <= self._nexts.get(batch.base, -1)
+
+
+def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
+    """By base offset, the last offset of the batches that follow each other without a gap from there on."""
+    ends: dict[int, int] = {}
+    for base, last in sorted(batches, reverse=True):
+        ends[base] = max(last, ends.get(last + 1, last), ends.get(base, last))
+    return ends
 
 
 def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:

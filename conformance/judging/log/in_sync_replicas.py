@@ -17,6 +17,7 @@ from conformance.judging.facts.log import (
 )
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.responding_replica import Life
+from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory
 
 TOO_FEW = (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT)
@@ -146,9 +147,9 @@ class _Fenced:
 @log_judge("KIP101-INV-17", "reads", "produced")
 def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
     """acks=all succeeds only with min.insync.replicas in the ISR; below it the errors, and a watermark that waits."""
-    if story.min_insync_replicas < 2:
-        return
     looks = _Looks(story)
+    if looks.enough < 2:
+        return
     for write in story.produced:
         if write.acks == -1:
             yield from _written(looks, write)
@@ -158,8 +159,9 @@ def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
 @log_judge("KIP101-INV-17-L", "reads", "produced")
 def high_watermark_waits_for_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
     """While fewer replicas are in sync than min.insync.replicas asks for, the high watermark stays (KIP-966)."""
-    if story.min_insync_replicas >= 2:
-        yield from _watermark(_Looks(story))
+    looks = _Looks(story)
+    if looks.enough >= 2:
+        yield from _watermark(looks)
 
 
 class _Looks:
@@ -167,6 +169,9 @@ class _Looks:
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
+        possible = possible_min_isr(story)
+        self.enough = max(possible) if len(possible) == 1 else 0
+        """min.insync.replicas; 0 where it was altered, or where a request of unknown outcome leaves it open."""
         self._own: dict[str, list[PartitionMetadata]] = {}
         for (node, _), seen_by in story.metadata_by_incarnation.items():
             id = story.timeline.ids.get(node)
@@ -190,7 +195,7 @@ class _Looks:
 
     def small(self, seen: PartitionMetadata) -> bool:
         """With fewer replicas than min.insync.replicas all of them are enough."""
-        return len(seen.isr) < min(self.story.min_insync_replicas, len(seen.replicas))
+        return len(seen.isr) < min(self.enough, len(seen.replicas))
 
     def refusals(self, before: PartitionMetadata, event: int) -> list[ProduceResult]:
         """Writes that it refused before an event, in the incarnation and at the epoch of its own Metadata."""

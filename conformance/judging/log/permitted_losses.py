@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from conformance.judging.log.registrations import Registration, Registrations
-from conformance.judging.log.settings import unclean_election
+from conformance.judging.log.settings import possible_min_isr, unclean_election
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import FaultSpan
 
@@ -85,7 +85,8 @@ class PermittedLosses:
     def _elections(self) -> Iterator[PermittedLoss]:
         registrations = self.story.derived(Registrations)
         for election in self.story.unclean_elections:
-            yield from self._change_after(election.asked, Permission.ELECTED_UNCLEANLY_ON_REQUEST)
+            found = self._change_after(election.asked, Permission.ELECTED_UNCLEANLY_ON_REQUEST)
+            yield from (loss for loss in found if election.granted or not self._is_clean(loss, election.event))
         for span in self.story.hits(lambda effects: effects.elects_uncleanly):
             if span.partition:  # one that names no partition is by an ElectLeaders in the history
                 yield from self._change_after(span.began, Permission.ELECTED_UNCLEANLY_BY_FAULT, span.ended)
@@ -100,6 +101,13 @@ class PermittedLosses:
 
     def _allowed_by_config(self, epoch: int, before: Registration) -> bool:
         return "true" in self._setting.possible(before.event, self.story.began(epoch))
+
+    def _is_clean(self, loss: PermittedLoss, event: int) -> bool:
+        """Was the leader of this begin an electable replica, by what was described after the event and before it led?"""
+        epoch, _ = loss.at
+        before = self.story.derived(Registrations).before(epoch)
+        id = self.story.timeline.ids.get(self.story.leaders[epoch], -1)
+        return before is not None and before.event > event and before.may_elect(id)
 
     def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
         """The next election of another leader. One of the same leader takes nothing away."""
@@ -122,8 +130,9 @@ class PermittedLosses:
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
             damaged = {node: one.began for one in standing for node in one.nodes}
-            if len(damaged) >= self.story.min_insync_replicas:
-                yield PermittedLoss(self._moment(sorted(damaged.values())[-self.story.min_insync_replicas]), _DISKS)
+            least = min(possible_min_isr(self.story))
+            if len(damaged) >= least:
+                yield PermittedLoss(self._moment(sorted(damaged.values())[-least]), _DISKS)
             for node in span.nodes:
                 yield from self._led_on_damage(node, span)
 

@@ -10,7 +10,8 @@ from conformance.judging.log.story import PartitionStory
 
 
 class Registration(NamedTuple):
-    """The state at the end of an epoch, as far as it was described. `eligible` is None where no answer had it (KIP-966).
+    """The state at the end of an epoch, as far as it was described. `eligible` is None where no answer had it
+    (KIP-966), else as in the answer at `described`.
 
     `isr` is that of the latest answer. `members` are all that any answer had in ISR or ELR while there was no leader.
     """
@@ -20,6 +21,7 @@ class Registration(NamedTuple):
     leader: int
     isr: tuple[int, ...]
     eligible: tuple[int, ...] | None
+    described: int
     last_known: tuple[int, ...]
     members: frozenset[int]
     replicas: frozenset[int]
@@ -71,10 +73,12 @@ def _joined(known: Registration | None, one: PartitionMetadata | RegisteredParti
     members = known.members if known is not None else frozenset[int]()
     replicas = known.replicas if known is not None else frozenset[int]()
     if isinstance(one, PartitionMetadata):
-        eligible = known.eligible if known is not None else None
+        eligible, described = (known.eligible, known.described) if known is not None else (None, -1)
         last_known = known.last_known if known is not None else ()
         unfenced, replicas = unfenced | {*one.unfenced}, replicas | {*one.replicas}
     else:
-        eligible, last_known = one.eligible, one.last_known
+        eligible, last_known, described = one.eligible, one.last_known, one.event
     members |= {*one.isr, *(eligible or ())}
-    return Registration(one.event, one.epoch, one.leader, one.isr, eligible, last_known, members, replicas, unfenced)
+    return Registration(
+        one.event, one.epoch, one.leader, one.isr, eligible, described, last_known, members, replicas, unfenced
+    )

@@ -18,7 +18,7 @@ from conformance.judging.facts.topics import (
     incremental_alter_configs,
 )
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import MIN_ISR, UNCLEAN_ELECTION, Timeline
+from conformance.judging.timeline import MIN_ISR, NEVER, UNCLEAN_ELECTION, Timeline
 
 DEFAULTS = {UNCLEAN_ELECTION: "false", MIN_ISR: "1"}
 CLUSTER = Resource(BROKER, "")
@@ -124,3 +124,9 @@ unclean_election = partial(Setting, UNCLEAN_ELECTION)
 """unclean.leader.election.enable of a story."""
 min_insync_replicas = partial(Setting, MIN_ISR)
 """min.insync.replicas of a story."""
+
+
+def possible_min_isr(story: PartitionStory) -> set[int]:
+    """The values of min.insync.replicas that may have been in force since the partition was described first."""
+    first = story.metadata[0].event if story.metadata else NEVER
+    return {int(text) for text in story.derived(min_insync_replicas).possible(first, NEVER)}

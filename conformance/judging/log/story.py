@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import cached_property
-from itertools import pairwise
 from math import inf
 from typing import Any, ClassVar
 
@@ -230,19 +229,23 @@ class PartitionStory(Story):
         """The event from which on faults may have appended records that no request in the history sent; infinite for none."""
         return min((span.began for span in self.hits(lambda effects: effects.appends)), default=inf)
 
-    @property
-    def min_insync_replicas(self) -> int:
-        return int(self.configs.get("min.insync.replicas", "1"))
-
     def lived_through(self, event: int) -> list[str]:
         """Witnessed faults after which a broker showed another leader, epoch or ISR of this partition, before the event."""
         return sorted({fault for fault, changed in self._changed_by if changed < event})
 
     @cached_property
     def _changed_by(self) -> list[tuple[str, int]]:
-        """Each witnessed fault with the first change of leader, epoch or ISR that a broker showed after its injection."""
-        pairs = ((old, new) for old, new in pairwise(self.metadata) if old.state is not new.state)
-        changes = [new.event for old, new in pairs if _leadership(old) != _leadership(new)]
+        """Each witnessed fault with the first change of leader, epoch or ISR that a broker showed after its injection.
+
+        A change is one from the same broker's answer before: brokers that differ from each other show none.
+        """
+        last: dict[str, PartitionMetadata] = {}
+        changes = []
+        for seen in self.metadata:
+            old = last.get(seen.node, seen)
+            if old.state is not seen.state and _leadership(old) != _leadership(seen):
+                changes.append(seen.event)
+            last[seen.node] = seen
         first = ((one.fault, bisect_left(changes, one.began)) for one in self.timeline.witnessed)
         return [(fault, changes[place]) for fault, place in first if place < len(changes)]
 

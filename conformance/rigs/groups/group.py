@@ -304,7 +304,8 @@ class Group:
         shown = {found.member_id: found for found in self.describe().members}
         met = member.id in shown and shown[member.id].member_epoch == member.epoch
         others = [id for id, found in shown.items() if id != member.id and partition in self.of(found)]
-        return premise(met and not others, f"{member.id} at epoch {member.epoch} has to revoke {partition}: {shown}")
+        what = f"{member.id} at epoch {member.epoch} has to revoke {partition}: {shown}"
+        return premise(met and not others, what, promised=("KIP1251-BASE-02", "acknowledged") if others else None)
 
     def free(self, partition: int) -> PremiseClaim:
         """Premise: no member has the partition."""
