@@ -55,6 +55,11 @@ class TestReplicaThatMayLead:
         history = self.leaderless(isr=()).described(2, -1, 1, eligible=(1,)).metadata(2, 1, 2, isr=(1,))
         assert held(LEADS, history) == ["eligible"]
 
+    def test_an_eligible_replica_that_crashed_since(self) -> None:
+        history = self.leaderless(isr=()).described(2, -1, 1, eligible=(1,)).kill(1).start(1)
+        again = self.again(history.metadata(2, -1, 1, isr=()), isr=())
+        assert judged_by(LEADS, again) == []
+
     def test_an_empty_isr_and_nothing_known_of_eligible_replicas(self) -> None:
         assert held(LEADS, self.again(self.leaderless(isr=()), isr=())) == []
 

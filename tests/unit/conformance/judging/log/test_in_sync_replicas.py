@@ -116,6 +116,12 @@ class TestEnoughReplicas:
     def test_one_replica_is_enough_for_a_topic_that_asks_for_no_more(self) -> None:
         assert held(self.judge, still_alone(alone("1").produce(1, "a", at=0))) == []
 
+    @pytest.mark.parametrize("key", ["min.insync.replicas", "retention.ms"])
+    def test_a_topic_that_was_altered_to_ask_for_fewer(self, key: str) -> None:
+        history = LogHistory().created(min_insync_replicas="2").settled(1, 0).altered(key, "1").hit("kill", 2, 3)
+        history.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
+        assert broken(self.judge, still_alone(history)) == ([] if key == "min.insync.replicas" else ["acknowledged"])
+
     def test_all_replicas_are_enough_where_there_are_fewer(self) -> None:
         history = LogHistory().created(min_insync_replicas="2").metadata(1, 1, 0, isr=(1,), replicas=(1,))
         history.produce(1, "a", at=0).metadata(1, 1, 0, isr=(1,), replicas=(1,))

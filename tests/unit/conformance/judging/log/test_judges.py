@@ -90,6 +90,11 @@ def watched(history: LogHistory, leader: int, epoch: int) -> LogHistory:
     return history.whole(leader, stamped(0, 0, "a"), stamped(0, 1, "b"), epoch=epoch, hw=2)
 
 
+def test_brokers_that_differ_from_each_other_show_no_change() -> None:
+    history = LogHistory().metadata(1, 1, 1).metadata(2, 1, 0).hit("delay", 3).metadata(1, 1, 1).metadata(2, 1, 0)
+    assert lived(watched(history, 1, 1)) == [[]]
+
+
 def test_an_observation_of_a_calm_moment_lived_through_nothing() -> None:
     assert lived(watched(LogHistory().settled(1, 0), 1, 0)) == [[]]
 

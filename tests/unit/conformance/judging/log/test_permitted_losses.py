@@ -126,6 +126,12 @@ class TestRequestedElections:
         history = acknowledged().elect_uncleanly(3).settled(1, 1).whole(1, A, epoch=1, hw=1)
         assert broken(KEPT, history) == ["kept"]
 
+    def test_one_of_unknown_outcome_permits_no_later_clean_election(self) -> None:
+        """2 is in the ISR, as was described after the request, and leads in a later epoch without `b`."""
+        history = acknowledged().settled(-1, 1, isr=(1,)).elect_uncleanly(3, lost=True).settled(1, 2, isr=(1,))
+        history.settled(1, 2, isr=(1, 2)).settled(2, 3, isr=(2,)).whole(2, A, epoch=3, hw=1)
+        assert broken(KEPT, history) == ["kept"]
+
     def test_a_replica_out_of_the_isr_where_the_topic_allows_it(self) -> None:
         for allowed, isr, expected in (("true", (1,), []), ("false", (1,), ["kept"]), ("true", (1, 2), ["kept"])):
             history = (
