@@ -35,7 +35,7 @@ def replica_that_may_lead_leads(story: PartitionStory) -> Iterator[Finding]:
         newest = seen.epoch
         able, case = _able(story, registrations, seen)
         if waiting is not None and seen.leader >= 0 and seen.epoch > waiting.since.epoch:
-            # When it was elected is not known where nobody looked meanwhile.
+            # It is not known when it was elected if there was no look meanwhile.
             if waiting.seconds(seen) <= waiting.within:
                 yield Finding(True, waiting.case, waiting.by(seen))
             waiting = None

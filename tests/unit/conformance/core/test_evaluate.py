@@ -290,7 +290,7 @@ def test_a_fault_is_recorded_with_its_witness_and_healed(play: Play) -> None:
 
 
 def looks_before_and_after(log: Log) -> Generator[Claim, None, None]:
-    """What was answered before the fault is told after it, too."""
+    """An answer from before the fault shows an observation after it, too."""
     before = log.end()
     yield held_if(before.offset == 5, before)
     yield held_if(True, detail="calm")
