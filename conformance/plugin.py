@@ -182,10 +182,10 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 
 def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
-    """Checks of one cluster stand together, since changing it costs a boot; what time cuts off is of low priority.
+    """Checks of one cluster stand together, since another cluster costs a boot; what the clock cuts off is of low priority.
 
-    Under a clock machines come last, since they take whatever time they are given, and before them soaks and the clusters of
-    long checks: what is cut off is little. Without one the clusters with the most work come first, so that workers end together.
+    Under a clock machines come last, since they take whatever time they are given; soaks and the clusters of long checks come
+    just before them, so little is cut off. Without a clock the clusters with the most work come first: workers end together.
     """
     costs: dict[tuple[str, str], list[float]] = defaultdict(list)
     for item in items:
@@ -204,7 +204,7 @@ def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
 
 
 def searches(session: pytest.Session, items: Sequence[CheckItem], workers: int) -> list[pytest.Item]:
-    """One for each worker, for the columns in turn. There is no time for another soak."""
+    """One for each worker, for each column in turn. There is no time for a further soak."""
     labels = list(dict.fromkeys(item.label for item in items))
     checks = list({item.check.id: item.check for item in items if not is_soak(item.check)}.values())
     return [

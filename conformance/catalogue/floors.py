@@ -19,7 +19,7 @@ FILE = "floors.toml"
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The minimum that every applicable case needs before a cell is satisfied; `changed` of them lived through a change."""
+    """What every applicable case needs before a cell is satisfied; `changed` counts observations that lived through a change."""
 
     observations: int
     inputs: int
@@ -30,11 +30,11 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 FLOORS: dict[str, Floor] = msgspec.convert(
     tomllib.loads((files(__package__) / FILE).read_text(encoding="utf-8")), dict[str, Floor]
 )
-"""By kind of row. Rows may have other numbers of their own: `floor_of`."""
+"""By kind of row. A row may have numbers of its own: see `floor_of`."""
 
 
 def floor_of(row: Requirement, case: str = "") -> Floor:
-    """The floor of a case of a row: that of its kind, with fewer inputs or other observations where row or case says so."""
+    """The floor of a row's case: that of the row's kind, unless row or case has other numbers of inputs or observations."""
     floor = FLOORS[row.kind]
     inputs = next((one.inputs for one in row.cases if one.id == case and one.inputs), row.inputs)
     return msgspec.structs.replace(
@@ -46,7 +46,7 @@ def floor_of(row: Requirement, case: str = "") -> Floor:
 
 
 def shaping(inputs: str, incidental: Sequence[str]) -> str:
-    """Drawn inputs, the text of a JSON object, without those that shape nothing."""
+    """Drawn inputs, as the text of a JSON object, without those that do not shape the situation."""
     if not inputs or not incidental:
         return inputs
     kept = {name: value for name, value in msgspec.json.decode(inputs).items() if name not in incidental}

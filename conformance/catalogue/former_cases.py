@@ -1,7 +1,6 @@
-"""Former cases of checks: histories keep the case and the inputs of the day on which they were recorded.
+"""Former cases of checks: a history keeps the case and inputs under which it was recorded.
 
-What was a drawn input may have become a case of its own since. A recorded example is judged again as one of the case that it
-was of.
+A drawn input may have become a case of its own since. A recorded example is judged again under the case that it belongs to today.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Named: TypeAlias = tuple[str, Inputs]
 
 
 def _drawn(name: str, cases: Mapping[str, Mapping[Any, str]]) -> Callable[[str, Inputs], Named]:
-    """By the input of this name, which is no longer drawn, a former case is one of several; other cases keep theirs."""
+    """By the input of this name, which is no longer drawn, a former case is one of several; other cases stay as they are."""
 
     def named(case: str, inputs: Inputs) -> Named:
         if name not in inputs:
@@ -30,7 +29,7 @@ REQUESTS = {"AddPartitionsToTxn": "add-partitions", "AddOffsetsToTxn": "add-offs
 
 
 def _of_a_request(case: str, inputs: Inputs) -> Named:
-    """Which request it is became a case, and which of the two ids is wrong."""
+    """The request, and which of the two ids is wrong, have become the case."""
     if case != "foreign-id":
         return case, inputs
     of = "unknown" if inputs["unknown"] else "foreign"
@@ -39,7 +38,7 @@ def _of_a_request(case: str, inputs: Inputs) -> Named:
 
 
 def _on_a_side(case: str, inputs: Inputs) -> Named:
-    """A signed distance from an epoch that was left out became a case and the distance on that side."""
+    """A signed distance from an epoch that was left out has become a case and the distance on that side."""
     if case != "other-epoch":
         return case, inputs
     distance = inputs["distance"]
@@ -70,5 +69,5 @@ FORMER: dict[str, Callable[[str, Inputs], Named]] = {
 
 
 def current_case(check: str, case: str, inputs: Inputs) -> Named:
-    """The case and inputs of an example of this check (by its id today) as they are today, by those that were recorded."""
+    """Today's case and inputs of a recorded example; `check` is the check's id today."""
     return FORMER[check](case, inputs) if check in FORMER else (case, inputs)

@@ -1,7 +1,7 @@
-"""Later KIPs that rows depend on: what each promised, and the releases in which that came.
+"""Later KIPs that rows depend on: what each promised, and the releases that brought it.
 
-Read in the KIPs, the upgrade notes and the message schemas of Kafka's repository. A boundary in the catalogue that names a KIP
-begins in one of its releases; a test holds it to that.
+Taken from the KIPs, the upgrade notes and the message schemas of Kafka's repository. A boundary in the catalogue that names a KIP
+lies at one of its releases, which a test checks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NAMED = re.compile(r"\bKIP-\d+\b")
 
 
 class Kip(NamedTuple):
-    """`since` are the minors that brought a part of it that rows depend on; `says` is that part in our words."""
+    """`since` are the minor releases that brought the parts that rows depend on; `says` has those parts in our words."""
 
     title: str
     since: tuple[str, ...]
@@ -107,5 +107,5 @@ KIPS: dict[str, Kip] = {
 
 
 def with_titles(promised: str) -> str:
-    """The words of `promised`, each KIP with its title."""
+    """`promised`, with the title of each KIP."""
     return NAMED.sub(lambda kip: f"{kip[0]} {KIPS[kip[0]].title}" if kip[0] in KIPS else kip[0], promised)

@@ -10,7 +10,7 @@ import msgspec
 from conformance.catalogue.applicability import Facts, applies
 
 Level = Literal["must", "should", "landed", "gap", "informational", "later", "law"]
-"""`law`: a general law that any Kafka keeps, whatever the KIP; `later`: the promise of a later KIP, recorded on every version."""
+"""`law`: a general law that any Kafka keeps, whatever the KIP; `later`: the promise of a later KIP, which is only recorded."""
 RECORDED: frozenset[Level] = frozenset(("informational", "later"))
 """Levels that are recorded and never judged."""
 Kind = Literal["probe", "property", "scenario"]
@@ -23,8 +23,8 @@ class CatalogueError(Exception):
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A clause of a row that needs observations of its own.
 
-    `promised` is as in `Requirement`, for its own `applies`; `inputs` is the number of distinct inputs that it has, where these
-    are fewer than the row's.
+    `promised` is as in `Requirement`, for the case's own `applies`; `inputs` is the number of its distinct inputs, where it has
+    fewer than the row.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row's expectation in a range of versions or levels; `expect` is the token a check switches on.
 
-    `promised` is the KIP that promised it from this range on: a later one than the row's.
+    `promised` is the later KIP that promised it from this range on.
     """
 
     versions: list[str] = []
@@ -60,11 +60,11 @@ def family_of(kip: int) -> str:
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One testable sentence, with an id that never changes. `kip` is 0 for a general law, which belongs to no KIP.
 
-    `promised` names the KIP behind the ends of `applies`, where there are any; of a row of level `later`, whose id is that of
-    the row before the change and ``-L``, also the finalized level that promised the change. `floor` is the
-    number of observations that a case needs, where it is not that of the row's kind. `inputs` is the number of distinct inputs
-    that it has; `incidental` names drawn ones that shape nothing, such as an offset that is only stored. `changes`: it speaks of
-    a change of leader, ISR, coordinator or quorum.
+    `promised` names the KIP behind each end of `applies`; for a row of level `later`, whose id is that of the row before the
+    change plus ``-L``, also the finalized level that promised the change. `floor` is the number of observations that a case
+    needs, where it differs from that of the row's kind. `inputs` is the number of its distinct inputs; `incidental` names drawn
+    inputs that do not shape the situation, such as an offset that is only stored. `changes`: the row is about a change of leader,
+    ISR, coordinator or quorum.
     """
 
     id: str
@@ -95,7 +95,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def before(self) -> str:
-        """Of a row of level `later`: the row whose rule it changed."""
+        """For a row of level `later`: the row whose rule the later KIP changed."""
         return self.id.removesuffix(LATER)
 
     @property

@@ -56,7 +56,7 @@ DESCRIBED = 100
 def rejudge(history: History, column: Column) -> Judged:
     """The results of the current judges on a stored example.
 
-    What a probe observed before it lost a premise is kept, and of what it observed before it ended in trouble the violations.
+    Observations that a probe made before it lost a premise are kept; of those before trouble, only the violations.
     """
     if history.end is None:
         return Judged([])
@@ -67,7 +67,7 @@ def rejudge(history: History, column: Column) -> Judged:
 
 
 def _own(history: History, column: Column, facts: Facts) -> Judged:
-    """Those of its check's own judges, or body."""
+    """The results of its check's own judges, or of the probe's body."""
     check = current_id(history.example.check)
     if (machine := all_machines().get(check)) is not None:
         return all_applicable(machine.judge(history), facts)
@@ -77,7 +77,7 @@ def _own(history: History, column: Column, facts: Facts) -> Judged:
 
 
 def _again(check: Check, history: History, column: Column) -> Judged:
-    """Nothing if today's probe of that name takes other inputs than were drawn: it is another probe."""
+    """Empty if today's probe of that name takes other inputs than were drawn: it is another probe."""
     case, inputs = current_case(check.id, history.example.case, history.example.inputs)
     example = msgspec.structs.replace(history.example, case=case, inputs=dict(inputs))
     if set(example.inputs) != set(check.strategies):
@@ -154,7 +154,7 @@ def _here(out: Path, into: Path | None) -> Iterator[str]:
             yield f"{shard.id}: no header, so its column is unknown"
         else:
             workers[shard.header.run, shard.header.worker][shard.id] = shard
-    gc.freeze()  # shards and catalogue are kept to the end: a collection need not go through all their objects again
+    gc.freeze()  # shards and catalogue live to the end: no collection needs to traverse them again
     for (run, worker), shards in workers.items():
         again: Again = {id: {} for id in shards} if into else {}
         yield from _compare(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
@@ -195,7 +195,7 @@ def _opened(folder: Path, id: str) -> BinaryIO:
 
 
 def _only_newly_lived(recorded: list[Observation], now: list[Observation]) -> bool:
-    """Whether they differ only in what they lived through, which observations of older runs do not hold."""
+    """Whether they differ only in the faults that they lived through, which older runs did not record."""
     bare = [msgspec.structs.replace(observation, lived=[]) for observation in now]
     return not any(observation.lived for observation in recorded) and bare == recorded
 

@@ -57,7 +57,7 @@ WITHIN = 30.0
 
 STOP_WITHIN = 30
 LASTING = 30.0
-"""Seconds for which a client has to be known at least, that a refusal is not put down to the pace of the kit."""
+"""Seconds for which a client has to be known at least; with fewer, a refusal may be due to the pace of the kit."""
 """Seconds that a controlled shutdown may take until SIGKILL ends it."""
 
 
@@ -81,7 +81,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Late(msgspec.Struct, frozen=True):
-    """By how many seconds the kit itself woke late at most."""
+    """The most seconds by which the kit itself woke late."""
 
     seconds: float
 
@@ -119,7 +119,7 @@ class Bench:
         self._faults: list[Faults] = []
         self._broken: dict[str, ProcessFault] = {}
         self.excuses: list[str] = []
-        """The names of those that a rig made, for the row and case of its check."""
+        """The names of excuses that a rig made, for the row and case of its check."""
 
     @property
     def stored(self) -> bool:
@@ -228,22 +228,22 @@ class Bench:
     ) -> T:
         """As `fixtures.waiting.eventually`; its tries are recorded.
 
-        What a check waits for is mostly the effect of what it did, which the tested system owes; None says that it does not.
+        A check mostly waits for the effect of what it did, which the tested system owes; `due=None` says that it owes nothing.
         """
         if self._cluster is None:
             return eventually(probe, within=within, what=what, every=0.0)
         return self._cluster.eventually(probe, what, within, every, due)
 
     def unkept(self, due: Due, what: str, within: float) -> Overdue:
-        """The error of a wait of a rig's own in which it did not come."""
+        """The error for a rig's own wait that ended without what is due."""
         late = 0.0 if self._cluster is None else self._late(within)
         return Overdue(f"{what} within {within:g} s", due=due, within=within, late=late)
 
     def granted(self, answer: A, due: Due, lasts: float) -> A:
         """The answer to a request that its sender may make. Raises Overdue where it is refused.
 
-        `lasts` are the seconds for which its sender is known without a word of it: the time-out of a transaction or session. They
-        may have passed while the kit starved; where they are few, or a fault stands, a refusal is the kit's to avoid.
+        `lasts` is for how many seconds a silent sender stays known: the time-out of its transaction or session. It may have
+        passed while the kit was starved of CPU; where it is short, or a fault stands, avoiding a refusal is up to the kit.
         """
         if error_of(answer) is Error.NONE:
             return answer
@@ -252,7 +252,7 @@ class Bench:
         raise Overdue(f"a request that has to succeed was refused: {answer}", due=owed, within=lasts, late=late)
 
     def late(self, within: float) -> float:
-        """By how many seconds the kit itself woke late at most in the last `within`. To be asked once a bound has passed."""
+        """The most seconds by which the kit itself woke late in the last `within`. Ask once a bound has passed."""
 
         def asked() -> Late:
             return self.tape.call("kit", "late", {}, Late, lambda: Late(self._late(within)))
@@ -260,7 +260,7 @@ class Bench:
         return self.if_recorded(asked, Late(0.0)).seconds
 
     def if_recorded(self, ask: Callable[[], T], otherwise: T) -> T:
-        """The answer to what checks did not ask at first: `otherwise` in a history that was written before."""
+        """The answer to a question that earlier kits did not ask: `otherwise` in a history of theirs."""
         try:
             return ask()
         except OffTheRecord:
@@ -270,7 +270,7 @@ class Bench:
         return self._live().late(self._live().now().seconds - within)
 
     def excuse(self, name: str) -> None:
-        """Count an excuse that a rig makes while it brings something about, such as another try."""
+        """Count an excuse of a rig while it prepares something, such as a repeated try."""
         self.excuses.append(name)
 
     def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
@@ -299,7 +299,7 @@ class Bench:
         return Settled(tries, True)
 
     def malformed(self, how: str) -> AbstractContextManager[None]:
-        """Requests, while it lasts, that break the protocol's rules on purpose; the law of internal errors leaves them out."""
+        """While it lasts, requests break the protocol's rules on purpose; the law of internal errors leaves them out."""
         return self.tape.malformed(how)
 
     # --- faults
@@ -313,7 +313,7 @@ class Bench:
         return self._faults[-1]
 
     def explain(self, trouble: BaseException) -> None:
-        """Record what trouble says of the tested system: a bound that passed, processes that have ended by themselves."""
+        """Record what trouble tells about the tested system: a bound that passed, processes that have ended by themselves."""
         if self._cluster is None:
             return
         overdue = overdue_in(trouble)
@@ -329,7 +329,7 @@ class Bench:
 
     @property
     def _disturbed(self) -> bool:
-        """Does a fault stand that the check has brought about?"""
+        """Is a fault of the check still standing?"""
         return bool(self._broken) or any(faults.stand for faults in self._faults)
 
     def heal_all(self) -> None:

@@ -18,7 +18,7 @@ stored tape. On a `bench` (here any cluster's) one example of a probe is run lik
 >>> outcome.end, [(one.requirement, one.case, one.result) for one in outcome.observations[:1]]
 ('judged', [('KIP320-FETCH-02', 'consumer', 'held')])
 
-After those of the probe come the observations of the laws of every answer (`conformance.judging.laws.judges`).
+The observations of the laws of every answer (`conformance.judging.laws.judges`) come after those of the probe.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Promise(NamedTuple):
 
 
 class PremiseClaim(Claim):
-    """A fact read back from the cluster; without it what comes afterwards in the example would prove nothing."""
+    """A fact read back from the cluster; without it the rest of the example would prove nothing."""
 
     def __init__(self, met: bool, what: str, promises: tuple[Promise, ...] = ()) -> None:
         self.met = met
@@ -91,7 +91,7 @@ class PremiseClaim(Claim):
 
 
 class ExcuseClaim(Claim):
-    """It stands for a finding of this row and case that the cluster or the machine gave evidence against."""
+    """In place of a finding of this row and case: the cluster or the machine gave evidence that leaves it open."""
 
     def __init__(self, name: str, row: str, case: str) -> None:
         self.name = name
@@ -108,10 +108,10 @@ class ObservationClaim(Claim):
 
 
 def premise(met: bool, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
-    """The example goes on only when `met`; else it ends as premise lost, and what it observed before stays.
+    """The example goes on only if `met`; else it ends as premise lost, and what it observed before still counts.
 
-    For what the kit had to bring about, named by `what`. Where the tested system has to do its part, `promised` is the row and
-    case that say so: unmet is a violation of them then.
+    `what` names what the kit had to bring about. Where the tested system has to do its part, `promised` is the row and case that
+    say so: an unmet premise is then a violation of that row.
     """
     return PremiseClaim(bool(met), what, (Promise(*promised, what),) if promised is not None else ())
 
@@ -139,7 +139,7 @@ def held_if(
 
 
 def excused(name: str, *, row: str = "", case: str = "") -> ExcuseClaim:
-    """No observation, but counted by its name (`conformance.judging.excuses`); `row` and `case` as in `held_if`."""
+    """No observation; counted by its name (`conformance.judging.excuses`). `row` and `case` are as in `held_if`."""
     return ExcuseClaim(name, row, case)
 
 
@@ -151,7 +151,7 @@ def recorded(*by: object, row: str = "", case: str = "", detail: str = "", varia
 
 
 def kept_if(row: str, kept: bool, *by: object, case: str = "", detail: str = "") -> ObservationClaim:
-    """Whether the promise of a later KIP is kept, recorded and never judged; `row` is of level later."""
+    """Whether the promise of a later KIP is kept; recorded and never judged. `row` is of level `later`."""
     return recorded(*by, row=row, case=case, detail=detail, variant=KEEPS if kept else KEEPS_NOT)
 
 
@@ -166,8 +166,8 @@ class Check:
     """A probe or a scenario: rows, rig, cases, strategies and body.
 
     A scenario has the id of its `schedule` in the catalogue, and its history is judged like that of a machine: `own_rows`
-    are those that the body observes, `rows` also those of the `judges`. `rest` is the premise that it has to record before it
-    ends, since the judges look for the final state there. A soak `lasts` that many seconds.
+    are those that the body observes, `rows` also has those of the `judges`. `rest` is the premise that it has to record before it
+    ends, since the judges look there for the final state. A soak `lasts` that many seconds.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ def scenario(
     As `probe`, but left to the quick profile, run only as often as scenario rows need it, and with its whole history judged by
     `judges` beside what the body observes. The body heals what it broke and comes to rest, which ends with the premise `rest`:
     an example without it is trouble of the kit. Scenarios of a log are declared by `conformance.rigs.log.scenarios`.
-    One that `lasts` for minutes by itself, given in seconds, is a soak, and left to the nightly profile.
+    One that runs for minutes by itself (`lasts`, in seconds) is a soak, which only the nightly profile runs.
     """
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")

@@ -82,7 +82,7 @@ class Cluster(Protocol):
         ...
 
     def late(self, since: float) -> float:
-        """By how many seconds the kit itself woke late at most since that moment of its clock."""
+        """The most seconds by which the kit itself woke late since that moment of its clock."""
         ...
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:
@@ -94,7 +94,7 @@ class Cluster(Protocol):
     def node(self, name: str) -> BenchNode: ...
 
     def ended(self) -> dict[str, ProcessEnd]:
-        """By node, how a process ended that the kit had running."""
+        """By node, how a process ended that the kit wanted running."""
         ...
 
     def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:

@@ -63,7 +63,7 @@ class Faults:
 
     @property
     def stand(self) -> bool:
-        """Is there one that was not taken back?"""
+        """Is there a fault that was not taken back?"""
         return self._injector is not None and bool(self._injector.open)
 
     def lacking(self) -> list[str]:

@@ -34,7 +34,7 @@ def _by_item() -> dict[tuple[str, str], AnyCheck]:
 
 
 def is_soak(check: AnyCheck) -> bool:
-    """Goes on for minutes by itself: only the nightly profile has the time, whatever rows are asked for."""
+    """Whether it runs for minutes by itself: only the nightly profile has the time, whatever rows are asked for."""
     return isinstance(check, Check) and check.lasts > 0
 
 
@@ -48,7 +48,7 @@ def in_profile(check: AnyCheck, profile: str) -> bool:
 
 
 def observed_by(check: AnyCheck) -> list[str]:
-    """The rows that a check observes: its own, the laws of every answer, and what is due within a bound."""
+    """The rows that a check observes: its own, the laws of every answer, and those of what is due within a bound."""
     return list(dict.fromkeys([*check.rows, *LAW_ROWS, *sorted(GENERAL)]))
 
 

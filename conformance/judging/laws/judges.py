@@ -1,4 +1,4 @@
-"""Laws of every answer, which look at the history of every example: probes, scenarios and machines alike."""
+"""Laws of every answer, judged over the history of every example, be it of a probe, a scenario or a machine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from conformance.judging.laws.story import WireStory
 
 @story_judge("GEN-03", WireStory, "pairings")
 def answers_are_about_what_was_asked(story: WireStory) -> Iterator[Finding]:
-    """Each item of a batch request is answered exactly once, and nothing else is answered."""
+    """Each item of a batch request is answered exactly once, and no other item is."""
     for one in story.pairings:
         yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "mispaired-answer")
 
 
 @story_judge("GEN-12", WireStory, "error_codes")
 def nothing_internal_reaches_the_wire(story: WireStory) -> Iterator[Finding]:
-    """UNKNOWN_SERVER_ERROR, and what the protocol keeps for clients, answer no well-formed request."""
+    """No well-formed request is answered with UNKNOWN_SERVER_ERROR or with an error that is reserved for clients."""
     for one in story.error_codes:
         yield Finding(not one.wrong, one.case, (one.asked, one.event), one.wrong, "internal-error")
 

@@ -144,7 +144,7 @@ class LogExecutor(StepExecutor[LogStep]):
     # --- raw fetchers
 
     def read_everything(self) -> None:
-        """The full log of every replica that runs, and what it shows to consumers; and which replicas may lead."""
+        """Read the full log of every running replica, and what it shows to consumers; and which replicas may lead."""
         self._describe()
         for on, partition in self.partitions.items():
             with suppress(Absent):
@@ -287,7 +287,7 @@ class LogExecutor(StepExecutor[LogStep]):
         self._describe()
 
     def _describe(self) -> None:
-        """The eligible and last known leaders, by every broker that runs, where brokers offer to describe them (KIP-966)."""
+        """Ask every running broker for the eligible and last known leaders, where it offers DescribeTopicPartitions (KIP-966)."""
         if "DescribeTopicPartitions" in self.bench.column.ranges:
             for name in self.roles.running():
                 with suppress(WireError):

@@ -3,7 +3,7 @@ package mutants.planted;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** A controller that is asked for a snapshot ends. */
+/** A controller ends its process when it is asked for a snapshot. */
 @In(type = "kafka.server.ControllerApis", method = "handleFetchSnapshot")
 public class EndsOnFetchSnapshot {
     @Advice.OnMethodEnter

@@ -3,7 +3,7 @@ package mutants.planted;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** A coordinator that is asked for its transactions ends. */
+/** A coordinator ends its process when it is asked for its transactions. */
 @In(type = "kafka.coordinator.transaction.TransactionCoordinator", method = "handleListTransactions")
 public class EndsOnListTransactions {
     @Advice.OnMethodEnter

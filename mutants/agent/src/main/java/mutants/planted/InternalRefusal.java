@@ -4,7 +4,7 @@ import mutants.In;
 import net.bytebuddy.asm.Advice;
 import org.apache.kafka.common.protocol.Errors;
 
-/** An invalid configuration is refused with UNKNOWN_SERVER_ERROR; it is refused all the same. */
+/** An invalid configuration is refused with UNKNOWN_SERVER_ERROR instead of INVALID_CONFIG, and changes nothing. */
 @In(type = "org.apache.kafka.common.requests.ApiError", method = "error")
 public class InternalRefusal {
     @Advice.OnMethodExit

@@ -3,7 +3,7 @@ package mutants.planted;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** A follower appends batches of a leader epoch above the one that it fetches in. */
+/** A follower appends batches of a leader epoch above that of its fetch. */
 @In(
         type = {"org.apache.kafka.storage.internals.log.UnifiedLog", "kafka.log.UnifiedLog"},
         method = "hasHigherPartitionLeaderEpoch")

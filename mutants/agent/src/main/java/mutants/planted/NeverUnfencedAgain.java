@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** A broker that was unfenced once stays fenced when it comes back. */
+/** A broker that has been unfenced once stays fenced when it comes back. */
 @In(type = "org.apache.kafka.controller.ReplicationControlManager", method = "handleBrokerUnfenced")
 public class NeverUnfencedAgain {
     public static final Set<Integer> UNFENCED = ConcurrentHashMap.newKeySet();

@@ -3,7 +3,7 @@ package mutants.planted;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** A follower that is first among the successors of a leader that resigns goes on waiting for it. */
+/** The first successor of a leader that resigns goes on waiting for it. */
 @In(type = "org.apache.kafka.raft.FollowerState", method = "overrideFetchTimeout")
 public class SilentSuccessor {
     @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class)

@@ -7,7 +7,7 @@ import org.apache.kafka.common.message.MetadataResponseData.MetadataResponseTopi
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.MetadataResponse;
 
-/** Metadata has one more topic than was asked for, as unknown. */
+/** Metadata names one more topic than was asked for, with UNKNOWN_TOPIC_OR_PARTITION. */
 @In(type = "org.apache.kafka.common.requests.MetadataResponse", method = "prepareResponse")
 public class UninvitedTopic {
     @Advice.OnMethodExit
