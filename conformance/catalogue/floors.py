@@ -19,7 +19,7 @@ FILE = "floors.toml"
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every applicable case needs before a cell is satisfied; `changed` counts observations that lived through a change."""
+    """The least that every applicable case needs for `satisfied`; `changed` counts observations that lived through a change."""
 
     observations: int
     inputs: int
