@@ -24,9 +24,9 @@ from strategies.batches import RECORDS
 MAX_WAIT = 12.0
 """Seconds that the broker may wait for data, which never comes."""
 SOON = MAX_WAIT / 3
-"""The event that completes a fetch happens before this, so that an answer soon after it is no expiry."""
+"""The event that completes a fetch happens before this age, so an answer soon after the event is no expiry."""
 PROMPT = 2.0
-"""Seconds after that event within which the answer comes; about one on an idle machine."""
+"""Seconds within which the answer follows that event; about one on an idle machine."""
 
 
 class DelayedFetch(NamedTuple):
@@ -42,7 +42,7 @@ class DelayedFetch(NamedTuple):
         return self.bench.now().seconds - self.since
 
     def released(self, at: float) -> tuple[FetchedPartition, bool]:
-        """The answer, and whether it came promptly after the event that completes it, when the fetch was of age `at`."""
+        """The answer, and whether it came promptly after the completing event, which happened at age `at`."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
         return answer.partitions[0], self.age() - at < PROMPT
 
