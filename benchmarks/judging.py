@@ -1,4 +1,4 @@
-"""Judging: the time that all judges of the log machine and the laws of every answer take for a million events, on one core.
+"""Judging: the time that all judges of the log machine and all laws of every answer take for a million events, on one core.
 
 Events come from stored histories (a run's output directory) or are generated. Generating and reading them is not
 counted; the clock is CPU time, so other load on the machine does not matter.

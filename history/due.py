@@ -1,4 +1,4 @@
-"""Names of what the tested system owes with a bound: what a wait was for that ended without it."""
+"""What the tested system owes within a bound, by name: what a wait was for that ended without it."""
 
 from typing import Literal
 
@@ -31,16 +31,16 @@ Due = Literal[
 ]
 """Names of what did not come.
 
-- step: the effect of what was asked for, or of what has happened;
+- step: the effect of what was requested, or of what happened;
 - answer: the answer of a node that runs; time-out: the end of a transaction that is open for too long;
 - leader, coordinator, quorum: a leader of a partition, a coordinator, a leader of the metadata quorum;
 - node: a node that was started, up again; replica: all replicas of a partition in its ISR;
-- the others are steps of a voter (KIP-595): it follows the leader that a request names, it stands for election, it leads after
-  a majority has voted for it, it fetches on, its high watermark rises to what all voters have fetched, it describes itself as a
-  leader among the voters, it takes a later epoch, its log shows its epoch;
-- of coordinators (KIP-360, KIP-1251), and not refused to a client that may ask for it: a producer at the producer id and epoch
-  that it was answered last, its next epoch, its next batch (`write`), a description of producers, the markers of a transaction
-  that has ended, a member at the epoch that it was answered last, its commit, the record of its assignment.
+- others are steps of a voter (KIP-595): it follows the leader that a request names, it becomes a candidate, it leads once a
+  majority has voted for it, it goes on fetching, its high watermark rises to what all voters have fetched, it describes itself
+  as leader and voter, it adopts a later epoch, its log shows its epoch;
+- from coordinators (KIP-360, KIP-1251), for a client that may ask for it: a producer at its last answered producer id and epoch,
+  its next epoch, its next batch (`write`), a description of producers, the markers of a transaction that has ended, a member at
+  its last answered epoch, its commit, the record of its assignment.
 """
 
 STARTS_WITHIN = 60.0
@@ -52,12 +52,12 @@ COORDINATES_WITHIN = 60.0
 and as many to load that."""
 
 SHARE = 0.25
-"""The share of a bound by which the kit wakes late where its machine starves."""
+"""By this share of a bound the kit wakes late if it is starved of CPU."""
 
 
 def starved(late: float, within: float) -> bool:
     """Whether a bound of `within` seconds says nothing, since the kit itself woke `late` seconds late meanwhile.
 
-    What is due at once, within 0 seconds, was not waited for.
+    There is no wait for what is due at once, within 0 seconds.
     """
     return within > 0 and late >= SHARE * within

@@ -34,12 +34,12 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `disk`: what the nodes lose, of the partition that the event names; with `every_partition`, of all that they hold.
     - `election`: of a leader of that partition.
     - `moves_log_start`: records are deleted without a DeleteRecords request in the history.
-    - `start_inside_segment`: it may come to lie inside a segment, as DeleteRecords moves it, so that a crash sets it back.
-    - `retention`: the setting of the topic by which old segments of all its partitions are deleted.
+    - `start_inside_segment`: the log start may come to lie inside a segment, as by DeleteRecords, so a crash sets it back.
+    - `retention`: the topic's setting by which old segments of all its partitions are deleted.
     - `appends`: it appends records of its own to that partition, without a Produce request in the history.
     - `cut_off`: from the witness on, the nodes that the event names exchange nothing with controllers.
     - `moves_replicas`: the partition gets other replicas.
-    - `stands`: false for a fault that is over once it was injected.
+    - `stands`: false for a fault that is over as soon as it is injected.
     """
 
     process: Process = "runs"

@@ -38,7 +38,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 class Call(Event, frozen=True, kw_only=True, tag="call"):
     """A request on its way to a node (`broker-1`, `controller-2`), or an action on the cluster (`cluster`).
 
-    `malformed` is how the check means it to break the protocol's rules; empty for all requests that it means well.
+    `malformed` says how the check means it to break the protocol's rules; empty for well-formed requests.
     """
 
     op: str
@@ -79,9 +79,9 @@ class Premise(Event, frozen=True, kw_only=True, tag="premise"):
 
 
 class Overdue(Event, frozen=True, kw_only=True, tag="overdue"):
-    """A step that the tested system promises did not come `within` these seconds: `due` names it, `what` says more.
+    """A step that the tested system owes did not happen `within` this many seconds: `due` names it, `what` says more.
 
-    `late` is by how many seconds a thread of the kit that wakes every 100 ms was late at most meanwhile.
+    `late` is the most seconds by which a thread of the kit that wakes every 100 ms was late meanwhile.
     """
 
     due: Due
@@ -91,7 +91,7 @@ class Overdue(Event, frozen=True, kw_only=True, tag="overdue"):
 
 
 class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process ended, as the engine reports it; `log` are its last lines."""
+    """How a process ended, as the engine reports it; `log` has its last lines."""
 
     exit_code: int
     out_of_memory: bool = False
@@ -99,7 +99,7 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(Event, frozen=True, kw_only=True, tag="ended"):
-    """A process ended that the kit had not ended. The fields are those of `ProcessEnd`."""
+    """A process ended by itself, not by the kit. The fields are those of `ProcessEnd`."""
 
     node: str
     exit_code: int
@@ -117,10 +117,10 @@ class Note(Event, frozen=True, kw_only=True, tag="note"):
 class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_field="type"):
     """Opens a group: which check ran on which column, with which case and drawn inputs.
 
-    `context` is the data of a rig that several examples share, `members` the nodes of the cluster, `ranges` what that very
-    cluster declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
+    `context` is the data of a rig that several examples share, `members` the nodes of the cluster, `ranges` what this cluster
+    declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
 
-    `sent` are the values that earlier examples on the shared rig sent to each partition, and how often; None where that is not
+    `sent` has the values that earlier examples on the shared rig sent to each partition, and how often; None if that is not
     known.
     """
 

@@ -1,8 +1,8 @@
 """The effects of faults in histories that were written before an injection carried its effects.
 
-The table holds every tag that was written until then, with what the judges of that time took it for: less than the fault did
-where its tag alone does not tell. Only what effects tell beyond that was added since: retention, appends, cut-off
-nodes. A tag that is not in it may have restarted a process.
+The table has every fault tag written until then, with what the judges of that time took it for: less than what the fault did,
+if the tag alone does not tell. Since then only effects that those judges did not know were added: retention, appends, cut-off
+nodes. A tag that is not in the table may have restarted a process.
 """
 
 from __future__ import annotations

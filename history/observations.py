@@ -10,7 +10,7 @@ Result = Literal["held", "violated", "recorded"]
 
 
 KEEPS, KEEPS_NOT = "keeps", "does not keep"
-"""The variants of what is recorded of a row of level `later`: whether the promise of a later KIP is kept."""
+"""The variants recorded for a row of level `later`: whether the promise of a later KIP is kept."""
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -18,8 +18,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `inputs` is the canonical text of the drawn inputs (floors count distinct ones); `events` are the numbers of the
     events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` names which of several legal
-    answers was seen, so that a probe that wavers between them is recognised; `lived` are the witnessed faults, by name, that
-    its subject lived through until then, each with a change of its leader or ISR where these show.
+    answers was seen, so that a probe that wavers between them is recognised; `lived` are the names of the witnessed
+    faults that its subject lived through by then; for a partition, those that were followed by a change of its leader or ISR.
     """
 
     requirement: str

@@ -18,8 +18,8 @@ Kind = Literal[
     "partition", "topic", "group", "member", "transactional-id", "producer", "quorum", "resource", "wire", "description"
 ]
 """A resource is the owner of a configuration, as IncrementalAlterConfigs takes it: a topic, a broker, a group. The wire is the
-subject of what holds for all answers, whatever they are about, a description that of what a node answers about a group, a
-transaction or the quorum, by its name; no event names either.
+subject of what holds for all answers, whatever they are about. A description is the subject of what nodes answer about a group, a
+transaction or the quorum, by its name. No event names either of the two.
 """
 METADATA_LOG = "__cluster_metadata"
 """The topic whose one partition the quorum of controllers replicates (KIP-595)."""

@@ -1,4 +1,4 @@
-"""Where the rule changed: what a later KIP promised, and which columns keep it."""
+"""Where the rule changed: what later KIPs promised, and which columns keep it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from history.observations import KEEPS
 
 
 class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A row whose rule a later KIP changed, and the row of level later that records the change.
+    """A row whose rule a later KIP changed, and the row of level `later` that records the change.
 
-    `promised` names what promised it, `first` the first column that keeps it, empty if none does. `values` are by column label:
+    `promised` names what promised it; `first` is the first column that keeps it, empty for none. `values` are by column label:
     ``keeps``, ``does not keep``, or empty where nothing was observed.
     """
 
@@ -33,7 +33,7 @@ class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rule_changes(rows: Iterable[Requirement], cells: Iterable[Cell], labels: Sequence[str]) -> list[RuleChange]:
-    """One for each row of level later, in the catalogue's order; `labels` are the columns in their order."""
+    """One for each row of level `later`, in the catalogue's order; `labels` are the columns in their order."""
     values = {(cell.requirement, cell.kafka_version): cell.value for cell in cells}
     return [_change(row, {label: values[row.id, label] for label in labels}) for row in rows if row.level == "later"]
 
@@ -50,5 +50,5 @@ def _change(row: Requirement, values: dict[str, str]) -> RuleChange:
 
 
 def observed(changes: Iterable[RuleChange]) -> list[RuleChange]:
-    """Those of which something was observed."""
+    """Those of which at least one column has an observation."""
     return [change for change in changes if any(change.values.values())]

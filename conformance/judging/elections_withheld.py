@@ -1,5 +1,5 @@
-"""Excuses for steps that no election could bring: of a partition no live replica may lead, or its preferred leader is out of
-the ISR.
+"""Excuses for steps that no election could bring about: a partition has no live replica that may lead, or its preferred leader is
+out of the ISR.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from history.due import Due
 from history.events import Answer, Call, Fault, History, Overdue
 
 NEEDS_LEADERS: frozenset[Due] = frozenset(("step", "answer", "leader", "coordinator", "replica"))
-"""Steps that may not come while a partition has no leader, or not the one that was asked for."""
+"""Steps that may not happen while a partition has no leader, or not the requested one."""
 PREFERRED = 0
 PREFERRED_LEADER_NOT_AVAILABLE = 80
 
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
 Described = tuple[Place, dict[str, Any], frozenset[int]]
-"""A partition as a Metadata answer describes it, and the brokers that are alive by it."""
+"""A partition as a Metadata answer describes it, and the brokers that the answer lists as alive."""
 
 
 def withheld_by_elections(history: History, overdue: Overdue) -> str:
-    """The excuse for what did not come; empty for none."""
+    """The excuse for a step that did not happen; empty for none."""
     if overdue.due not in NEEDS_LEADERS:
         return ""
     since = _last_return(history, overdue.n)
@@ -44,7 +44,7 @@ def _last_return(history: History, event: int) -> int:
 
 
 def _described(answers: Iterable[Answer]) -> Iterator[Described]:
-    """The last description by each broker."""
+    """Each partition as each broker described it last."""
     for answer in answers:
         alive = frozenset(broker["node_id"] for broker in answer.value["brokers"])
         for topic in answer.value["topics"]:
@@ -53,9 +53,9 @@ def _described(answers: Iterable[Answer]) -> Iterator[Described]:
 
 
 def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]]) -> bool:
-    """Has it no leader, and of the replicas in ISR and ELR none that is alive?
+    """Is it without a leader, and no replica in ISR or ELR alive?
 
-    An empty ISR says nothing by itself: where there are eligible leader replicas, they are to be asked for (KIP-966).
+    An empty ISR says nothing by itself: eligible leader replicas (KIP-966) are in another answer.
     """
     place, partition, alive = described
     electable = {*partition["isr_nodes"], *eligible.get(place, ())}
@@ -63,7 +63,7 @@ def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]]) 
 
 
 def _eligible(answers: Iterable[Answer]) -> dict[Place, set[int]]:
-    """The eligible leader replicas of each partition as last described."""
+    """The eligible leader replicas of each partition, as last described."""
     return {
         (topic["name"], partition["partition_index"]): {*(partition["eligible_leader_replicas"] or ())}
         for answer in answers
@@ -73,7 +73,7 @@ def _eligible(answers: Iterable[Answer]) -> dict[Place, set[int]]:
 
 
 def _preferred_is_out(described: Described, refused: frozenset[Place]) -> bool:
-    """Is its preferred leader, the first replica, out of the ISR or fenced, and was its election refused for that?"""
+    """Is its preferred leader, the first replica, out of the ISR or fenced, and was its election refused for that reason?"""
     place, partition, alive = described
     preferred = partition["replica_nodes"][:1]
     return place in refused and not {*preferred} <= {*partition["isr_nodes"]} & alive

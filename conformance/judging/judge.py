@@ -80,7 +80,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 Look = Callable[[History, Sequence[AnyEvent]], Sequence[Any]]
-"""Makes what judges look at out of a whole history, and its few events that are neither requests nor answers.
+"""Derives what judges look at from a whole history and its few events that are neither requests nor answers.
 
 It is called again whenever the history has grown.
 """
@@ -98,7 +98,7 @@ class Judge:
     ) -> None:
         self.row = row
         self.records = row.endswith(LATER)
-        """Whether what it finds is recorded only: whether the promise of a later KIP is kept."""
+        """True for a row of level `later`: its findings are recorded only, and say whether a later promise is kept."""
         self.of = of
         self.at = at
         self.function = function
@@ -209,7 +209,7 @@ class Judging:
         self.feed(events[len(self._history.events) :])
 
     def judged(self) -> Judged:
-        """All there is by now: observations in the order of the judges, then of their subjects by name; excuses counted."""
+        """All so far: observations in the order of the judges, then of their subjects' names; excuses are counted."""
         found = self._all()
         return Judged(
             [self._observation(judge, claim, story) for judge, claim, story in found if type(claim) is Finding],
@@ -217,7 +217,7 @@ class Judging:
         )
 
     def violations(self) -> list[Observation]:
-        """Those of the observations that are violated."""
+        """The observations that are violations."""
         return [
             self._observation(judge, claim, story)
             for judge, claim, story in self._all()
@@ -230,7 +230,7 @@ class Judging:
         return judge.observation(self._history.example.example, finding, lived)
 
     def _all(self) -> list[_Claimed]:
-        """In the order of the judges, with the story that each is of."""
+        """All claims in the order of the judges, each with its story."""
         numbered: list[tuple[int, list[Claim], Story | None]] = [
             (n, claims, None) for look in self._plan.looks for n, claims in self._of_look(look)
         ]

@@ -25,10 +25,10 @@ RETURNS = frozenset(("heal", "start", "resume"))
 NOTED = RETURNS | {"create_topics", "delete_topics", "incremental_alter_configs"}
 """Calls that the timeline is fed; of the other events it is fed all but answers."""
 CONFIGURES = frozenset(("create_topics", "incremental_alter_configs", "describe_configs"))
-"""Calls that set or describe configurations; the timeline is fed their answers too."""
+"""Calls that set or describe configurations. The timeline takes their answers too."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR))
-"""The settings by whose value at a time a partition is judged."""
+"""The settings whose value at a given time a partition is judged by."""
 NEVER = sys.maxsize
 TOPIC = 2
 """The resource type of a topic in IncrementalAlterConfigs."""
@@ -64,7 +64,7 @@ class FaultSpan(msgspec.Struct):
 
 
 class WitnessedFault(NamedTuple):
-    """A fault that was witnessed: the events of its injection and of its witness."""
+    """A witnessed fault: the events of its injection and of its witness."""
 
     fault: str
     began: int
@@ -85,15 +85,15 @@ class Timeline:
         self.topic_configs: dict[str, dict[str, str]] = {}
         """The settings with which CreateTopics was last asked for a topic."""
         self.deleted_topics: set[str] = set()
-        """Those that DeleteTopics was asked for by name."""
+        """Topics that DeleteTopics named."""
         self.altered_topics: dict[str, set[str]] = {}
-        """The names of the settings that a topic was asked to change."""
+        """By topic, the names of the settings that requests altered."""
         self.configured: list[tuple[Call, Answer]] = []
-        """Creations of topics, and requests that alter or describe a setting of JUDGED_BY, with their answers."""
+        """Requests that create a topic, or that alter or describe a setting of JUDGED_BY, with their answers."""
         self.sent_before = example.sent
-        """The values that earlier examples sent to each partition, and how often; None where that is not known."""
+        """By partition, the values that earlier examples sent, and how often; None if that is not known."""
         self.continues = bool(example.context)
-        """Whether what the example acts on was prepared in another."""
+        """Whether another example prepared what this one acts on."""
         self.spans: list[FaultSpan] = []
         self.witnessed: list[WitnessedFault] = []
         self.faults: list[FaultPhase] = []
@@ -246,7 +246,7 @@ class Timeline:
         return self._stood(lambda effects: effects.idles, node, first, second)
 
     def cut_off(self, node: str, first: int, second: int) -> bool:
-        """Did the node certainly exchange nothing with controllers from one event to the other?"""
+        """Was the node certainly cut off from the controllers from one event to the other?"""
         return self._stood(lambda effects: effects.cut_off, node, first, second)
 
     def _stood(self, does: Callable[[Effects], bool], node: str, first: int, second: int) -> bool:
@@ -255,10 +255,10 @@ class Timeline:
 
 
 def _described_by(answer: Answer) -> set[str]:
-    """The settings that the answer of DescribeConfigs has."""
+    """The settings in a DescribeConfigs answer."""
     return {one["name"] for one in answer.value.get("configs", ())} if answer.outcome == "ok" else set()
 
 
 def _name_of(topic: Any) -> str:
-    """Of a topic that a request gives by name, or by name and id."""
+    """The name of a topic that a request gives by name, or by name and id."""
     return str(topic) if isinstance(topic, str) else str(topic["name"])

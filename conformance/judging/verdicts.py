@@ -32,11 +32,11 @@ VERDICTS: tuple[Verdict, ...] = (
 
 
 class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
-    """Pooled observations of one case; `inputs` and `examples` count distinct ones, `changed` those held that lived through a
-    change.
+    """Pooled observations of one case. `inputs` and `examples` count distinct ones, `changed` the held observations that lived
+    through a change.
 
-    `kept` are those recorded that keep the promise of a later KIP; `wavering`: identical tries of a probe gave different legal
-    answers.
+    `kept` counts recorded observations that keep the promise of a later KIP. `wavering`: identical tries of a probe gave
+    different legal answers.
     """
 
     held: int = 0
@@ -70,9 +70,9 @@ class CellEvidence(msgspec.Struct, kw_only=True):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One row on one column. `cases` are the applicable ones, observed or not, and any other that was observed.
+    """One row on one column. `cases` has the applicable cases, observed or not, and any other case that was observed.
 
-    `value` is that of a row of level later: whether the promise is kept.
+    `value` is for a row of level `later`: whether the promise is kept.
     """
 
     requirement: str
@@ -115,7 +115,7 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
         return Judgement(
             verdict="inapplicable", reason=f"the row does not apply to {facts.version} as it declares itself"
         )
-    # A violation that a check of other rows came across is a proof all the same.
+    # A violation that a check of other rows came across is still a proof.
     if not evidence.checks and not any(tally.violated for tally in evidence.cases.values()):
         return Judgement(verdict="untested", reason="the kit has no check for this row")
     if evidence.changed:

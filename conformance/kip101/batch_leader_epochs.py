@@ -81,7 +81,7 @@ def plain_batch_has_the_leader_epoch(
 def compressed_batch_has_the_leader_epoch(
     partition: Partition, case: str, written: int
 ) -> Generator[Claim, None, None]:
-    """A batch of each codec, stored as it was sent, has the leader's epoch."""
+    """A compressed batch, stored as it was sent, has the leader's epoch."""
     codec, epoch = Codec[case.upper()], partition.epoch()
     answer, stored = appended(partition, batch(*values(2), leader_epoch=written, codec=codec))
     yield premise(partition.epoch() == epoch and stored.codec is codec, f"a batch of {case} in epoch {epoch}")

@@ -1,8 +1,8 @@
-"""A leader's log is truncated and written again while its answer to a follower is on the way (KIP101-SC-14).
+"""A leader's log is truncated and rewritten while its answer to a follower is on the way (KIP101-SC-14).
 
-A broker sends records straight from the file, as fast as the connection takes them, so that the end of a long answer may be
-of a later epoch than its beginning (KAFKA-18723). A follower that knows of no later epoch must not append it: it would
-have records of an epoch above records which that epoch's leader never had.
+A broker sends records straight from the file, as fast as the connection takes them, so the end of a long answer may be of a
+later epoch than its beginning (KAFKA-18723). A follower that knows of no later epoch must not append that end: it would have
+records of an epoch above records that the leader of that epoch never had.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import NewBatch, batch
 
 KBIT = 512
-"""A hundred times slower than the leader takes batches."""
+"""A hundredth of the rate at which the leader takes batches."""
 FIRST = b"." * 300_000
-"""A batch that keeps the link busy for seconds, while the others are written: these go in one answer."""
+"""A batch that keeps the link busy for seconds, while the others are written: these then go in one answer."""
 BATCHES = 64
 LONG = 32
-"""Batches of an answer that is longer than the buffers of its connection, with what goes until the follower is frozen."""
+"""Batches of an answer: more than the connection buffers, and what is sent until the follower is frozen, can hold."""
 PAYLOAD = b"." * 16_000
-"""These batches are equal but for offset and epoch, neither of which their CRC covers: one whose bytes are half of one epoch
-and half of the next is a valid batch."""
+"""The batches are equal but for offset and leader epoch, neither of which the CRC covers: a batch spliced from two epochs is
+valid."""
 STALLED = 5.0
-"""Seconds in which the buffers of a connection to a frozen broker fill up at that rate. From then on nothing more is read from
-the leader's file, so that the file may be shorter for a moment."""
+"""Seconds in which the buffers of a connection to a frozen broker fill up at that rate. After that nothing more is read from the
+leader's file, so the file may be shorter for a moment."""
 TAKEN_WITHIN = 15.0
 SENT_WITHIN = 25.0
-"""Seconds for the first batch; a follower that gets nothing for 30 s hangs up, and is out of the ISR."""
+"""Seconds for the first batch. A follower that gets nothing for 30 s disconnects, and leaves the ISR."""
 OFTEN = 0.1
 
 
@@ -62,7 +62,7 @@ def written(partition: Crashing, leader: int, same: NewBatch, count: int) -> int
 
 
 def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: NewBatch, count: int) -> UnderWay:
-    """Write to the leader, and wait for the follower's next fetch, which is answered with all that the leader has."""
+    """Write to the leader, and wait for the follower's next fetch, whose answer has everything in the leader's log."""
     others = [id for id in state.replicas if id != state.leader]
     follower, epoch = others[pick], state.leader_epoch
     partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
@@ -73,14 +73,14 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
 
 
 def stall(bench: Bench, follower: str) -> None:
-    """Freeze the follower until the connection to it takes nothing more."""
+    """Freeze the follower, and wait until the connection to it takes nothing more."""
     bench.pause(follower, role="follower")
     began = bench.now().seconds
     bench.eventually(lambda: bench.now().seconds - began > STALLED, "full buffers", every=OFTEN)
 
 
 def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
-    """Another replica leads and takes more batches than it lacks; the former leader truncates its log and copies them."""
+    """Another replica becomes leader and takes more batches than it lacked; the former leader truncates and copies them."""
     epoch = partition.state(answer.successor).leader_epoch
     put_first(partition, answer.successor, asked=answer.successor)
     elect_preferred(partition, answer.successor, epoch)
@@ -99,7 +99,7 @@ def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults:
     more=integers(0, 8),
 )
 def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Generator[Claim, None, None]:
-    """A follower that has not heard of the next epoch gets the rest of an answer after the leader's log has changed."""
+    """A follower that does not know the next epoch gets the rest of an answer after the leader's log has changed."""
     bench, faults = partition.bench, partition.bench.faults(partition.topic)
     state, same = partition.whole(), batch(PAYLOAD, timestamp=bench.now().unix_ms)
     slow, cut = RateLimit(role="leader", peer="brokers", kbit=KBIT), CutOffFromControllers(role="follower", pick=pick)
@@ -119,7 +119,7 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Ge
 
 
 def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Generator[Claim, None, None]:
-    """The follower took the beginning of the answer, and of what follows in the leader's file nothing of a later epoch."""
+    """The follower took the beginning of the answer, but no batch of a later epoch that follows in the leader's file."""
     node = partition.bench.node(answer.follower)
     read, knows = read_whole(partition, node, answer.epoch), partition.state(answer.follower).leader_epoch
     yield premise(knows == answer.epoch, f"{node.node} knows of epoch {knows}, and fetched at {answer.epoch}")

@@ -130,7 +130,7 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Generator[Cl
     tenths=integers(1, 15),
 )
 def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Generator[Claim, None, None]:
-    """The active one of three controllers is frozen or killed while a leader is killed and restarted: another takes over."""
+    """The active controller of three is frozen or killed while a leader is killed and restarted: another one takes over."""
     bench, before, session = partition.bench, partition.whole(), session_of(CONTROLLERS)
     leader = bench.name_of(before.leader)
     active = bench.eventually(lambda: active_controller(bench), "an active controller", due="quorum")
@@ -146,7 +146,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     (bench.resume if paused else bench.start)(active)
     back = leads_again(partition, before.leader)
     yield premise(successor != active, f"{successor} took over from {active} meanwhile")
-    # Older histories know the other half by the name of the case in which all controllers are killed.
+    # Older histories have the other half under the case in which all controllers are killed.
     yield from never_at_its_epoch_again(partition, before, back, case if paused else "controller-killed")
     at_rest(partition)
 
@@ -159,7 +159,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     leader_first=booleans(),
 )
 def controllers_restart_with_the_leader(partition: Partition, leader_first: bool) -> Generator[Claim, None, None]:
-    """All controllers are killed at the moment that a leader is, and all are started again; other brokers live on."""
+    """All controllers are killed together with a leader, and all are restarted; other brokers live on."""
     bench, before = partition.bench, partition.whole()
     quorum, leader = QuorumView(bench), bench.name_of(before.leader)
     led = bench.eventually(quorum.active, "an active controller", due="quorum")

@@ -14,12 +14,12 @@ from conformance.rigs.log.unclean_elections import SESSION
 from fixtures.faults.lab import QUICK
 
 INTERVAL = int(QUICK["unclean.leader.election.interval.ms"]) / 1000
-"""Seconds after which the controller looks for partitions that have become permitted an unclean election."""
+"""Seconds after which the controller looks for partitions for which an unclean election has become permitted."""
 
 
 @log_scenario("GEN-SC-01", "GEN-08", "GEN-09", rig=ELECTIONS, examples=5, records=integers(1, 3))
 def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: int) -> Generator[Claim, None, None]:
-    """The other replica leads where the configuration permits it, and nowhere else, whatever became of the last in-sync one."""
+    """The other replica leads where the configuration permits it and nowhere else, whatever happened to the last in-sync one."""
     settings.lose_isr(records)
     permitted = yield from led(settings, "permitted", "topic")
     settings.watch(2 * SESSION)
@@ -36,7 +36,7 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: Settings, records: in
 
 
 def led(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool]:
-    """GEN-08: the lagging replica, the only one that is alive, leads in time."""
+    """GEN-08: the lagging replica, which is the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
     met = settings.bench.settles(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
     second = settings.bench.id_of(settings.second)
@@ -48,7 +48,7 @@ def led(settings: Settings, kind: str, case: str) -> Generator[Claim, None, bool
 
 
 def leaderless(settings: Settings, kind: str, case: str) -> Iterator[Claim]:
-    """GEN-09: since the lagging replica came back none has led."""
+    """GEN-09: no replica has led since the lagging one came back."""
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]
         detail = f"without permission, and with {settings.second} alive: {one.name} had the leaders {seen}"

@@ -1,7 +1,7 @@
 """Leaders that change under load over a slow link: replicas that share a record share all records below it (KIP101-SC-14).
 
-A soak test for a race: a minute of it on one partition in the quick profile, ten on several in the nightly one, with unclean
-elections. A change of leader counts only with data in flight: records of the former leader that the next one had not fetched.
+A soak test for a race: for one minute on one partition in the quick profile, for ten on several partitions, with unclean
+elections, in the nightly one. A change of leader counts only with data in flight: records that the next leader had not fetched.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ PAYLOAD = b"." * 3_000
 OFTEN = 0.1
 MOVES = 20
 IN_FLIGHT = 5
-"""Changes of leader with data in flight without which these moves show nothing. Twice as many are usual: the slow link is that
-of one broker, which leads in a part of the time."""
+"""The least changes of leader with data in flight: with fewer, these moves show nothing. Twice as many are usual; the slow link
+is that of one broker, which leads part of the time."""
 PARTITIONS = 4
 LASTING = 600.0
 """Seconds of the long form."""
@@ -64,7 +64,7 @@ class SeveralData(msgspec.Struct, frozen=True):
 
 
 class Several:
-    """Partitions on all brokers: their followers get the records of several in one answer."""
+    """Partitions on all brokers: an answer to a follower has the records of several of them."""
 
     def __init__(self, bench: Bench, data: SeveralData) -> None:
         self.bench = bench
@@ -72,7 +72,7 @@ class Several:
 
 
 def several(bench: Bench) -> SeveralData:
-    """Half of them have small segments; of the others a follower fetches as much at once as it may."""
+    """Half of them have small segments; from the others a follower fetches as much at once as it may."""
     kinds = [small_segments if n % 2 else large_segments for n in range(PARTITIONS)]
     return SeveralData(tuple(kind(bench) for kind in kinds))
 
@@ -98,7 +98,7 @@ class Flapping:
         node = self.bench.node(self.state.leader)
         answer = node.produce(self.partition.topic, self.partition.index, batch(value), acks=acks, timeout_ms=500)
         if answer.error is Error.NONE:
-            # At this offset the former leader took another record, which this one had not fetched.
+            # At this offset the former leader took another record, which this leader had not fetched.
             self.in_flight += self._moved and answer.base_offset <= self._end
             self._end, self._moved = answer.base_offset, False
 
@@ -135,7 +135,7 @@ class Flapping:
 
 
 def load(flock: list[Flapping], seconds: float, acks: int) -> None:
-    """Write to all leaders for a while, and end with a burst; refused and unanswered batches are ignored."""
+    """Write to all leaders for a while, then in a burst; refused and unanswered batches are ignored."""
     bench = flock[0].bench
     began = bench.now().seconds
 
@@ -150,7 +150,7 @@ def load(flock: list[Flapping], seconds: float, acks: int) -> None:
 
 
 def flap(flock: list[Flapping], picks: list[int], tenths: list[int], safe: int) -> None:
-    """Change the leader of one partition after the other. With each isolation others may lose their leader too."""
+    """Change the leader of one partition after another. Each isolation may cost other partitions their leader too."""
     for number, (pick, tenth) in enumerate(zip(picks, tenths, strict=True)):
         load(flock, tenth / 10, acks=-1 if number % safe == 0 else 1)
         moving = flock[number % len(flock)]
@@ -237,7 +237,7 @@ def leaders_flap_under_load(
 def leaders_flap_for_long(
     several: Several, picks: list[int], tenths: list[int], safe: int
 ) -> Generator[Claim, None, None]:
-    """The same on several partitions for ten minutes, in rounds, after each of which one of them has an unclean election."""
+    """The same on several partitions for ten minutes, in rounds; after each round one of them has an unclean election."""
     bench, partitions = several.bench, several.partitions
     began, flocks = bench.now().seconds, list[Flapping]()
     for number in count():

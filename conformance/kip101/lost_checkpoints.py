@@ -106,7 +106,7 @@ def suffix_is_truncated_to_the_high_watermark(
 def rebuilt_from_the_leader(
     partition: Crashing, id: int, leader: int, mark: int, written: list[Written], case: str
 ) -> Iterator[Claim]:
-    """The replica has the same records as its leader, and the epochs of those it copied above this high watermark."""
+    """The replica has the same records as its leader, and the epochs of those that it copied from this high watermark on."""
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(mine.batches, mark)
     entries = partition.entries(id, lambda found: found == expected)
@@ -126,7 +126,7 @@ def rebuilt_from_the_leader(
 def epochs_are_learnt_from_new_batches(
     partition: Crashing, case: str, written_meanwhile: int, written_later: int
 ) -> Generator[Claim, None, None]:
-    """Stopped cleanly with nothing but committed records, a replica without its checkpoint keeps them and learns later epochs."""
+    """A replica with committed records only, stopped cleanly, keeps them without its checkpoint and learns later epochs."""
     written = two_epochs(partition)
     state = partition.whole()
     id = next(id for id in state.replicas if (id == state.leader) == (case == "clean-stop-leader"))

@@ -1,4 +1,4 @@
-"""Acknowledged records outlive the loss of fewer disks than min.insync.replicas (GEN-09, KIP-966)."""
+"""Acknowledged records survive the loss of fewer disks than min.insync.replicas (GEN-09, KIP-966)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from history.due import STARTS_WITHIN
     records=integers(1, 3),
 )
 def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -> Generator[Claim, None, None]:
-    """All that have a record but one are killed and lose it; they start before that one, which was stopped cleanly.
+    """All replicas that have a record but one are killed and lose it; they start before that one, which was stopped cleanly.
 
-    The judges compare the log of the leader in the end with what was acknowledged.
+    The judges compare the final leader's log with what was acknowledged.
     """
     disks.shaped(shape)
     bench, holders = disks.bench, [*disks.victims, disks.holder]

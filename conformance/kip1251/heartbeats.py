@@ -59,7 +59,7 @@ def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswe
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["answer"], bumps=integers(1, 4))
 def rejoin(group: Group, case: str, bumps: int) -> Generator[Claim, None, None]:
-    """A known member that rejoins with epoch 0 keeps its place, and gets its assignment again."""
+    """A known member that rejoins with epoch 0 keeps its place and gets its assignment again."""
     member = group.alone(bumps)
     yield group.holding(member, member.epoch, *range(group.partitions))
     answer = member.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)

@@ -115,7 +115,7 @@ def version_for(group: TxnGroup, case: str, drawn: int) -> int:
 
 
 def answered_by_version(case: str, answer: TxnOffsetCommitAnswer, own: Error) -> Claim:
-    """Up to v5 ILLEGAL_GENERATION, from v6 on an error of its `own`; in a case without a version recorded of the newest."""
+    """ILLEGAL_GENERATION up to v5, its `own` error from v6 on; a case without a version records the error of the newest."""
     if "-" not in case:
         return kept_if("KIP1251-TXN-02-L", all_answered(answer, own), answer)
     return held_if(all_answered(answer, own if case.endswith("-v6") else Error.ILLEGAL_GENERATION), answer)

@@ -139,7 +139,7 @@ def on_one_node(bench: Bench) -> PartitionData:
 def epoch_survives_a_restart_of_the_coordinator(
     partition: Partition, epoch: int, back: int
 ) -> Generator[Claim, None, None]:
-    """The epochs of committed transactions are read after the coordinator was killed; those of aborted ones are not."""
+    """After the coordinator was killed, OffsetFetch has the epochs of committed transactions and not those of aborted ones."""
     bench, groups = partition.bench, [Offsets(partition), Offsets(partition)]
     version = spoken(bench, "TxnOffsetCommit", back, low=TXN_COMMITS_EPOCH_FROM, high=LEGACY.txn_offset_commit)
     for offsets, committed in zip(groups, (True, False), strict=True):

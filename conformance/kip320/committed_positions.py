@@ -1,4 +1,4 @@
-"""Positions that a group committed with their epochs, and that nothing truncated, at the next leader (KIP-320, Leader Fetch
+"""Positions that a group committed with their epochs and that were never truncated, at the next leader (KIP-320, Leader Fetch
 Handling).
 """
 
@@ -19,12 +19,12 @@ from fixtures.wire.log import EpochEnd, FetchedPartition
 
 
 def positions(log: FetchedLog) -> list[tuple[int, int]]:
-    """Right behind each record: the offset, and the epoch of that record."""
+    """The position right after each record, with that record's epoch."""
     return [(record.offset + 1, batch.leader_epoch) for batch in log.batches for record in batch.records]
 
 
 class Confirmation(NamedTuple):
-    """A position from OffsetFetch, the fetches that go on from it, each with the log of that replica, and its lookup."""
+    """A position from OffsetFetch, the fetches that continue from it, each with that replica's log, and the epoch lookup."""
 
     found: CommittedOffset
     fetches: list[tuple[FetchedPartition, FetchedLog]]
@@ -38,7 +38,7 @@ class Confirmation(NamedTuple):
 
 
 def confirmed(partition: Partition, found: CommittedOffset, nodes: list[NodeClient], back: int) -> Confirmation:
-    """Fetches at each of the nodes, with the position's epoch as LastFetchedEpoch, and the lookup at the first, which leads."""
+    """Fetch at each node with the position's epoch as LastFetchedEpoch, and look the epoch up at the first node, the leader."""
     fetch = spoken(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     lookup = spoken(partition.bench, "OffsetForLeaderEpoch", back, low=ENDS_FENCED_FROM)
     epoch = found.leader_epoch
@@ -63,7 +63,7 @@ def confirmed(partition: Partition, found: CommittedOffset, nodes: list[NodeClie
 def committed_position_is_not_diverged(
     partition: Partition, commit_back: int, fetch_back: int, back: int
 ) -> Generator[Claim, None, None]:
-    """After a clean election OffsetFetch returns positions that leader, follower and lookup confirm."""
+    """After a clean election OffsetFetch returns positions that leader, follower and epoch lookup confirm."""
     bench = partition.bench
     commits = spoken(bench, "OffsetCommit", commit_back, low=COMMITS_EPOCH_FROM, high=9)
     fetches = spoken(bench, "OffsetFetch", fetch_back, low=FETCHES_EPOCH_FROM, high=9)

@@ -105,7 +105,7 @@ class Commits:
             yield premise(holds(found, commit.offset, commit.epoch), f"{commit} was stored: {found}")
 
     def all_returned(self, case: str) -> Iterator[Claim]:
-        """Each commit is returned as soon as the coordinator answers for its group, which it does in time (GEN-08)."""
+        """Each commit is returned as soon as the coordinator answers for the group, which has to be in time (GEN-08)."""
         for commit in self.sent:
             found = self.fetched(commit)
             yield held_if(True, found, row="GEN-08", case="coordinator")

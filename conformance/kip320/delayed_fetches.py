@@ -42,7 +42,7 @@ class DelayedFetch(NamedTuple):
         return self.bench.now().seconds - self.since
 
     def released(self, at: float) -> tuple[FetchedPartition, bool]:
-        """The answer, and whether it came promptly after the event that completes it, when the fetch was of age `at`."""
+        """The answer, and whether it came promptly after the completing event, which happened at age `at`."""
         answer = self.client.parked_fetch(self.parked, within=MAX_WAIT + 10.0)
         return answer.partitions[0], self.age() - at < PROMPT
 

@@ -36,7 +36,7 @@ LISTS_EPOCH_FROM = since("ListOffsetsRequest", "CurrentLeaderEpoch")
 def earliest_is(
     expected: int, one: RaisedStart, with_epoch: bool, back: int
 ) -> Generator[Claim, None, tuple[bool, ListedOffset]]:
-    """Whether the earliest offset is the `expected` one, with the epoch that covers it, and the answer that says so."""
+    """Whether the earliest offset is the `expected` one, with the epoch that covers it; and the answer."""
     node, _, state = sender(one.partition, "consumer")
     answer = node.list_offsets(
         one.partition.name,

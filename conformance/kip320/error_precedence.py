@@ -94,7 +94,7 @@ def epoch_is_irrelevant_without_a_replica(
 
 
 STRANGER = 1000
-"""Added to the ids of brokers, it gives the id of none."""
+"""Added to a broker id, this gives an id that no broker has."""
 
 
 @probe(
@@ -108,7 +108,7 @@ STRANGER = 1000
 def refusals_come_in_their_order(
     partition: Partition, case: str, epochs_back: int, past: int, back: int
 ) -> Generator[Claim, None, None]:
-    """At the leader the epoch is checked before the membership of the replica, and both before offset and divergence."""
+    """The leader checks the epoch first, then that the replica is assigned, then offset and divergence."""
     state, node = partition.settled(), partition.leader()
     beyond = replica_log(partition, node).end + past
     member = case == "epoch-before-offset"
@@ -218,7 +218,7 @@ def where_is(apart: OppositeLeaders, kind: str) -> tuple[str, int]:
 
 
 def is_answered(kind: str, answer: EpochEnd | None, led: EpochAndOffset) -> bool:
-    """With its own end where the broker leads, else with the error of that very partition."""
+    """Whether it is the partition's own end where the broker leads, else the partition's own error."""
     if answer is None:
         return False
     if kind == "led":

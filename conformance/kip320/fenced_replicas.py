@@ -74,7 +74,7 @@ class Watermarks(NamedTuple):
 
     @property
     def unmoved(self) -> bool:
-        """Whether the high watermark stayed, and a write with acks=all was not acknowledged."""
+        """Whether the high watermark stayed and the write with acks=all was not acknowledged."""
         unacknowledged = [one.error for one in self.write.partitions] == [Error.REQUEST_TIMED_OUT]
         return self.after.high_watermark == self.before.high_watermark and unacknowledged
 
@@ -100,7 +100,7 @@ def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance:
 
 @probe("KIP320-FETCH-10", rig=DUO, distance=integers(1, 3), records=RECORDS)
 def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) -> Generator[Claim, None, None]:
-    """A follower's fetch that gets an error or a diverging epoch moves no high watermark or ISR, and acknowledges no write."""
+    """A follower's fetch that gets an error or a diverging epoch moves no high watermark or ISR and acknowledges no write."""
     for case in HOPELESS:
         cast = duo.cast()
         with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
@@ -119,8 +119,8 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
 
 
 class StrangerTries(NamedTuple):
-    """Fetches at the log end with the id of a broker that is no replica, the leader as a consumer saw it before and after, and a
-    write that the follower has and the stranger lacks.
+    """Fetches at the log end with the id of a broker that is no replica; the leader as a consumer saw it before and after; and a
+    write that the follower has and that broker lacks.
     """
 
     ends: tuple[int, int]
@@ -138,7 +138,7 @@ class StrangerTries(NamedTuple):
 
     @property
     def unmoved(self) -> bool:
-        """Whether the high watermark stayed, and then followed the follower alone."""
+        """Whether the high watermark stayed, and afterwards depended on the follower alone."""
         stayed = self.after.high_watermark == self.before.high_watermark
         return stayed and self.lifted.high_watermark == self.ends[1]
 
@@ -164,7 +164,7 @@ def tried_by_a_stranger(duo: OneFollower, cast: FollowerRoles, stranger: int, re
 def unassigned_replica_is_no_progress(
     duo: OneFollower, real: bool, id: int, records: int
 ) -> Generator[Claim, None, None]:
-    """Fetches with the id of no replica raise no high watermark, lead into no ISR, and hold back no later write."""
+    """Fetches with the id of a broker that is no replica move neither high watermark nor ISR, and delay no later write."""
     cast = duo.cast()
     stranger = duo.bench.id_of(cast.outsider.node) if real else id
     with frozen(duo.bench, duo.bench.name_of(cast.follower)) as began:
@@ -296,7 +296,7 @@ def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> 
 def fenced_replica_stays_out_for_longer_than_the_lag(
     pairs: SharedFollower, records: int
 ) -> Generator[Claim, None, None]:
-    """Matching fetches with the id of a killed broker, for longer than replica.lag.time.max.ms, lead into no ISR."""
+    """Matching fetches with a killed broker's id, for longer than replica.lag.time.max.ms, do not bring it into the ISR."""
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
     yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
@@ -324,7 +324,7 @@ class Incarnations(NamedTuple):
 
     @property
     def older_is_refused(self) -> bool:
-        """True if the fetch of the older incarnation is refused and is no progress."""
+        """True if the older incarnation's fetch is refused and makes no progress."""
         stayed = self.after.high_watermark == self.before.high_watermark
         return self.older.error is Error.NOT_LEADER_OR_FOLLOWER and stayed
 

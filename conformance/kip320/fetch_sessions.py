@@ -20,7 +20,7 @@ from strategies.batches import RECORDS
 
 
 class Session:
-    """A fetch session at one broker, on one partition (KIP-227), of a consumer unless told otherwise."""
+    """A fetch session at one broker for one partition (KIP-227), by default a consumer's."""
 
     def __init__(self, partition: Partition, node: NodeClient, version: int, replica_id: int = CONSUMER) -> None:
         self._partition = partition
@@ -104,7 +104,7 @@ def session_repeats_divergence_and_errors(
 def session_at_a_follower_repeats_them_too(
     partition: Partition, with_epoch: bool, past: int, rereads: int, back: int
 ) -> Generator[Claim, None, None]:
-    """At a follower, too, a partition with nothing new is left out, and one that diverges or is fenced is in every answer."""
+    """A follower also leaves out a partition with nothing new, and one that diverges or is fenced is in every answer."""
     node, _, state = sender(partition, "follower")
     log = replica_log(partition, node)
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1

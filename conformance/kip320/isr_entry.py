@@ -125,7 +125,7 @@ def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
 
 
 def failing(partition: Partition, entrant: Entrant, follower: NodeClient, offset: int) -> list[FetchedPartition]:
-    """Fetches with the entrant's id at the log end: with an older and a newer epoch, at a follower, and of an ended epoch."""
+    """Fetches with the entrant's id at the log end: with an older and a newer epoch, at a follower, and from an ended epoch."""
 
     def ask(node: NodeClient, ahead: int = 0, last: int = -1) -> FetchedPartition:
         return node.fetch(
@@ -147,7 +147,7 @@ def is_failed(answer: FetchedPartition) -> bool:
 
 @probe("KIP320-FETCH-10", rig=JOINED, cases=["out-of-sync"], records=integers(1, 6))
 def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Generator[Claim, None, None]:
-    """Fetches at the log end that get an error or a diverging epoch lead into no ISR; one that is served does."""
+    """Fetches at the log end that get an error or a diverging epoch do not bring a replica into the ISR; a served one does."""
     bench, state = partition.bench, partition.whole()
     [outsider] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)
     leader = bench.node(state.leader)

@@ -216,7 +216,7 @@ def follower_answers_the_debugging_replica_only(
 
 
 def log_end(partition: Partition, node: NodeClient) -> int:
-    """Right behind the last batch of the replica's whole log."""
+    """The offset right after the last batch of the replica's full log."""
     return read_whole(partition, node, -1).batches[-1].last_offset + 1
 
 
@@ -224,7 +224,7 @@ def log_end(partition: Partition, node: NodeClient) -> int:
 def isolated_follower_answers_its_own_log_end(
     partition: Partition, records: int, back: int
 ) -> Generator[Claim, None, None]:
-    """A follower that no longer gets what its leader takes answers replica id -2 with the end of its own log."""
+    """A follower that is cut off from its leader's new records answers replica id -2 with the end of its own log."""
     bench, state = partition.bench, partition.whole()
     leader, epoch = bench.node(state.leader), state.leader_epoch
     version = spoken(bench, API, back, low=EPOCH_FROM)

@@ -58,11 +58,11 @@ class StaleFollower:
         return self.partition.settled([self.leader.node, self.bench.name_of(self.other)])
 
     def own_isr(self) -> tuple[int, ...]:
-        """As the leader sees it."""
+        """The ISR as the leader sees it."""
         return self.partition.state(self.leader.node).isr
 
     def write_at_once(self) -> ProducedPartition:
-        """A write with acks=all that waits for its followers no longer than they need."""
+        """A write with acks=all that waits for followers no longer than in-sync ones need."""
         return self.leader.produce(
             self.partition.topic, self.partition.index, batch(b"beside the fenced one"), timeout_ms=AT_ONCE_MS
         )
@@ -102,7 +102,7 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Iterator[Claim]:
 def neither_counts_nor_delays(stale: StaleFollower) -> Iterator[Claim]:
     """REPL-03: acks=all is acknowledged at once by the other two, and fails once the leader is alone in the ISR.
 
-    The first write without the other may still wait for it: Metadata shows the ISR a moment before the leader acts on it.
+    The first write without the other replica may still wait for it: Metadata shows the ISR a moment before the leader acts on it.
     """
     bench, leader = stale.bench, stale.bench.id_of(stale.leader.node)
     by_two = stale.write_at_once()

@@ -1,4 +1,4 @@
-"""Records above the high watermark: what consumers get at the leader and at a follower, and what names the log end (KIP-320)."""
+"""Records above the high watermark: what consumers get from leader and follower, and which answers name the log end (KIP-320)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Uncommitted:
     # --- KIP320-FETCH-04, KIP320-FETCH-07
 
     def reads(self, offset: int, above: int, *, named: bool) -> Iterator[Claim]:
-        """Consumers below the high watermark, and between it and the log end; at the leader and at a follower."""
+        """Consumer fetches below the high watermark, and between it and the log end; at the leader and at a follower."""
         behind, copy = self.behind, self.behind.copy(self.partition)
         beyond = behind.watermark + above % (behind.end - behind.watermark + 1)
         epoch = behind.epoch if named else -1
@@ -51,7 +51,7 @@ class Uncommitted:
         yield held_if(self.stop(below, nothing, offset), below, nothing, row="KIP320-FETCH-04", case="follower-stops")
 
     def stop(self, below: FetchedPartition, nothing: FetchedPartition, offset: int) -> bool:
-        """The one has the committed records from `offset` on, the other none; both name the high watermark right behind them."""
+        """Whether one has the committed records from `offset` on, the other none, and both name the high watermark after them."""
         empty = nothing.error is Error.NONE and not nothing.batches and nothing.diverging_epoch is None
         same = below.high_watermark == nothing.high_watermark == self.behind.watermark
         return serves(below, self.committed, offset) and empty and same
@@ -59,7 +59,7 @@ class Uncommitted:
     # --- KIP320-LO-01, KIP320-LO-05
 
     def latest_offsets(self) -> Iterator[Claim]:
-        """The latest offset is the high watermark to consumers; replica id -2 gets the log end of a follower."""
+        """A consumer gets the high watermark as the latest offset; replica id -2 gets the log end of a follower."""
         name, behind = self.partition.name, self.behind
         version = spoken(self._bench, "ListOffsets", self._back, low=FENCED_APIS_FROM["list-offsets"])
         for level in (READ_UNCOMMITTED, READ_COMMITTED):
@@ -77,7 +77,7 @@ class Uncommitted:
     # --- KIP320-OFLE-06
 
     def fenced_lookups(self, ahead: int) -> Iterator[Claim]:
-        """OffsetForLeaderEpoch is fenced, and otherwise answered with the log end."""
+        """OffsetForLeaderEpoch is fenced as always, and otherwise answered with the log end."""
         behind = self.behind
         version = spoken(self._bench, "OffsetForLeaderEpoch", self._back, low=ENDS_FENCED_FROM)
         answers = {
@@ -110,7 +110,7 @@ class Uncommitted:
 def high_watermark_bounds_what_consumers_see(
     partition: Partition, records: int, offset: int, above: int, named: bool, ahead: int, back: int
 ) -> Generator[Claim, None, None]:
-    """Below the log end consumers get records and offsets up to the high watermark only, at the leader and at a follower."""
+    """Below the log end consumers get records and offsets only up to the high watermark, from leader and follower."""
     committed = replica_log(partition, partition.leader())
     with watermark_behind(partition, records) as behind:
         uncommitted = Uncommitted(partition, behind, committed, back)

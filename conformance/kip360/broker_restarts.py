@@ -31,7 +31,7 @@ Part = Generator[Claim | None, None, None]
 SIZES = lists(integers(1, 4), min_size=2, max_size=5)
 EPOCHS = integers(0, 100)
 KEPT = ("KIP101-INV-05", "kept")
-"""The row and case that promise that a restarted broker has the log it had."""
+"""The row and case that promise that a restarted broker still has its log."""
 WAITS_MS = 1_500
 """Less than a restart takes, so that the time-out passes while no coordinator is running."""
 
@@ -39,7 +39,7 @@ WAITS_MS = 1_500
 def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generator[Claim, None, None]:
     """Each part up to its restart, then one restart for all, then the rest of each.
 
-    A premise that is not met ends its own part, and the example once the others have had their say.
+    An unmet premise ends its own part at once, and the example after the other parts are through.
     """
     lost: list[PremiseClaim] = []
     for part in parts:
@@ -51,7 +51,7 @@ def across_a_restart(stage: Stage, parts: list[Part], *, clean: bool) -> Generat
 
 
 def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Iterator[Claim]:
-    """The claims of a part until it yields None, ends, or has `lost` a premise."""
+    """The claims of a part until it yields None, ends, or loses a premise, which is then in `lost`."""
     for claim in part:
         if claim is None:
             return
@@ -172,7 +172,7 @@ def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Gen
 
 
 def last_of(batches: tuple[Batch, ...], producer: StageProducer) -> tuple[int, int] | None:
-    """Epoch and last sequence of a producer, from the last of its batches in the log; None if it has none there."""
+    """Epoch and last sequence of a producer, from its last batch in the log; None if it has none there."""
     own = [found for found in batches if found.producer_id == producer.producer_id]
     return (own[-1].producer_epoch, own[-1].base_sequence + len(own[-1].records) - 1) if own else None
 

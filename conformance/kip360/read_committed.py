@@ -1,4 +1,4 @@
-"""Fetches of a read_committed consumer beside transactions that are open, aborted and committed."""
+"""Fetches of a read_committed consumer next to open, aborted and committed transactions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOWEST = since("FetchRequest", "IsolationLevel")
 def read_committed_stops_at_its_bound(
     stage: Stage, case: str, before: int, size: int, after: int, back: int
 ) -> Generator[Claim, None, None]:
-    """Read from every offset: nothing from the first record of an open transaction on, nothing of an aborted one."""
+    """A fetch from any offset returns nothing from the first record of an open transaction on, and nothing of an aborted one."""
     log, plain, producer = stage.log(), stage.idempotent(), stage.transactional(stage.newest_dialect)
     version = spoken(stage.bench, "Fetch", back, low=LOWEST)
     for _ in range(before):
@@ -42,7 +42,7 @@ def read_committed_stops_at_its_bound(
 
 
 def _is_right(read: FetchedPartition, case: str, first: int, producer_id: int) -> bool:
-    """An open transaction bounds what is given; of an aborted one the answer says where it begins."""
+    """An open transaction bounds the records of the answer; an aborted one is listed with its first offset."""
     if case == "open-transaction":
         return read.last_stable_offset == first and all(batch.last_offset < first for batch in read.batches)
     aborted = [(one.producer_id, one.first_offset) for one in read.aborted_transactions or ()]

@@ -21,7 +21,7 @@ OFFSETS = "__consumer_offsets"
 REQUESTS = {"add-partitions": "AddPartitionsToTxn", "add-offsets": "AddOffsetsToTxn", "end-txn": "EndTxn"}
 CASES = REQUESTS | {"tv2": "EndTxn"}
 OLD = "old-"
-"""Before the cases of request versions that do not know PRODUCER_FENCED."""
+"""The prefix of cases with request versions that do not know PRODUCER_FENCED."""
 
 
 def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[StageProducer, StageProducer]:

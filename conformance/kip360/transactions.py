@@ -57,7 +57,7 @@ def finished_transaction_bumps_the_epoch(
 def epoch_after_a_finished_transaction(
     stage: Stage, case: str, bumps: int, records: int
 ) -> Generator[Claim, None, None]:
-    """The epoch that the coordinator holds once a transaction in the cluster's newest protocol is finished."""
+    """The epoch that the coordinator holds after a transaction in the cluster's newest protocol has ended."""
     producer = stage.transactional(stage.newest_dialect)
     producer.bump(bumps)
     producer.enter(stage.log(), records)

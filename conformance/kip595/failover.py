@@ -61,7 +61,7 @@ def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
 
 @probe("KIP595-HW-02", rig=MIXED, cases=["majority"], examples=2, smoke=False, follower=integers(0, 1))
 def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Generator[Claim, None, None]:
-    """While one of the three live voters of five is frozen the leader's log grows, and its high watermark stays behind."""
+    """While one of the three live voters of five is frozen, the leader's log grows and its high watermark does not."""
     led, slow = mixed.settled(), mixed.followers()[follower]
     with frozen(mixed.bench, slow):
         found = [grown_past(mixed, led, mixed.bench.id_of(slow)) for _ in range(GROWS)]
@@ -75,11 +75,11 @@ GROWS = 5
 """DescribeQuorum answers in one example."""
 
 LIVES = 4.0
-"""Seconds that a leader without a majority lives at least: the fetch time-out."""
+"""Seconds for which a leader without a majority stays leader at least: the fetch timeout."""
 
 
 def grown_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | None:
-    """The leader's answer, once its log goes on beyond that of a slow voter; None if it does not lead for so long."""
+    """The leader's answer once its log extends beyond that of a slow voter; None if it does not lead for that long."""
     found: list[QuorumAnswer] = []
 
     def grown() -> bool:

@@ -53,7 +53,7 @@ def follower_serves_no_fetch(quorum: Quorum, follower: int, offset: int, older: 
 
 @probe("KIP595-FETCH-02", rig=QUORUM, by=integers(2, 1000), older=OLDER)
 def invalid_arguments_are_refused(quorum: Quorum, case: str, by: int, older: int) -> Generator[Claim, None, None]:
-    """The leader refuses impossible offsets, epochs and wait times: those just beyond the limit, and others."""
+    """The leader refuses impossible offsets, epochs and wait times, just beyond the limit and further."""
     leader = quorum.one("leader")
     ask: dict[str, Callable[[int], Tried[FetchedPartition]]] = {
         "offset-negative": lambda by: fetched(quorum, leader, -by, older=older, malformed=NEGATIVE),

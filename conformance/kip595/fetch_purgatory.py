@@ -20,7 +20,7 @@ from history.since import since
 NAMES_HIGH_WATERMARK_FROM = since("FetchRequest", "HighWatermark")
 
 AGAIN = 6
-"""How often a wait is tried that an append may end, or for which an append may come too early."""
+"""How often a wait is tried that an append may end, or that an append may precede."""
 
 LONG = 10_000
 """Milliseconds within which a leader certainly appends: it writes a no-op record every half second (KIP-835)."""
@@ -51,7 +51,7 @@ def waited(
 
 
 def timed(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> Wait:
-    """A wait in milliseconds that was due after `due` of them; the step is a fetch that did not wait."""
+    """A wait in milliseconds that should have ended after `due` of them; the step is a fetch that did not wait."""
     late = quorum.bench.late(lasted / 1000) if lasted >= due + AT_ONCE else 0.0
     return Wait(lasted, step.milliseconds, late)
 
@@ -67,9 +67,9 @@ def diverging_epoch_is_answered_at_once(quorum: Quorum, by: int, wait: int) -> G
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], by=integers(1, FAR), wait=integers(1000, 1500))
 def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Generator[Claim, None, None]:
-    """An answer that names a snapshot is sent at once, too: it goes to a log that ends before all snapshots.
+    """An answer that names a snapshot is sent at once as well; the fetching log ends before all snapshots.
 
-    The fetch offset is one that no append can reach meanwhile, since an append would complete every delayed fetch.
+    No append can reach the fetch offset meanwhile, since an append would complete every delayed fetch.
     """
     yield premise(quorum.has_snapshot(), "a snapshot after epoch 0")
     offset = log_end(quorum) + 1000 + by
@@ -79,7 +79,7 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, by: int, wait: int) -> Genera
 
 
 def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[Wait], list[TimedFetch]]:
-    """A fetch that may wait, each time after the same one that may not."""
+    """A fetch that may wait, each time after the same fetch that may not."""
     seen: list[TimedFetch] = []
 
     def measured() -> Wait:
@@ -94,7 +94,7 @@ def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tupl
 
 
 class Appended(NamedTuple):
-    """The log end after an append that was just seen, and the high watermark by then."""
+    """The log end after an append that was just seen, and the high watermark at that time."""
 
     end: int
     high_watermark: int
@@ -115,7 +115,7 @@ def appended(quorum: Quorum) -> Appended:
 
 
 class AtEnd(NamedTuple):
-    """A fetch delayed at a log end: the wait, and the answer, in which an append shows that ended it."""
+    """A fetch delayed at a log end: the wait, and the answer, which shows whether an append ended it."""
 
     at: Appended
     wait: Wait
@@ -130,10 +130,10 @@ def delayed(
     *,
     named: int | None = None,
 ) -> list[AtEnd]:
-    """Fetches at the log end with MaxWaitMs `most`, until one is over `due` milliseconds after it began, or a few were not.
+    """Fetches at the log end with MaxWaitMs `most`, until one ends `due` milliseconds after it began, or a few did not.
 
-    Those that an append ends by then say nothing, and are left out. `named` is how far below the leader's own the high watermark
-    of the request is; by default it names none.
+    Fetches that an append ends by then say nothing, and are left out. `named` is by how much the high watermark in the request is
+    below the leader's; by default the request names none.
     """
     found: list[AtEnd] = []
     for _ in range(AGAIN):
@@ -178,7 +178,7 @@ def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) ->
 
 
 def uncommitted(quorum: Quorum) -> Appended | None:
-    """The leader's next append, if it was not committed yet when it was seen."""
+    """The leader's next append, unless it was already committed when it was seen."""
     at = appended(quorum)
     return None if at.committed else at
 
@@ -214,9 +214,9 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))
 def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
-    """A fetch with the current high watermark is answered without records once a fresh append is committed.
+    """A fetch with the current high watermark is answered without records once a new append is committed.
 
-    One that the next append ends, with a high watermark that has risen long before, was not answered by that.
+    A fetch that the next append ends, long after the high watermark rose, was not answered because it rose.
     """
     found = delayed(quorum, wait, 0, lambda: uncommitted(quorum), named=0)
     risen = [one for one in found if one.answer.high_watermark > one.at.high_watermark]
@@ -228,7 +228,7 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Generator[Claim,
 
 @probe("KIP595-FETCH-07-L", rig=QUORUM, cases=["hw-rises"], wait=integers(150, 250))
 def rising_high_watermark_in_the_newest_version(quorum: Quorum, wait: int) -> Generator[Claim, None, None]:
-    """Whether a fetch at the log end is answered before its wait is over once a fresh append is committed."""
+    """Whether a fetch at the log end is answered early once a new append is committed."""
     at = appended(quorum)
     yield premise(not at.committed, f"a record before {at.end} that was not committed yet")
     names_it = quorum.version("Fetch") >= NAMES_HIGH_WATERMARK_FROM

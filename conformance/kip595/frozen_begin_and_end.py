@@ -76,7 +76,7 @@ def leader_of_the_present_epoch_is_followed(
 
 
 def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -> tuple[VoteAnswer, int]:
-    """Move the voter to a new epoch, in which it votes for a candidate or not at all. Returns its answer and that epoch."""
+    """Move the voter to a new epoch, in which it votes for a candidate or for none. Returns its answer and that epoch."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     return frozen.vote(candidate, epoch, end if granted else BEHIND), epoch
@@ -84,7 +84,7 @@ def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -> Generator[Claim, None, None]:
-    """On disk a follower has its leader, and its vote of the same epoch or none."""
+    """A follower's quorum-state has its leader, and its vote of the same epoch or none."""
     _, epoch = _without_leader(frozen, voted_for, ahead, granted=True)
     yield premise(frozen.stored() == Stored(-1, epoch, voted_for), "a vote on disk", promised=("KIP595-QS-02", "vote"))
     answer = frozen.begin(leader, epoch)
@@ -96,7 +96,7 @@ def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Generator[Claim, None, None]:
-    """On disk a candidate has voted for itself, and a leader has itself as leader and no vote."""
+    """The quorum-state of a candidate has its vote for itself, that of a leader itself as leader and no vote."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.stored()
     expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, -1)
@@ -121,7 +121,7 @@ def misaddressed_begin_is_refused(
 
 
 class Resignation(NamedTuple):
-    """The resignation of the voter's leader: the fetch that it leaves unanswered, its time in seconds, and the voter's answer."""
+    """The resignation of the voter's leader: the fetch left unanswered, the time in seconds, and the voter's answer."""
 
     fetch: Received
     at: float
@@ -129,7 +129,7 @@ class Resignation(NamedTuple):
 
 
 def resigned(frozen: Frozen, leader: int, successors: list[int], version: int | None = None) -> Resignation:
-    """The voter follows a leader, which resigns."""
+    """Make the voter follow a leader, which then resigns."""
     fetch = frozen.follow(leader)
     at = frozen.bench.now().seconds
     answer = frozen.end(leader, epoch_of(fetch), successors, version=version)
@@ -137,7 +137,7 @@ def resigned(frozen: Frozen, leader: int, successors: list[int], version: int | 
 
 
 class Candidacy(NamedTuple):
-    """A resignation of its leader, and the voter's first request for votes after it; None if there is none."""
+    """The resignation of the voter's leader, and the voter's first request for votes after that; None if there is none."""
 
     resignation: Resignation
     asked: Received | None
@@ -149,7 +149,7 @@ class Candidacy(NamedTuple):
 
     @property
     def right_epoch(self) -> bool:
-        """Is a Vote one of the next epoch, and a pre-vote one of the same?"""
+        """Is a Vote in the next epoch, or a pre-vote in the same?"""
         epoch = epoch_of(self.resignation.fetch)
         return self.asked is not None and candidate_epoch(self.asked) == (epoch if self.pre_vote else epoch + 1)
 
@@ -157,9 +157,9 @@ class Candidacy(NamedTuple):
 def candidacy(
     frozen: Frozen, leader: int, successors: list[int], share: float, version: int | None = None
 ) -> Candidacy:
-    """The leader resigns; the voter is due to ask for votes after `share` milliseconds.
+    """The leader resigns; the voter should ask for votes after `share` milliseconds.
 
-    It needs no waiting to fetch from that leader first.
+    The step before is its fetch from that leader, which needs no waiting.
     """
     began = frozen.bench.now().seconds
     gone = resigned(frozen, leader, successors, version)
@@ -209,7 +209,7 @@ def backoff_ms(position: int, count: int) -> int:
 
 @probe("KIP595-END-03", rig=FROZEN, cases=[rank.replace(" ", "-") for rank in RANKS], leader=LEADERS)
 def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int) -> Generator[Claim, None, None]:
-    """A preferred successor that is not the first waits its share: never less, and not as long as the next share."""
+    """A preferred successor after the first waits its own share: never less, and not as long as the next share."""
     before, behind = RANKS[case.replace("-", " ")]
     successors = [*before, frozen.id, *behind]
     share = backoff_ms(len(before), len(successors))
@@ -226,10 +226,10 @@ def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Generator[
 
 
 def accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
-    """True if the voter took the answer to a fetch, `served` milliseconds after it came: an answer after its request timeout
-    counts for nothing.
+    """True if the voter took the answer to a fetch, sent `served` milliseconds after the fetch: it ignores an answer after its
+    request timeout.
 
-    Its next fetch tells when it was done with this one. Where there is none, half the timeout tells it.
+    Its next fetch shows when it was done with this one. If there is none, half the timeout is the limit.
     """
     following = next(iter(frozen.left_open), None)
     if following is None:

@@ -87,7 +87,7 @@ def follower_truncates(
 ) -> Generator[Claim, None, None]:
     """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower.
 
-    A batch of the earlier epoch has `size` records: on disk the batch goes that holds the first offset to drop, and none before.
+    Batches of the earlier epoch have `size` records: on disk the first batch to go holds the first offset to drop.
     """
     fetch = frozen.follow(leader, ahead=5)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)

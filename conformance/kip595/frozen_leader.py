@@ -17,9 +17,9 @@ from strategies.requests import versions_back
 
 VOTERS = sampled_from(PEERS)
 DESCRIBED = ("KIP595-DQ-01", "leader")
-"""The row and case that promise the description of a leader."""
+"""The row and case that promise a leader's description of the quorum."""
 SERVED = ("KIP595-FETCH-04", "matching")
-"""The row and case that promise an answer without a diverging epoch to a fetch that matches the leader's log."""
+"""The row and case that promise no diverging epoch in answer to a fetch that matches the leader's log."""
 
 
 def described(frozen: Frozen) -> QuorumAnswer:
@@ -69,7 +69,7 @@ def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead:
 
 
 def stands_again(asked: Received, epoch: int) -> bool:
-    """Whether a leader of that epoch stands for another one; the Votes of its own election may arrive late."""
+    """Whether a leader of that epoch becomes a candidate for a later one; Votes of its own election may arrive late."""
     return asked.api == "Vote" and (candidate_epoch(asked) > epoch or bool(asked.partition.get("pre_vote")))
 
 

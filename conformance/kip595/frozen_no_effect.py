@@ -1,4 +1,4 @@
-"""Requests that must move nothing, at a voter whose every request arrives at the kit (KIP-595)."""
+"""Requests that must have no effect, at a voter all of whose requests go to the kit (KIP-595)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ STANDS = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
 
 
 class Condition(NamedTuple):
-    """A voter's leader and epoch in its answer, and its quorum-state."""
+    """A voter's leader and epoch as it answers, and its quorum-state."""
 
     reported: LeaderAndEpoch
     stored: Stored
 
 
 class Watched(NamedTuple):
-    """A follower's condition before and after a request, the fetch that it had open, and all that it sent after the request."""
+    """A follower's condition before and after a request, its open fetch, and all that it sent after the request."""
 
     answer: PartitionAnswer
     before: Condition
@@ -40,7 +40,7 @@ class Watched(NamedTuple):
 
     @property
     def unmoved(self) -> bool:
-        """Its condition is the same, it stands for no election, and it goes on with the very fetch that it had open."""
+        """Whether its condition is the same, it asks for no votes, and it goes on with the fetch that it had open."""
         fetches = [one for one in self.sent if one.api == "Fetch"]
         same = all(one.body == self.fetch.body for one in fetches)
         stands = any(one.api in STANDS for one in self.sent)
@@ -52,7 +52,7 @@ class Watched(NamedTuple):
 
 
 def watched(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> Watched:
-    """Send a request to the follower of a leader, whose epoch `ask` gets, and see for a while what the follower sends."""
+    """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while what the follower sends."""
     fetch = frozen.follow(leader)
     before = Condition(frozen.reported(), frozen.stored())
     began = frozen.bench.now().seconds
@@ -71,7 +71,7 @@ def undisturbed(seen: Watched, error: Error) -> bool:
 
 @probe("KIP595-END-01", rig=FROZEN, cases=["older-epoch"], leader=LEADERS, former=LEADERS, back=BACK)
 def late_end_moves_no_follower(frozen: Frozen, leader: int, former: int, back: int) -> Generator[Claim, None, None]:
-    """A follower that gets EndQuorumEpoch of an older epoch, with itself as the first successor, asks for no votes."""
+    """A follower that gets EndQuorumEpoch of an older epoch that names it as the first successor asks for no votes."""
     seen = watched(frozen, leader, lambda epoch: frozen.end(former, epoch - back, [frozen.id]))
     yield held_if(undisturbed(seen, Error.FENCED_LEADER_EPOCH), seen.answer, detail=seen.shown)
 
@@ -92,7 +92,7 @@ def end_of_no_leader_moves_no_follower(
 
 @probe("KIP595-BEGIN-04", rig=FROZEN, cases=["repeat"], leader=LEADERS, times=integers(1, 3))
 def repeated_begin_resets_nothing(frozen: Frozen, leader: int, times: int) -> Generator[Claim, None, None]:
-    """A follower that gets BeginQuorumEpoch of its leader again goes on with the same fetch."""
+    """A follower that gets its leader's BeginQuorumEpoch again goes on with the same fetch."""
 
     def ask(epoch: int) -> PartitionAnswer:
         return [frozen.begin(leader, epoch) for _ in range(times)][-1]
@@ -126,7 +126,7 @@ def begin_of_no_leader_moves_no_follower(
 def foreign_cluster_moves_no_follower(
     frozen: Frozen, case: str, leader: int, ahead: int, number: int
 ) -> Generator[Claim, None, None]:
-    """A follower that gets a request of another cluster, however far ahead its epoch is, goes on with the same fetch."""
+    """A follower that gets a request with another cluster id, at whatever later epoch, goes on with the same fetch."""
     foreign = f"another-{number}"
 
     def ask(epoch: int) -> PartitionAnswer:

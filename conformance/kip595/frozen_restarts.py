@@ -58,7 +58,7 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Generato
 def restarted_leader_neither_votes_nor_leads(
     frozen: Frozen, candidate: int, longer: int
 ) -> Generator[Claim, None, None]:
-    """A killed leader restarts as a resigned leader: it reports its epoch, does nothing more in it, and leads a later one."""
+    """A killed leader restarts as resigned: it reports its epoch, does nothing more in it, and leads a later one."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()
     killed(frozen)

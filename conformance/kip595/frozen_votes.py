@@ -20,7 +20,7 @@ from strategies.requests import versions_back
 CANDIDATES = sampled_from(PEERS)
 LONGER = integers(0, 3)
 GRANTED = ("KIP595-VOTE-02", "granted")
-"""The row and case that promise a vote in a newer epoch to a candidate whose log is long enough."""
+"""The row and case that promise a vote in a newer epoch for a candidate with an up-to-date log."""
 
 
 def voted(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
@@ -144,8 +144,8 @@ def refusal_leaves_the_vote_free(
 def candidate_outside_the_voters(
     frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int
 ) -> Generator[Claim, None, None]:
-    """Up to 3.7 a candidate that is not a voter is refused without an epoch bump; from 3.8 it is judged like any other: refused
-    while its log is behind, and granted in the same epoch once it is not."""
+    """Up to 3.7 a candidate that is not a voter is refused without an epoch bump. From 3.8 on it is judged like any other: it is
+    refused while its log is behind, and gets the vote in the same epoch once it is not."""
     end = frozen.log_end()
     before = frozen.stored()
     epoch = before.leader_epoch + ahead

@@ -1,4 +1,4 @@
-"""A leader of the quorum that is cut off from the other voters gives up (KIP-595, Leader Progress Timeout)."""
+"""A quorum leader that is cut off from the other voters resigns (KIP-595, Leader Progress Timeout)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from history.due import starved
 
 GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
 ROUNDS = 2
-"""Isolations in one example, each of the leader of that time."""
+"""Isolations in one example, each of the current leader."""
 
 
 @probe(
@@ -29,7 +29,7 @@ ROUNDS = 2
     verdict=sampled_from(["drop", "reject"]),
 )
 def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "reject"]) -> Generator[Claim, None, None]:
-    """The leader is cut off from both followers: it gives up in time. Judges look at the election that follows."""
+    """A leader that is cut off from both followers resigns in time. Judges look at the election that follows."""
     for _ in range(ROUNDS):
         fault = IsolatedControllerLeader(verdict=verdict)
         with isolated.faults.under(fault) as injected:
@@ -38,7 +38,7 @@ def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "rejec
 
 
 def gives_up(isolated: Isolated, leader: str, cut: float) -> Iterator[Claim]:
-    """No claim where it had given up by the first look, if that came too late to tell when."""
+    """No claim if the leader had resigned by a first look that came too late to tell when."""
     led = list[tuple[float, QuorumAnswer]]()
     looked = list[float]()
 

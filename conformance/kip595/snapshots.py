@@ -37,7 +37,7 @@ def snapshot_bytes_carry_the_leaders_endpoint(mixed: Mixed, position: int, older
 
 @probe("KIP595-API-04", rig=MIXED, cases=["fetch-snapshot"], position=integers(0, 60), older=versions_back(1))
 def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: int) -> Generator[Claim, None, None]:
-    """A FetchSnapshot without a cluster id is answered with the same bytes as with the right one."""
+    """A FetchSnapshot without a cluster id is answered with the same bytes as one with the right id."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")
     name = mixed.one("leader")
@@ -52,7 +52,7 @@ def absent_cluster_id_fetches_the_snapshot(mixed: Mixed, position: int, older: i
 
 @probe("KIP595-FETCH-14", rig=MIXED, cases=["position"], beyond=integers(0, 1000), older=versions_back(1))
 def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older: int) -> Generator[Claim, None, None]:
-    """A FetchSnapshot from the end of the snapshot or beyond it is refused with POSITION_OUT_OF_RANGE."""
+    """A FetchSnapshot at or beyond the end of the snapshot is refused with POSITION_OUT_OF_RANGE."""
     found = mixed.snapshot()
     yield premise(found is not None, f"a snapshot that the leader names: {found}")
     name = mixed.one("leader")
@@ -77,7 +77,7 @@ def _piece(
     older: int,
     **more: Any,
 ) -> SnapshotPiece:
-    """The bytes of a snapshot from a position on."""
+    """The bytes of a snapshot, from a position on."""
     assert found is not None
     more.setdefault("cluster_id", mixed.cluster_id)
     return mixed.client(name).fetch_snapshot(

@@ -34,8 +34,8 @@ def voted(
     malformed: str = "",
     **more: Any,
 ) -> Tried[VoteAnswer]:
-    """Send a Vote `ahead` epochs after the quorum's; `log` maps the candidate's epoch to the last epoch of its log. `malformed`
-    is how it is invalid by itself."""
+    """Send a Vote `ahead` epochs after the quorum's; `log` maps the candidate's epoch to the last epoch of its log.
+    `malformed` says how the request breaks the protocol's rules."""
     candidate = quorum.peer_of(name) if candidate_id is None else candidate_id
 
     def ask(settled: LeaderAndEpoch) -> VoteAnswer:

@@ -159,7 +159,7 @@ class CheckRun:
             self.trouble += [error for error in self._errors if error not in self.trouble]
 
     def hindered(self, reason: str, seconds: float) -> None:
-        """The tested system kept an example from its end. After some of them the check gives up; its line names the rows."""
+        """The tested system kept an example from its end. After several of these the check gives up; its line names the rows."""
         self._hindered.append(reason)
         self._seconds_in_trouble += seconds
         if self.gave_up:

@@ -46,11 +46,11 @@ REPLACED_NOTE = "the cluster was replaced"
 
 
 class Hindered(KitError):
-    """The tested system kept a check from standing: what it owed and did not do is an observation of its own."""
+    """The tested system kept a check from standing: what it owed and failed to do is an observation of its own."""
 
 
 class Standing(msgspec.Struct, kw_only=True):
-    """A cluster that is up, the column it belongs to, and the data of the shared rigs made on it, with what was sent to them."""
+    """A running cluster, its column, and the data of the shared rigs on it, with the values that were sent to these."""
 
     cluster: Any
     watch: Any
@@ -223,7 +223,7 @@ class Lab:
     def _end_rig(
         self, tape: LiveTape, standing: Standing, outcome: Literal["premise lost", "error"], detail: str
     ) -> None:
-        """A rig that could not be prepared has a history of its own; what it shows is filed under its name."""
+        """A rig that could not be prepared has a history of its own, filed under its name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         column = standing.column
         for seen in beside(history, Facts(version=column.version, ranges=column.ranges)).observations:

@@ -28,7 +28,7 @@ def breach_of(observation: Observation) -> Breach:
 
 
 def breaks_its_row(observation: Observation | ObservationLine) -> bool:
-    """Whether it is a violation. Of a row whose level is recorded it shows a value, and breaks nothing."""
+    """Whether it is a violation. For a row whose level is only recorded it shows a value, and breaks nothing."""
     return observation.result == "violated" and shipped().judges(observation.requirement)
 
 

@@ -72,7 +72,7 @@ def alike(observations: DataFrame) -> DataFrame:
 def cases(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
     """Counts per case, as `conformance.judging.verdicts.CaseTally`; `wavering` is meant for probes only.
 
-    `incidental` names the inputs that shape nothing, by row.
+    `incidental` names, by row, the inputs that do not shape the situation.
     """
     key = [*CELL, "case"]
     counts = alike.groupBy(*key).agg(
@@ -90,7 +90,7 @@ def cases(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFram
 
 
 def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
-    """The inputs without those that shape nothing, as `conformance.catalogue.floors.shaping`."""
+    """The inputs without the incidental ones, as `conformance.catalogue.floors.shaping`."""
     if not incidental:
         return F.col("inputs")
     by_row = [part for row, names in incidental.items() for part in (F.lit(row), F.array(*map(F.lit, names)))]

@@ -144,7 +144,7 @@ def _rule_changes(matrix: Matrix) -> Iterator[str]:
     if not changes:
         return
     yield "### Where the rule changed\n"
-    yield "What a later KIP promised, recorded of every version and never judged; – where nothing was observed.\n"
+    yield "What later KIPs promised, recorded for every version and never judged; – where nothing was observed.\n"
     yield _line(["Row", "Promised by", "First kept", *map(_safe, matrix.kafka_versions)])
     yield _line(["---", "---", "---", *(":-:" for _ in matrix.kafka_versions)])
     for change in changes:

@@ -46,7 +46,7 @@ LEVELS: dict[Level, str] = {
     "gap": "the document asks for it and releases do not deliver it: the row is red, and that is the finding",
     "law": "a general law that any Kafka keeps, whatever the KIP",
     "informational": "recorded, never judged",
-    "later": "the promise of a later KIP: whether it is kept is recorded of every version, never judged",
+    "later": "the promise of a later KIP: whether it is kept is recorded for every version, and never judged",
 }
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -1,4 +1,4 @@
-"""Facts about an API of Kafka's, whatever its subject: is an answer about the items of its request, and which error codes has it?
+"""Facts about any Kafka API: does an answer cover the items of its request, and which error codes does it have?
 
 `API_OF` names the API of each operation whose answer a node gave, `BATCHES` where the items of a request and of its answer are,
 and `PARTS` the lists inside an answer whose elements have error codes of their own. A test compares all three with the client.
@@ -26,12 +26,12 @@ Named: TypeAlias = tuple[Any, Any, Key]
 """Name and id of a topic (or the first field of another item, and None), and the values of its further fields."""
 
 INTERNAL = frozenset({int(Error.UNKNOWN_SERVER_ERROR), int(Error.NETWORK_EXCEPTION)})
-"""Errors that answer no well-formed request: what the server failed on, and what a client notes where no answer came."""
+"""Errors that answer no well-formed request: the server failed, or a client reports that no answer came."""
 
 DUPLICATES, SEVERAL = "duplicates", "several-items"
-"""Cases beside the APIs: a request that names an item more than once, and one with several distinct items."""
+"""Cases that are no API: a request that names an item more than once, and one with several distinct items."""
 UNEXPECTED = "UnexpectedAnswer"
-"""The client's error for an answer that holds something else than the one item that was asked for."""
+"""The client's error for an answer that does not hold just the one item that was asked for."""
 
 API_OF: dict[str, str] = {
     "add_offsets_to_txn": "AddOffsetsToTxn",
@@ -117,9 +117,9 @@ PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The items of a request or an answer: the field with the list of them (or with the single one; empty if it is all of the
-    message), and the fields that tell an item from others (an index if an item is a pair, none if it is a name). Where items are
-    in lists `within` the elements of that list, `group` is the field that tells such an element from others."""
+    """The items of a request or an answer: the field with their list or the single item (empty for the whole message), and the fields
+    that identify an item (an index if an item is a pair, none if it is a name). Where items are in lists `within` the elements
+    of that list, `group` is the field that identifies such an element."""
 
     field: str = ""
     by: tuple[str | int, ...] = ("topic", "partition")
@@ -192,12 +192,12 @@ BATCHES: dict[str, Batch] = {
         Items("partitions", ("topic", "partition", "producer_id")),
     ),
 }
-"""By operation that has a list in the request on the wire, also where the client sends one item only. Filters
-(DescribeLogDirs, ListTransactions) and requests for all (ListPartitionReassignments) have no items."""
+"""By operation: those whose request has a list on the wire, even where the client sends one item only. Filters
+(DescribeLogDirs, ListTransactions) and requests for everything (ListPartitionReassignments) have no items."""
 
 
 class Kept(msgspec.Struct, frozen=True, gc=False):
-    """How one answer stands to a law of all answers, by the events of request and answer; `wrong` is empty where it keeps it."""
+    """Whether one answer keeps a law of all answers, with the events of request and answer; `wrong` is empty if it does."""
 
     case: str
     asked: int
@@ -229,7 +229,7 @@ CASES = {op: case_of(api) for op, api in API_OF.items()}
 
 @decodes(*API_OF, about=["wire"])
 def answers(call: Call, answer: Answer, decoding: Decoding) -> Iterable[Attributed]:
-    """Right answers are a fact once for each API and case, wrong ones each time, so that a long history has few facts."""
+    """A right answer is a fact only the first time for each API and case, a wrong one each time: a long history has few facts."""
     op, seen = call.op, decoding.seen
     if answer.outcome != "ok":
         return _unexpected(call, answer) if answer.kind == UNEXPECTED and op in BATCHES else ()
@@ -241,7 +241,7 @@ def answers(call: Call, answer: Answer, decoding: Decoding) -> Iterable[Attribut
         facts: Iterable[Kept] = [
             kind(case, call.n, answer.n, "") for kind in (_OF_BATCH if op in BATCHES else _OF_OTHER)
         ]
-    elif "version" not in answer.value:  # a consumer that notes what it has done, under the name of its request
+    elif "version" not in answer.value:  # a consumer notes what it did, under the name of its request
         return ()
     else:
         facts = [*_pairings(call, answer, decoding), *_error_codes(call, answer)]
@@ -263,7 +263,7 @@ def _unexpected(call: Call, answer: Answer) -> Iterable[Attributed]:
 
 @decodes("park_fetch", about=["wire"])
 def requests_in_flight(call: Call, answer: Answer, decoding: Decoding) -> Iterable[Attributed]:
-    """No fact yet: the request is kept for its answer. Two of one number, on two connections, cannot be told apart."""
+    """No fact yet: the request is kept for its answer. Two with the same number, on two connections, cannot be told apart."""
     if answer.outcome == "ok":
         parked = (call.node, answer.value["number"])
         decoding.parked[parked] = None if parked in decoding.parked else call.request
@@ -274,7 +274,7 @@ def requests_in_flight(call: Call, answer: Answer, decoding: Decoding) -> Iterab
 
 
 def _pairings(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Pairing]:
-    """None where request and answer have no items that could be paired."""
+    """Empty if request and answer have no items that could be paired."""
     op = call.op
     request = call.request if op != "parked_fetch" else _sent(call, decoding)
     if op not in BATCHES or request is None or (op in _EXEMPT and _EXEMPT[op](request, answer.value)):
@@ -303,12 +303,12 @@ _EXEMPT: dict[str, Callable[[Plain, Plain], bool]] = {
     "produce": lambda request, value: bool(request["acks"] == 0),
     "produce_many": lambda request, value: bool(request["acks"] == 0),
 }
-"""Where a request or its answer declares that it is not item by item: pages, incremental fetch sessions, versions without a list,
-and requests that are not answered. Metadata 0 asks for all topics by none, as null does later."""
+"""Where request and answer are not item by item: pages, incremental fetch sessions, versions without a list, and requests
+that are not answered. In Metadata 0 an empty list asks for all topics, as null does later."""
 
 
 def _is_of_the_whole(answered: Items, value: Plain, items: Sequence[Any]) -> bool:
-    """An error of the whole answer; or one in which the client has not kept the items apart, or not their names."""
+    """Whether it has an error for the whole answer, or the client did not keep its items or their names."""
     if value.get("top_level_error") or (answered.field and value.get("error_code")):
         return True
     if answered.field:
@@ -343,13 +343,13 @@ def _compared(op: str, items: Sequence[Any], parts: Sequence[Any]) -> Sequence[t
 
 
 def _key(named: Named, asked: Counter[Key]) -> Key:
-    """By name, unless only its id was asked for."""
+    """By name, unless it was asked for by id only."""
     name, id, rest = named
     return (name, *rest) if id is None or (name is not None and (name, *rest) in asked) else (id, *rest)
 
 
 def _wrong(asked: Counter[Key], answered: Counter[Key], refused: bool) -> str:
-    """An item that was asked for several times is answered once or as often; if all are `refused`, it may be for the whole."""
+    """An item requested several times is answered once or as often; if all are `refused`, it may be for the whole request."""
     missing = [key for key in asked if key not in answered and not refused]
     foreign = [key for key in answered if key not in asked]
     repeated = [key for key, count in answered.items() if key in asked and count not in (1, asked[key])]
@@ -388,7 +388,7 @@ def _at(value: Plain, path: tuple[str, ...]) -> Sequence[Plain]:
     return parts
 
 
-# --- the many answers that need no second look
+# --- most answers need no second look
 
 
 def _is_plain_code(request: Plain, value: Plain) -> bool:
@@ -396,7 +396,7 @@ def _is_plain_code(request: Plain, value: Plain) -> bool:
 
 
 def _is_plain_partition(request: Plain, value: Plain) -> bool:
-    """The one partition that was asked for, without an internal error."""
+    """Whether it is the one requested partition, without an internal error."""
     wanted, name = request["topic"], value["topic"]
     if type(wanted) is dict:
         is_it = name == wanted["name"] if name is not None else value["topic_id"] == wanted["id"] is not None
@@ -407,7 +407,7 @@ def _is_plain_partition(request: Plain, value: Plain) -> bool:
 
 
 def _is_plain_topic(request: Plain, value: Plain) -> bool:
-    """The one topic that was asked for by name, without an internal error."""
+    """Whether it is the one topic requested by name, without an internal error."""
     asked, answered = request["topics"], value["topics"]
     if asked is None or len(asked) != 1 or len(answered) != 1 or answered[0]["name"] != asked[0]:
         return False
@@ -429,4 +429,4 @@ def _plain(op: str) -> Callable[[Plain, Plain], bool]:
 
 
 _PLAIN = {op: _plain(op) for op in API_OF}
-"""By operation: does the answer keep all laws, as far as a glance shows?"""
+"""By operation: a quick look that is true only if the answer keeps all laws."""

@@ -42,7 +42,7 @@ Attributed = tuple[Kind, str, Any]
 
 class Decoding:
     """The state that decoders share within one history: the timeline, equal values as one object, sessions of consumers, requests
-    in flight by node and number (None where two have the same), and of which laws of all answers there are facts already."""
+    in flight by node and number (None where two share one), and the laws of all answers that already have a fact."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline

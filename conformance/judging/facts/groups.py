@@ -75,7 +75,7 @@ class GroupHeartbeat(Exchange, frozen=True, gc=False):
 
 
 class GroupDescription(Exchange, frozen=True, gc=False):
-    """ConsumerGroupDescribe, answered without an error (KIP-848): a group's state and epochs, and the epochs of its members."""
+    """A ConsumerGroupDescribe answer without an error (KIP-848): a group's state and epochs, and its members' epochs."""
 
     group: str
     state: str

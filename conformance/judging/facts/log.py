@@ -32,14 +32,14 @@ LATEST, EARLIEST = -1, -2
 """The timestamps by which ListOffsets is asked for the ends of a log."""
 CONSUMER = -1
 READ_COMMITTED = 1
-"""The isolation level of consumers that are given stable and committed records only."""
+"""The isolation level read_committed: consumers are given records of committed transactions only."""
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, the uncommitted suffix included."""
 UNCLEAN_ELECTION = 1
 ELECTION_UNKNOWN = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER)
-"""Errors after which an election may have been held, or still be."""
+"""Errors after which an election may have been held, or may still be."""
 ELECTION_REFUSED = 84
-"""Also where no answer names the partition: it was not asked for."""
+"""ELECTION_NOT_NEEDED, in place of any refusal: also where the answer does not name the partition, which was not asked for."""
 ABORT, COMMIT = 0, 1
 """The types of the control records that end a transaction."""
 
@@ -168,7 +168,7 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     transactional: bool = False
     transactional_id: str | None = None
     opaque: bool = False
-    """Sent as bytes, whose records are not known."""
+    """Sent as bytes: its records are not known."""
 
     @property
     def committed(self) -> bool:
@@ -344,14 +344,14 @@ def _produce(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
 
 @decodes("produce_many", "park_produce", about=["partition", "producer", "transactional-id"])
 def _produce_many(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    """The outcome of one that stays in flight, with acks=all, is unknown: its answer comes with another call."""
+    """The outcome of a write that stays in flight, with acks=all, is unknown: its answer comes with another call."""
     for wanted in call.request["partitions"]:
         own = _answer_about(wanted, answer) or {"error_code": UNKNOWN_OUTCOME, "base_offset": -1}
         yield from _produced(call, answer, at, {"acks": -1} | call.request | wanted, own)
 
 
 def _answer_about(wanted: dict[str, Any], answer: Answer) -> dict[str, Any] | None:
-    """The part of a batch answer about a partition, which it names by topic or by topic id."""
+    """The part of a batch answer about a partition, which the answer names by topic or topic id."""
     topic, index = wanted["topic"], wanted["partition"]
     names = {topic["name"], topic["id"]} if isinstance(topic, dict) else {topic}
     parts = answer.value.get("partitions", ()) if answer.outcome == "ok" else ()
@@ -403,7 +403,7 @@ def _fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
 
 @decodes("fetch_many", about=["partition"])
 def _fetch_many(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    """The partitions that were asked for; what a fetch session brings of others was asked for earlier. Errors are left out."""
+    """The partitions of this request; others that a fetch session returns were requested earlier. Errors are left out."""
     for wanted in call.request["partitions"]:
         own = _answer_about(wanted, answer)
         if own is not None and own["error_code"] == NONE:

@@ -1,1 +1,1 @@
-"""The general laws that are judged over every recorded answer, whatever check it belongs to."""
+"""The general laws that are judged over every recorded answer, whatever its check."""

@@ -1,4 +1,4 @@
-"""The story of what nodes describe: a group, a transaction, a partition, the quorum."""
+"""The story of a thing that nodes describe: a group, a transaction, a partition, the quorum."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Description = GroupDescription | TransactionDescription | DescribedPartition | D
 
 
 class DescriptionStory(Story):
-    """One described thing; the list is in the order of the answers, without errors."""
+    """One described thing: its descriptions in the order of the answers, without errors."""
 
     kind: ClassVar[Kind] = "description"
 

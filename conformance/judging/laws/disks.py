@@ -1,4 +1,4 @@
-"""The loss of disks: what acks=all acknowledged outlives that of fewer than min.insync.replicas (GEN-09, KIP-966)."""
+"""Lost disks: records acknowledged with acks=all survive the loss of fewer disks than min.insync.replicas (GEN-09, KIP-966)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PERMISSIONS = ELECTIONS - {Permission.LAST_KNOWN_LEADER} | {Permission.EPOCH_FIL
 
 
 def acknowledged_outlives_disks(story: PartitionStory) -> Iterator[Claim]:
-    """A record is kept by later leaders while fewer than min.insync.replicas lost their disk or ended without a shutdown.
+    """Later leaders keep a record while fewer replicas than min.insync.replicas lost their disk or ended without a shutdown.
 
-    Then ISR and ELR have a replica that holds it and was stopped cleanly, or never stopped. Altering min.insync.replicas empties
-    the ELR, and a reassignment begins with other replicas: partitions that had one or the other are left out.
+    ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering min.insync.replicas
+    empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
     """
     reads = [read for read in story.leader_reads if read.full]
     if not reads or not story.hits(_loses_log) or story.hits(lambda effects: effects.moves_replicas):
@@ -46,11 +46,11 @@ OUTLIVES_DISKS = tuple(
 
 
 def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
-    """The event of the first disk that was lost since, if too few replicas were lost to lose the record; else -1."""
+    """The event of the first disk lost since then, if too few replicas were lost to lose the record; else -1."""
     possible = story.derived(min_insync_replicas).possible(write.asked, NEVER)
     lost = [span for span in story.hits(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
-    # A disk that is lost after a controlled shutdown is one that no controller can know of.
+    # No controller can know of a disk that is lost after a controlled shutdown.
     if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
         return -1
     return min((span.began for span in lost), default=-1) if len(crashed | unsure) < int(*possible) else -1
@@ -77,7 +77,7 @@ def _loses_log(effects: Effects) -> bool:
 def _lasted(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
-    """The events of the write and of the last read by a later leader that has it; or that it is gone; None if none shows it."""
+    """The events of the write and of the last read of a later leader that has it; or that it is gone; None if no read tells."""
     acknowledged, starts = acknowledged_at(story, write, story.derived(newest_stamps)), story.derived(LogStarts)
     kept_as: dict[tuple[int, int], Batch] = {}
     lasted: tuple[int, int] | None = None

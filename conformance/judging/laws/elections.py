@@ -1,4 +1,4 @@
-"""Elections: a replica that may lead does within a bound (GEN-08), and no other leads without permission (GEN-09)."""
+"""Elections: an electable replica becomes leader within a bound (GEN-08), and no other does without permission (GEN-09)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
 from history.effects import Effects
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
-"""Seconds after which a controller at the latest looks for leaderless partitions that an unclean election may help
-(unclean.leader.election.interval.ms), where that was permitted while there was no leader."""
+"""Seconds between a controller's looks for leaderless partitions that may have an unclean election
+(unclean.leader.election.interval.ms). They count where that was permitted while there was no leader."""
 
-# --- a replica that may lead, leads
+# --- an electable replica becomes leader
 
 
 @log_judge("GEN-08", "metadata")
 def replica_that_may_lead_leads(story: PartitionStory) -> Iterator[Finding]:
-    """While a replica is alive that may be elected, and no fault keeps it from the controllers, a leader is elected in time.
+    """While an electable replica is alive, and no fault keeps it from the controllers, a leader is elected in time.
 
-    It is in ISR or ELR, or the configuration in force permits an unclean election.
+    A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election.
     """
     registrations = story.derived(Registrations)
     waiting: _Waiting | None = None
@@ -49,7 +49,7 @@ def replica_that_may_lead_leads(story: PartitionStory) -> Iterator[Finding]:
 
 
 class _Waiting:
-    """A partition without a leader that acts, though a replica may lead; since this answer."""
+    """A partition that, since this answer, has no leader that acts, though a replica may lead."""
 
     def __init__(self, story: PartitionStory, since: PartitionMetadata, case: str) -> None:
         self.story, self.since, self.case = story, since, case
@@ -71,7 +71,7 @@ class _Waiting:
         return self.since.event, seen.event
 
     def is_left_alone(self, seen: PartitionMetadata, able: set[int]) -> bool:
-        """Did no fault stand since but on brokers that do nothing, and on none of the replicas that may lead?"""
+        """Has no fault stood since then, except on brokers that do nothing and are none of the replicas that may lead?"""
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able}
         spans = timeline.standing(self.since.event, seen.event)
@@ -83,7 +83,7 @@ class _Waiting:
 
 
 def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMetadata) -> tuple[set[int], str]:
-    """Live replicas that may lead, where there is no leader, or one that is certainly down; and the case that it is."""
+    """Live replicas that may lead, if there is no leader or one that is certainly down; and the case."""
     if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
         return set(), ""
     down = {id for id in seen.replicas if _is_down(story, seen, id)}
@@ -107,7 +107,7 @@ def _eligible(story: PartitionStory, described: Registration) -> set[int]:
 
 
 def _is_permitted(story: PartitionStory, seen: PartitionMetadata) -> bool:
-    """Was an unclean election of a partition without a leader certainly permitted when the answer was asked for?"""
+    """Had the partition no leader, and was an unclean election certainly permitted from the request to the answer?"""
     setting = story.derived(unclean_election)
     return seen.leader < 0 and setting.possible(seen.asked, seen.event) == {"true"}
 
@@ -121,26 +121,26 @@ def _permitted_as(story: PartitionStory, seen: PartitionMetadata) -> str:
 
 
 def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
-    """Is it permitted by a request that came after the partition had lost its leader?"""
+    """Was it permitted by a request made after the partition had lost its leader?"""
     permitted = story.derived(unclean_election).in_force(seen.asked)
     return seen.leader < 0 and permitted is not None and permitted.since > story.began(seen.epoch)
 
 
 def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
-    """Did this replica certainly do nothing while the answer was made?"""
+    """Was this replica certainly down from the request to the answer?"""
     timeline = story.timeline
     return id in seen.replicas and timeline.down(timeline.names.get(id, ""), seen.asked, seen.event)
 
 
-# --- no other does
+# --- no other replica becomes leader
 
 
 @log_judge("GEN-09", "metadata")
 def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
-    """A partition without a leader gets one out of ISR and ELR, or its last known leader once both are empty, or by permission.
+    """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by permission.
 
-    Only a replica that may lead no other way puts it to the test: one that is alive while there is no leader. While there is
-    none, ISR and ELR lose members and get none.
+    Only a live replica that may not lead puts this to the test. While there is no leader, ISR and ELR lose members and gain
+    none.
     """
     for before in story.derived(Registrations).leaderless():
         successor = story.leaders.get(before.epoch + 1)

@@ -20,8 +20,8 @@ Replicas = tuple[int, ...]
 
 @log_judge("GEN-06", "first_metadata")
 def states_of_a_partition_agree(story: PartitionStory) -> Iterator[Finding]:
-    """The leader is a replica and in the ISR, the members of the ISR are replicas."""
-    # That the first state agrees is worth telling only beside another.
+    """The leader is a replica and in the ISR, and all members of the ISR are replicas."""
+    # A first state that agrees is worth an observation only once there is another.
     last = story.first_metadata[0].epoch if story.first_metadata else -1
     for seen in story.first_metadata:
         wrong = _contradiction(seen.state.leader, seen.state.isr, seen.state.replicas)
@@ -58,13 +58,13 @@ def offsets_of_a_fetch_agree(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _offsets(read: FetchResult) -> tuple[int, int, int, int]:
-    """In the order in which they have to be; -1 for those that the answer does not show."""
+    """In the order that they have to keep; -1 for those that the answer lacks."""
     end = read.log_end if read.full else -1
     return read.log_start, read.last_stable_offset, read.high_watermark, end
 
 
 def _disordered(reads: list[FetchResult], place: int, wrong: str) -> Iterator[Claim]:
-    """A violation if an answer of the same process that was asked for afterwards still has that high watermark."""
+    """A violation if a later request to the same process is still answered with that high watermark."""
     read = reads[place]
     own = (o for o in reads[place + 1 :] if (o.node, o.incarnation) == (read.node, read.incarnation))
     after = next((o for o in own if o.asked > read.event), None)
@@ -79,7 +79,7 @@ def _disordered(reads: list[FetchResult], place: int, wrong: str) -> Iterator[Cl
 
 @story_judge("GEN-06", DescriptionStory, "described")
 def descriptions_agree(story: DescriptionStory) -> Iterator[Finding]:
-    """A group's state fits its members and epochs, a transaction's its partitions; the leader of the quorum is a voter."""
+    """A group's state fits its members and epochs, a transaction's state its partitions; the quorum's leader is a voter."""
     known: set[tuple[object, ...]] = set()
     for one in story.described:
         case, shown = _described(one)

@@ -38,5 +38,5 @@ LAW_ROWS = tuple(dict.fromkeys(law.row for law in LAWS))
 
 
 def with_laws(judges: Sequence[Judge]) -> tuple[Judge, ...]:
-    """All judges of an example: those of its check, then the laws of every answer."""
+    """All judges of an example: those of its check, then those of the laws of every answer."""
     return (*judges, *LAWS)

@@ -1,4 +1,4 @@
-"""The log start moves for a reason (GEN-15): DeleteRecords as requested, or retention as configured."""
+"""The log start offset moves only for a reason (GEN-15): DeleteRecords as requested, or retention as configured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.judging.log.story import PartitionStory
 
 @log_judge("GEN-15", "reads", "deletions")
 def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
-    """No replica begins above what DeleteRecords was asked for or retention may have deleted, and no answer says so."""
+    """No log begins above what DeleteRecords was asked to delete or retention may have deleted, and no answer says so."""
     starts = story.derived(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE and (high := starts.bound(trim.event)) < inf:
@@ -32,7 +32,7 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None, read: FetchResult) -> Iterator[Claim]:
-    """The first answer of a replica with a log start, which may be an answer that was under way when the start moved."""
+    """The first answer of a replica with this log start, which may have been under way when the log start moved."""
     if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
         return
     bound = starts.bound(read.event)
@@ -47,5 +47,5 @@ def _moved(story: PartitionStory, starts: LogStarts, before: FetchResult | None,
 
 
 def _case(story: PartitionStory, read: FetchResult) -> str:
-    """A follower that was away while the log start moved begins where its leader does."""
+    """A follower that was out of the ISR adopts the log start that moved meanwhile."""
     return "behind" if story.was_away(read.node, read.event) else "trim"

@@ -1,4 +1,4 @@
-"""Readers stop at their bound (GEN-17): the high watermark, for read_committed the last stable offset, and aborted data."""
+"""Readers stop at their bound (GEN-17): high watermark, last stable offset with read_committed, and no aborted records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.judging.log.story import PartitionStory
 
 @log_judge("GEN-17", "reads")
 def readers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
-    """A consumer is given nothing at or above the high watermark, one of committed transactions nothing unstable or aborted."""
+    """A consumer is given nothing at or above the high watermark, and with read_committed nothing unstable or aborted."""
     ends = story.derived(Aborts)
     known: set[tuple[object, ...]] = set()
     for one in story.derived(ConsumerReads).all:
@@ -29,7 +29,7 @@ def readers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _is_news(one: ConsumerRead, known: set[tuple[object, ...]]) -> bool:
-    """Read again up to the same high watermark it is no new instance."""
+    """A repeated read up to the same high watermark is no new instance."""
     read = one.read
     key = (read.node, one.role, read.high_watermark, one.uncommitted, read.fetch_offset > read.log_start)
     news = bool(read.batches) and key not in known
@@ -58,7 +58,7 @@ def _stable(read: FetchResult) -> Iterator[Finding]:
 
 
 class Aborts:
-    """The ends of the transactions of each producer in one log, as their control records were read."""
+    """How the transactions of each producer in one log ended, by the control records that were read."""
 
     def __init__(self, story: PartitionStory) -> None:
         found: dict[int, dict[int, bool]] = {}
@@ -95,7 +95,7 @@ def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
 
 
 def _applied(read: FetchResult) -> list[Batch]:
-    """The batches that are left once AbortedTransactions are applied, as Java's consumer does (CompletedFetch)."""
+    """The batches that are left once AbortedTransactions are applied, as the Java consumer does (CompletedFetch)."""
     waiting = sorted(read.aborted_transactions, key=lambda one: one[1])
     aborting: set[int] = set()
     left: list[Batch] = []

@@ -1,4 +1,4 @@
-"""Records that are read were written (GEN-16): each was sent, once, is sound, and stays in its leader's log."""
+"""Every record that is read was written (GEN-16): it was sent, is there once and sound, and stays in its leader's log."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from conformance.judging.log.story import PartitionStory
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 """The cases of compressed batches, by the codec in their attributes."""
 SEQUENCES = 1 << 31
-"""After the last sequence a producer goes on with 0."""
+"""Sequences wrap around to 0 after the last one."""
 
 
 @log_judge("GEN-16", "reads", "consumed")
 def what_is_read_was_written(story: PartitionStory) -> Iterator[Claim]:
-    """Every record that is read was sent, as often as it is there; its batch is sound; a leader's log never shrinks."""
+    """Every record that is read was sent, at least as often as it is there; batches are sound; a leader's log never shrinks."""
     yield from _read(story)
     yield from _kept(story)
     yield from _handed(story)
@@ -43,7 +43,7 @@ def what_is_read_was_written(story: PartitionStory) -> Iterator[Claim]:
 
 
 class Record(NamedTuple):
-    """A record as it is sent and as it is read. Producer id, epoch and sequence are -1 where no idempotent producer sent it."""
+    """A record as sent or as read. Producer id, epoch and sequence are -1 unless an idempotent producer sent it."""
 
     value: str | None
     producer_id: int
@@ -52,21 +52,21 @@ class Record(NamedTuple):
 
 
 def _record(of: Batch | ProduceResult, place: int, value: str | None) -> Record:
-    """The record at a place of a batch. Controllers write theirs with sequences, and without a producer id."""
+    """The record at a place of a batch. Controllers write theirs with sequences but without a producer id."""
     if of.producer_id < 0 or of.base_sequence < 0:
         return Record(value, -1, -1, -1)
     return Record(value, of.producer_id, of.producer_epoch, (of.base_sequence + place) % SEQUENCES)
 
 
 def _records(batch: Batch) -> Iterator[tuple[int, Record]]:
-    """Those with a value, with their offsets."""
+    """The records with a value, each with its offset."""
     for offset, value in batch.records:
         if value is not None:
             yield offset, _record(batch, offset - batch.base, value)
 
 
 class Sent:
-    """The requests that sent each record, of earlier examples too, and from when on others may have appended to the log."""
+    """The requests that sent each record, in earlier examples too; and when others may first have appended to the log."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
@@ -87,7 +87,7 @@ class Sent:
         return self._before.get(record.value or "", 0) + bisect_left(self._asked.get(record, []), event)
 
     def records(self, batch: Batch) -> list[tuple[int, Record]]:
-        """As `_records`, listed once however often the batch is read."""
+        """As `_records`, computed once for each batch."""
         found = self._of_batch.get(batch)
         if found is None:
             found = self._of_batch[batch] = [*_records(batch)]
@@ -100,7 +100,7 @@ class Sent:
         return ""
 
     def known_from(self, read: FetchResult) -> float:
-        """The offset from which on all requests are known that sent what is read: a log has the order of its appends."""
+        """The offset from which on every record was sent by a known request, since a log is in the order of its appends."""
         if self._story.from_the_start or (self._story.sent_before is not None and not self._story.internal):
             return 0
         own = (
@@ -118,7 +118,7 @@ class Sent:
 
 
 def _read(story: PartitionStory) -> Iterator[Claim]:
-    """Of each read the batches that no read in the same role showed before."""
+    """Judges of each read the batches that no earlier read in the same role has shown."""
     sent = story.derived(Sent)
     known: dict[str, set[Batch]] = {}
     for read in story.reads:
@@ -154,7 +154,7 @@ def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
 
 
 def _sequence_again(read: FetchResult) -> str:
-    """A sequence that two batches of one producer and epoch have: a broker keeps the sequences of a producer for a day."""
+    """A sequence in two batches of one producer and epoch: a broker remembers the sequences of a producer for a day."""
     seen: dict[tuple[int, int, int], Batch] = {}
     for batch in read.batches:
         if batch.producer_id < 0 or batch.base_sequence < 0:
@@ -169,7 +169,7 @@ def _sequence_again(read: FetchResult) -> str:
 
 
 def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
-    """A record without a sequence that is there more often than it was sent, at or above an offset."""
+    """A record without a sequence that, at or above an offset, is there more often than it was sent."""
     records = (each for batch in read.batches for each in sent.records(batch))
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
     for one, found in Counter(above).items() if len({*above}) < len(above) else ():
@@ -182,7 +182,7 @@ def _repeated(sent: Sent, read: FetchResult, low: float) -> str:
 
 
 def _kept(story: PartitionStory) -> Iterator[Finding]:
-    """A leader still has all that it had or acknowledged: in the same process, at the same epoch, at or above the log start."""
+    """In one process and epoch a leader keeps all that it had or acknowledged, at or above the log start."""
     last: dict[Life, FetchResult] = {}
     starts = story.derived(LogStarts)
     for read in story.full_reads if story.deletes else ():
@@ -202,7 +202,7 @@ def _kept(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
-    """The first record that the leader acknowledged since the last full read, and lacks."""
+    """The first record that the leader acknowledged since the last full read and now lacks."""
     since = before.event if before is not None else -1
     for write in story.produced:
         own = (write.node, write.incarnation, write.error) == (read.node, read.incarnation, NONE)
@@ -220,16 +220,16 @@ def _lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, 
 
 
 def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
-    """Was it certainly appended at this epoch? A leader that has not heard of its own re-election may append at an older one."""
+    """Was it certainly appended at this epoch? A leader unaware of its own re-election may append at an older one."""
     began = 0 <= story.began(epoch) < write.asked
     return began and (epoch == 0 or bool(story.derived(KnownEpochs).acted(write, epoch)))
 
 
-# --- records that a consumer hands out
+# --- records that a consumer is handed
 
 
 def _handed(story: PartitionStory) -> Iterator[Claim]:
-    """Within one assignment offsets rise, without a gap over records that stay."""
+    """Within one assignment offsets rise, and no record that stays in the log is skipped."""
     last: dict[tuple[str, int], ConsumedRecord] = {}
     stay = _staying(story) if story.consumed else []
     starts = story.derived(LogStarts)
@@ -245,7 +245,7 @@ def _handed(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _staying(story: PartitionStory) -> list[int]:
-    """Offsets of records that were acknowledged to acks=all, or that the last full read of a leader has."""
+    """Offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
     found = {offset for w in story.produced if w.committed for offset, _ in enumerate(w.values, w.offset)}
     own = [read for read in story.full_reads if story.by_leader(read)]
     found |= {offset for read in own[-1:] for batch in read.batches for offset, _ in batch.records}
@@ -260,9 +260,9 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
 
 
 def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord) -> str:
-    """A loss by permission; or a rebalance that gave a member the same partitions again, from its committed offset.
+    """A permitted loss; or a rebalance that gave a member the same partitions again, from the committed offset.
 
-    A consumer may have fetched a record long before it hands it out: any loss since its epoch began may be the reason.
+    A consumer may have fetched a record long before it hands it out, so any loss since that record's epoch may be the reason.
     """
     fetched_at = min((known.epoch, known.event) for known in (before, one))
     newest = story.newest_epoch_before(one.event)

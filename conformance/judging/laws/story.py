@@ -11,7 +11,7 @@ from history.subjects import Kind
 
 
 class WireStory(Story):
-    """A case that is kept is there once, and each time that one is broken, in the order of the answers."""
+    """A kept law appears once for each case, a broken one each time, in the order of the answers."""
 
     kind: ClassVar[Kind] = "wire"
 

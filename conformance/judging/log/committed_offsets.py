@@ -26,9 +26,9 @@ NO_OFFSET = -1
 
 
 class Shown(NamedTuple):
-    """An OffsetFetch, the last commit that was certainly acknowledged before it, all that it may show, and all ever committed.
+    """An OffsetFetch, the last commit certainly acknowledged before it, all commits that it may show, and all commits ever.
 
-    `excuse` is the evidence by which it may show less; it may never show what was not committed.
+    `excuse` is the evidence by which it may show an earlier commit or none; it may never show what was not committed.
     """
 
     fetch: FetchedOffset
@@ -46,7 +46,7 @@ class Shown(NamedTuple):
 
     @property
     def excused(self) -> bool:
-        """Does it show what was committed earlier, or nothing?"""
+        """Does it show an earlier commit, or none?"""
         return bool(self.excuse) and (self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever))
 
     def claims(self, case: str) -> Iterator[Claim]:
@@ -120,8 +120,8 @@ def _shown(story: PartitionStory) -> Iterator[Shown]:
 def _excuse(story: PartitionStory, commit: OffsetCommit, fetch: FetchedOffset) -> str:
     """The evidence by which the answer may be older than a commit; empty for none.
 
-    A coordinator that is new shows what it had committed before to those that do not ask for stable offsets, until its high
-    watermark has caught up (KAFKA-14499). Clients ask for them.
+    A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up
+    (KAFKA-14499). Clients set RequireStable.
     """
     if not _is_clean(story, commit, fetch):
         return OFFSETS_LOST
@@ -142,7 +142,7 @@ def _take(known: list[OffsetCommit], commit: OffsetCommit) -> None:
 
 
 def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
-    """Does no fault keep it from what controllers decide? Such a fault is aimed at it, or at a controller that runs on."""
+    """Does no fault keep it from what controllers decide? Such a fault hits it, or a controller that goes on running."""
     brokers = story.timeline.broker_names
     return all(
         fetch.node not in span.nodes

@@ -1,4 +1,4 @@
-"""Fetches of consumers: the records that they were given, beside the high watermark of the same answer (KIP-101, KIP-320)."""
+"""Consumer fetches: the records that were given, and the high watermark of the same answer (KIP-101, KIP-320)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ METADATA_PARTITION = f"{METADATA_LOG}-0"
 
 
 class ConsumerRead(msgspec.Struct, frozen=True):
-    """A Fetch of a consumer. `uncommitted`: the replica certainly had more than what is below the high watermark answered.
+    """A consumer's Fetch. `uncommitted`: the replica certainly had records at or above the high watermark of the answer.
 
-    `beyond` is a batch of the answer at or above it; `proof` the event of an answer, asked for afterwards, with no higher one.
+    `beyond` is a batch of the answer at or above it; `proof` is the event of a later request's answer with no higher one.
     """
 
     read: FetchResult
@@ -37,7 +37,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
     @property
     def raced(self) -> bool:
-        """May the high watermark have risen while the answer was made? A broker reads it before the records."""
+        """May the high watermark have risen while the answer was being made? A broker reads it before the records."""
         return self.beyond is not None and not self.proof
 
     @property
@@ -46,7 +46,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
 
 class ConsumerReads:
-    """Of one partition, in the order of the answers. The metadata log has no consumers: its observers need no replica id."""
+    """Those of one partition, in the order of the answers; none of the metadata log, whose observers need no replica id."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -78,7 +78,7 @@ class ConsumerReads:
 
 @log_judge("KIP320-FETCH-04", "reads")
 def followers_serve_up_to_their_watermark(story: PartitionStory) -> Iterator[Claim]:
-    """A follower gives consumers what is below its own high watermark, and no more."""
+    """A follower gives consumers the records below its own high watermark, and no more."""
     for one in story.derived(ConsumerReads).all:
         if one.role == "follower" and one.raced:
             yield Excuse(RISEN, "follower-serves")
@@ -88,7 +88,7 @@ def followers_serve_up_to_their_watermark(story: PartitionStory) -> Iterator[Cla
 
 @log_judge("KIP320-FETCH-07", "reads")
 def nothing_uncommitted_is_served(story: PartitionStory) -> Iterator[Claim]:
-    """From the high watermark up to the log end consumers are given nothing, from any offset at or below it."""
+    """Consumers are given nothing from the high watermark up to the log end, from whatever offset at or below it they fetch."""
     for one in story.derived(ConsumerReads).all:
         if one.raced:
             yield Excuse(RISEN, "uncommitted")

@@ -22,8 +22,8 @@ LATELY = 5.0
 class FinalState(msgspec.Struct, frozen=True):
     """How an example ended: the last look at the partition, and what each replica held on the wire and on disk.
 
-    `certain` tells that what is not in agreement breaks the row: all agreed, or had all the time there is. Logs must agree
-    `below` an offset, infinite unless a replica that lost its leader-epoch-checkpoint is not in the ISR again.
+    `certain`: a disagreement breaks the row, since replicas had all agreed, or had all the time that they get. Logs must agree
+    `below` an offset, infinite unless a replica that lost its leader-epoch-checkpoint has not rejoined the ISR.
     """
 
     since: int
@@ -48,7 +48,7 @@ class FinalState(msgspec.Struct, frozen=True):
 
 
 def end_of(story: PartitionStory) -> FinalState | None:
-    """None where no example ended, or where replicas may differ: compacted or corrupt."""
+    """None where no example ended, or where replicas may differ, being compacted or corrupt."""
     timeline = story.timeline
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or not story.deletes or story.corrupted:
@@ -91,7 +91,7 @@ def _unlike_ends(one: FetchResult, other: FetchResult) -> str:
 
 
 def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
-    """The difference of two full-log reads below an offset, from the higher log start on."""
+    """The difference between two full-log reads, from the higher log start up to an offset."""
     if min(one.log_end, below) != min(other.log_end, below):
         return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
     low = max(one.log_start, other.log_start)
@@ -147,7 +147,7 @@ def _stored(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         mine, theirs = ([batch for batch in held.batches if low <= batch[1] < end.below] for held in (led[0], other))
         shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
-        # It learns its leader epochs again with the batches that it copies, not those of what it has.
+        # It learns the leader epochs of batches that it fetches again, not of those that it still has.
         if {led[0].node, other.node} & story.epoch_caches_lost.keys():
             yield Excuse(EPOCHS_LOST, "maps")
             continue
@@ -191,7 +191,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
         by = (event, end.leader.event, end.look.event)
         differs = end.differs(node)
         if end.converged(node, story.timeline.ids.get(node, -1)):
-            # One that is back at the epoch at which it went had nothing to truncate.
+            # A replica that is back at the epoch at which it left had nothing to truncate.
             yield from [Finding(True, case, by)] if case == "leader" or node in missed else []
         elif end.certain and (differs or story.timeline.rest < 0):
             shown = f"{node} did not converge: ISR {end.look.isr} of {end.look.replicas} {differs}"
@@ -210,7 +210,7 @@ def _fenced(story: PartitionStory) -> Iterator[tuple[str, int]]:
 
 
 def _missed_epochs(story: PartitionStory) -> set[str]:
-    """Replicas that were out of the ISR at a later epoch than the last at which they were in it."""
+    """Replicas that were seen outside the ISR at a later epoch than they were last seen in it."""
     last: dict[int, int] = {}
     missed: set[int] = set()
     for seen in story.first_metadata:

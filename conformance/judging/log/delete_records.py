@@ -19,7 +19,7 @@ WRITTEN_WITHIN = 1.0
 
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
 def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
-    """Records that DeleteRecords acknowledged are gone from every live replica, and stay gone until it crashes; no others are."""
+    """Records that DeleteRecords acknowledged are gone from every live replica until it crashes; no others are gone."""
     starts = story.derived(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE:
@@ -47,7 +47,7 @@ def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
-    """A replica begins no higher than DeleteRecords was asked to delete."""
+    """No replica's log begins above the offset that DeleteRecords was asked for."""
     known: set[tuple[str, int]] = set()
     for read in story.reads if story.deletions else ():
         if read.log_start > starts.bound(read.event) and (one := (read.node, read.log_start)) not in known:
@@ -84,7 +84,7 @@ def _returned(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
-    """The last trim that holds for a read: in the life of the node that it reached."""
+    """The last DeleteRecords that a read must reflect: one that reached this incarnation of the node."""
     place = bisect_left(trims, read.asked, key=by_event)
     trim = trims[place - 1] if place else None
     if trim is None:
@@ -94,7 +94,7 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
 
 
 def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Permission | None:
-    """The permission by which something was lost between the trim and the read."""
+    """The permission by which the deletion may have been lost before the read."""
     trimmed_at = (story.newest_epoch_before(trim.asked), trim.asked)
     cur = read.cur if read.cur >= 0 else story.newest_epoch_before(read.event)
     return story.derived(PermittedLosses).between(trimmed_at, (cur, read.event))

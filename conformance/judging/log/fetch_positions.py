@@ -56,8 +56,8 @@ def _is_genuine(own: ReplicaLog, offset: int, epoch: int) -> bool:
 
 @log_judge("KIP101-INV-20", "reads", "epoch_ends")
 def genuine_pairs_are_not_flagged(story: PartitionStory) -> Iterator[Claim]:
-    """A pair (offset, epoch) that the answerer holds, or that a consumer was given, is reported as truncated by no Fetch and no
-    OffsetForLeaderEpoch.
+    """No Fetch and no OffsetForLeaderEpoch reports an (offset, epoch) as truncated that the responding replica holds, or that a
+    consumer was given.
     """
     own_logs = story.derived(ReplicaLogs)
     for _, finding in _genuine_fetches(story, own_logs):
@@ -83,9 +83,9 @@ def genuine_positions_are_not_diverged(story: PartitionStory) -> Iterator[Claim]
 
 
 def _given_positions(story: PartitionStory) -> Iterator[Claim]:
-    """Records given to a consumer below the high watermark were committed: a later leader lacks them by a permitted loss only.
+    """Records given to a consumer below the high watermark were committed: a later leader lacks them only by a permitted loss.
 
-    It counts whatever that leader holds, since a log that lost the record is the very case.
+    It counts whatever that leader's log holds: a log that lost the record is the case that matters.
     """
     permitted = story.derived(PermittedLosses)
     for read in story.leader_reads:
@@ -104,7 +104,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None:
-    """The first answer, at an epoch up to this one, that gave a consumer the record before the position below its watermark."""
+    """The first answer, at this epoch or before, that gave a consumer the committed record just before this position."""
     place = read.fetch_offset - 1
     earlier = takewhile(lambda one: one.event < read.asked, story.reads)
     committed = (one for one in earlier if one.by_consumer and place < one.high_watermark and one.cur <= read.cur)
@@ -112,7 +112,7 @@ def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None
 
 
 def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
-    """The same of epoch end offsets: the epoch of such a record ends above it, unless the log start may have passed it."""
+    """The same for epoch end offsets: the epoch of such a record ends above it, unless the log start may have passed it."""
     permitted, starts = story.derived(PermittedLosses), story.derived(LogStarts)
     for end in story.epoch_ends:
         asked = end.asked_epoch >= 0 and story.by_leader(end) and story.is_undamaged(end.node, end.event)
@@ -130,7 +130,7 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _given_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
-    """The first answer that gave a consumer a record of the epoch at or above its end, and the offset of that record."""
+    """The first answer that gave a consumer a record of the epoch at or above the epoch's end, and that record's offset."""
     for read in takewhile(lambda one: one.event < end.asked, story.reads):
         for batch in read.batches if read.by_consumer and read.cur <= end.cur else ():
             if batch.epoch == end.asked_epoch and end.end <= batch.last < read.high_watermark:

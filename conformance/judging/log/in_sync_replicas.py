@@ -22,17 +22,17 @@ from conformance.judging.log.story import PartitionStory
 
 TOO_FEW = (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT)
 AT_ONCE = 0.5
-"""Seconds in which no healthy replica joins an ISR and leaves it again: shorter than any session or replica.lag.time.max.ms."""
+"""Seconds too short for a healthy replica to join an ISR and leave it again: less than any session or replica.lag.time.max.ms."""
 CALM = 3.0
-"""Seconds after a fault in which it may still change an ISR: longer than a session, and than metadata takes to a broker."""
+"""Seconds for which a fault may still change an ISR: longer than a session, and than metadata takes to reach a broker."""
 STAYS = 3
-"""Looks of one broker, one after the other, in which a member of the ISR is fenced: the first may be from a moment between."""
+"""How many answers of one broker in a row show a fenced member of the ISR: the first may fall between two changes."""
 
 
 @log_judge("KIP101-INV-16", "metadata")
 def isr_is_sane(story: PartitionStory) -> Iterator[Claim]:
-    """A fenced replica leaves the ISR and is not added to it, a live leader is in it, its members are replicas; none only without
-    leader.
+    """A fenced replica leaves the ISR and is not added to it; a live leader is in it; its members are replicas; it is empty only
+    without a leader.
     """
     known: set[tuple[object, ...]] = set()
     for seen in story.changed_metadata:
@@ -75,8 +75,8 @@ def _fenced(story: PartitionStory) -> Iterator[Claim]:
 
 
 class _Fenced:
-    """Replicas that one broker saw fenced, outside of the ISR (`out`) and, led by another, inside (`inside`); and those that it
-    never saw leave, with each look (`stays`). `up` are the events at which brokers were last seen unfenced.
+    """Replicas that one broker saw fenced: outside the ISR (`out`), inside while another led (`inside`), and those that it never
+    saw leave, with each answer (`stays`). `up` has the events at which brokers were last seen unfenced.
     """
 
     def __init__(self) -> None:
@@ -104,9 +104,9 @@ class _Fenced:
                 yield from self._stays(story, id, seen)
 
     def _stays(self, story: PartitionStory, id: int, seen: PartitionMetadata) -> Iterator[Claim]:
-        """The controller fences a broker and removes it from every ISR at once; both may reach a broker between two looks.
+        """The controller fences a broker and removes it from every ISR at once; a broker may learn of both between two looks.
 
-        A broker that was restarted is fenced until it is registered, and may be a member as before.
+        A restarted broker is fenced until it has registered, and may stay a member.
         """
         looks = self.stays.setdefault(id, [])
         looks.append(seen)
@@ -117,7 +117,7 @@ class _Fenced:
             yield Finding(False, "fenced", tuple(look.event for look in looks), shown)
 
     def _is_registered_again(self, story: PartitionStory, node: str, looks: list[PartitionMetadata], id: int) -> bool:
-        """Is it another process than the one that was last seen unfenced, and not certainly down?"""
+        """Has the broker been restarted since it was last seen unfenced, and is it not certainly down?"""
         timeline, first, last = story.timeline, looks[0].asked, looks[-1].event
         another = timeline.incarnation(node, self.up.get(id, -1)) != timeline.incarnation(node, last)
         return another and not timeline.down(node, first, last)
@@ -165,7 +165,7 @@ def high_watermark_waits_for_enough_in_sync(story: PartitionStory) -> Iterator[F
 
 
 class _Looks:
-    """The ISR in each leader's own Metadata while it led, and the writes that it refused for want of in-sync replicas."""
+    """The ISR in each leader's own Metadata while it led, and the writes that it refused for lack of in-sync replicas."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -198,15 +198,15 @@ class _Looks:
         return len(seen.isr) < min(self.enough, len(seen.replicas))
 
     def refusals(self, before: PartitionMetadata, event: int) -> list[ProduceResult]:
-        """Writes that it refused before an event, in the incarnation and at the epoch of its own Metadata."""
+        """Writes that the leader refused before an event, in the same incarnation and epoch as its Metadata."""
         began = next(seen.event for seen in self._own[before.node] if self.same(seen, before))
         mine = (write for write in self._refused.get(before.node, ()) if write.incarnation == before.incarnation)
         return [write for write in mine if began <= write.asked and write.event < event]
 
     def stays_small(self, before: PartitionMetadata, asked: int, event: int, after: PartitionMetadata) -> bool:
-        """Was the ISR too small from one look to the other, and for the leader from a request to an answer in between?
+        """Was the ISR too small from one look to the other, also in the leader's view from a request in between to its answer?
 
-        It may still have the followers of before its last Metadata, unless it has refused a write for want of them.
+        That view may still have followers that its Metadata no longer has, unless it has refused a write for lack of them.
         """
         if not self.small(after):
             return False
@@ -219,7 +219,7 @@ class _Looks:
         return away or self._at_once(min(before.asked, refused[-1].asked), after.event)
 
     def _are_away(self, seen: PartitionMetadata, first: int, second: int) -> bool:
-        """Were all other replicas certainly down, or fenced and without a way to a controller that would let them join again?"""
+        """Were all other replicas certainly down, or fenced and cut off from the controllers that could unfence them?"""
         timeline = self.story.timeline
         others = [(id, timeline.names.get(id, "")) for id in seen.replicas if id != seen.leader]
         return all(
@@ -228,9 +228,9 @@ class _Looks:
         )
 
     def _at_once(self, first: int, second: int) -> bool:
-        """Is there no time for a replica to join the ISR and to leave it again from one event to the other?
+        """Is the time between two events too short for a replica to join the ISR and leave it again?
 
-        Nothing has happened to any for a while, and what stands keeps nodes down, so that they do not join at all.
+        No replica has been disturbed for a while, and the faults that stand keep nodes down: these do not join at all.
         """
         timeline = self.story.timeline
         began = timeline.time(first)
@@ -239,7 +239,7 @@ class _Looks:
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def enough_of_fewer(self, one: PartitionMetadata, other: PartitionMetadata) -> bool:
-        """Is the ISR large enough in both, though a replica is out of it or something happened in between?"""
+        """Is the ISR large enough in both, although a replica is outside it or something happened in between?"""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
         return (fewer or disturbed) and not (self.small(one) or self.small(other))

@@ -70,9 +70,9 @@ def _bounded(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) 
 
 
 def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
-    """Did another replica lead at this epoch, or is it above the one that the broker names afterwards?
+    """Did another replica lead at this epoch, or is it above the epoch that the broker names afterwards?
 
-    A replica enters an epoch with its first batch, and without one only as the leader.
+    A replica enters an epoch in its cache with the first batch, without one only as the leader.
     """
     named = (seen.epoch for seen in story.metadata if seen.node == disk.node and seen.asked > disk.event)
     return story.leaders.get(epoch, disk.node) != disk.node or next(named, epoch) < epoch
@@ -153,7 +153,7 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-EPOCH-02", "metadata", "registered")
 def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """Whenever one incarnation of a broker sees another leader (or none), it sees a higher epoch; so does a controller."""
+    """Whenever one incarnation of a broker sees another leader or none, it sees a higher epoch; so does a controller."""
     yield from _registered_changes(story)
     for view in story.metadata_by_incarnation.values():
         leader: PartitionMetadata | None = None
@@ -174,7 +174,7 @@ def every_leadership_change_raises_the_epoch(story: PartitionStory) -> Iterator[
 
 
 def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
-    """The same in a controller's own log, which names the leader also while no broker is up."""
+    """The same in a controller's own log, which names the leader even while no broker is up."""
     last: dict[str, RegisteredPartition] = {}
     for seen in story.registered:
         before = last.get(seen.node)
@@ -205,8 +205,8 @@ def _was_without(
 ) -> bool:
     """Did the partition certainly have no leader at the epoch at which it has one now?
 
-    So it is if two answers in a row name none, while that broker is alive all the time; or while it is fenced and goes on as the
-    same process. One that was restarted is fenced until it is registered, and may lead all the time (KAFKA-18106).
+    It did if two answers in a row name no leader, while that broker stays alive, or is fenced and goes on as the same process. A
+    restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
     """
     same = [one for one in gap if one.epoch == seen.epoch]
     if len(same) < 2 or same[-1].asked < same[-2].event:
@@ -242,9 +242,9 @@ def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
 def no_future_stamps(story: PartitionStory) -> Iterator[Claim]:
     """A fetch that names an epoch and is answered 0 returns no batch of a later one.
 
-    A log that is truncated and appended to while its bytes are sent shows later ones, and the fence closes at that moment. So a
-    hit counts where the broker had passed the epoch before it was asked, or is still served at it later. A read counts only
-    after a change of leader: before it there is no later epoch.
+    A log that is truncated and appended to while it is being sent may show later ones, since the fence closes at that moment. So
+    such an answer counts only if the broker was past the epoch before the request, or serves it even later. An answer without
+    them counts only after a change of leader: before that there is no later epoch.
     """
     knowledge = story.derived(KnownEpochs)
     for read in story.reads:
@@ -298,14 +298,14 @@ def stale_leaders_cannot_commit(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _passed_over(story: PartitionStory, acting: ServingLeader) -> Permission | None:
-    """The unclean election by which the former leader may be left alone in its ISR."""
+    """The unclean election that may have left the former leader alone in its ISR."""
     return story.derived(PermittedLosses).between((acting.stale, NEVER), (acting.cur, NEVER), ELECTIONS)
 
 
 def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
-    """A write that was never read: was it acknowledged at none of the epochs that its node led after the successor did?
+    """For a write that was never read: can its node not have acknowledged it as leader of an epoch after the successor's?
 
-    There it would have been below the high watermark since.
+    At such an epoch the write would have been below the high watermark ever since.
     """
     later = {epoch for epoch, node in story.leaders.items() if node == write.node and epoch > acting.cur}
     refuted = {

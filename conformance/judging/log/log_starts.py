@@ -1,6 +1,6 @@
-"""How far the log start of a partition may have moved: by DeleteRecords as requested, or by retention (KIP-107).
+"""How far the log start offset of a partition may have moved: by requested DeleteRecords, or by retention (KIP-107).
 
-Below the log start records may be gone, so that a log start which nothing explains excuses nothing.
+Records below the log start may be gone, so a log start that nothing explains must not excuse anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult
 from conformance.judging.log.story import PartitionStory
 
 HIGH_WATERMARK = -1
-"""The offset by which DeleteRecords is asked to delete all that is committed."""
+"""The offset that asks DeleteRecords to delete everything below the high watermark."""
 NETWORK_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR = 13, 3, 6, 56
 MAY_HAVE_DELETED = frozenset(
     (
@@ -28,7 +28,7 @@ MAY_HAVE_DELETED = frozenset(
         KAFKA_STORAGE_ERROR,
     )
 )
-"""A leader that is deposed while it waits has moved its log start already. After other errors it has not."""
+"""Errors after which the log start may have moved: a leader deposed while it waits has moved it. After others it has not."""
 
 
 class LogStarts:
@@ -60,12 +60,12 @@ class LogStarts:
         return DELETED_BY_SETTING if self.story.retains_by_setting else MOVED_BY_FAULT
 
     def trimmed(self, event: int) -> bool:
-        """Had DeleteRecords been asked for before an event?"""
+        """Had DeleteRecords been requested before an event?"""
         return bool(self._events) and self._events[0] < event
 
 
 def reach(trim: DeleteRecordsResult) -> float:
-    """How far a request may have moved the log start; up to the high watermark that is as answered, else without bound."""
+    """How far a request may have moved the log start; one up to the high watermark as far as answered, else without bound."""
     if trim.offset != HIGH_WATERMARK:
         return trim.offset
     return trim.low_watermark if trim.error == NONE else inf

@@ -27,7 +27,7 @@ from conformance.judging.timeline import NEVER
 
 @log_judge("KIP101-INV-08", "reads")
 def watermark_is_monotone_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
-    """Within one incarnation and epoch of a leader neither high watermark nor log start falls, while something happens."""
+    """Within one incarnation and epoch of a leader neither high watermark nor log start falls, although something happened."""
     marks: dict[Life, list[FetchResult]] = {}
     starts: dict[Life, list[FetchResult]] = {}
     for read in story.leader_reads:
@@ -62,7 +62,7 @@ def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult |
 def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
     """Log start <= high watermark <= log end; last stable offset <= high watermark.
 
-    It counts where the offsets differ, and where something happened since the node was read before.
+    It counts where the offsets differ, and where something happened since the node was last read.
     """
     raced, before = _raced(story.reads), dict[str, int]()
     for read in story.reads:
@@ -97,7 +97,7 @@ def _disordered(read: FetchResult) -> list[str]:
 
 @log_judge("KIP320-LO-01", "listed")
 def latest_is_the_fetch_limit(story: PartitionStory) -> Iterator[Finding]:
-    """The latest offset is no higher than a leader lets consumers read afterwards."""
+    """The latest offset is no higher than the offset up to which the leader lets consumers read afterwards."""
     for latest, later, bound in _latest(story):
         case = "last-stable-offset" if latest.isolation_level == READ_COMMITTED else "high-watermark"
         yield Finding(latest.offset <= bound, case, (latest.event, later.event), _beyond(latest, later, bound))
@@ -110,9 +110,9 @@ def _beyond(latest: ListedOffset, later: FetchResult, bound: int) -> str:
 
 
 def _latest(story: PartitionStory) -> Iterator[tuple[ListedOffset, FetchResult, int]]:
-    """Latest offsets for consumers, each with a later answer of the same leader at the same epoch, and its fetch limit.
+    """Latest offsets listed to consumers, each with a later answer of the same leader at the same epoch and its fetch limit.
 
-    Neither the high watermark nor the last stable offset of a leader falls while its epoch lasts.
+    Neither the high watermark nor the last stable offset of a leader falls within its epoch.
     """
     reads: dict[tuple[str, int], list[FetchResult]] = {}
     for read in story.leader_reads if story.listed else ():

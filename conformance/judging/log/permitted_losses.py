@@ -1,7 +1,7 @@
-"""Losses that a cluster declared: an acknowledged record may be gone only by what is recorded here (KIP-101, KIP-966).
+"""Losses that a cluster declared: an acknowledged record may be gone only for one of these reasons (KIP-101, KIP-966).
 
-Evidence is an election that was requested or configured, the ISR, eligible and last known leaders as answered, a shutdown
-that was not clean, and the effects of an injected fault. A time in which something might have happened permits nothing.
+Evidence is an unclean election that was requested or configured; the ISR, eligible and last known leaders as described; an
+unclean shutdown; and the effects of an injected fault. A time in which something might have happened permits nothing.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ Moment = tuple[int, int]
 """A leader epoch, and the number of an event in it."""
 
 BEFORE_ALL = -1
-"""In place of an event: an epoch's begin."""
+"""In place of an event: the beginning of the epoch."""
 
 
 class Permission(StrEnum):
     """The evidence by which a loss is permitted."""
 
     ELECTED_UNCLEANLY_ON_REQUEST = "elected-uncleanly-on-request"
-    """ElectLeaders, type unclean, was answered NONE, or its outcome is unknown."""
+    """ElectLeaders for an unclean election was answered NONE, or its outcome is unknown."""
     ELECTED_UNCLEANLY_BY_FAULT = "elected-uncleanly-by-fault"
-    """A fault brought it about that a replica outside of the ISR was elected."""
+    """A fault caused the election of a replica outside the ISR."""
     ELECTED_UNCLEANLY_BY_CONFIG = "elected-uncleanly-by-config"
-    """unclean.leader.election.enable may have been true for the topic since its last leader was described, and the new one was
+    """unclean.leader.election.enable may have been true for the topic since its last leader was described, and the new leader was
     not in the ISR before."""
     LAST_KNOWN_LEADER = "last-known-leader"
-    """With empty ISR and ELR the last leader was elected, after it had not shut down cleanly."""
+    """With ISR and ELR empty the last leader was elected again, after an unclean shutdown."""
     DISKS_OF_MIN_ISR_LOST = "disks-of-min-isr-lost"
-    """As many replicas as acks=all may have waited for lost records by a fault, at the same time."""
+    """By faults as many replicas had lost records at the same time as acks=all may have waited for."""
     DISK_LOST_BY_FAULT = "disk-lost-by-fault"
-    """The leader had lost records by a fault, and was in the ISR or eligible as was last answered before it led."""
+    """The leader had lost records by a fault, and by the last answer before it led it was in the ISR or eligible."""
     EPOCH_FILE_LOST_BY_FAULT = "epoch-file-lost-by-fault"
-    """A leader since the fault was healed had lost its leader-epoch-checkpoint, without which replicas truncate to watermarks."""
+    """A leader, before the fault was healed, had lost leader-epoch-checkpoint, without which replicas truncate to watermarks."""
 
 
 ELECTIONS = frozenset(
@@ -50,7 +50,7 @@ ELECTIONS = frozenset(
         Permission.LAST_KNOWN_LEADER,
     )
 )
-"""After one of these a former leader may be alone in its ISR, and commit what will be lost."""
+"""After one of these a former leader may be alone in its ISR and commit records that will be lost."""
 
 
 class PermittedLoss(NamedTuple):
@@ -61,7 +61,7 @@ class PermittedLoss(NamedTuple):
 
 
 class PermittedLosses:
-    """All of one partition, in the order of their moments."""
+    """All permitted losses of one partition, in the order of their moments."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -77,7 +77,7 @@ class PermittedLosses:
     def between(
         self, first: Moment, second: Moment, among: frozenset[Permission] = frozenset(Permission)
     ) -> Permission | None:
-        """The permission by which what was there at the first moment may be gone at the second; None for none."""
+        """The permission by which a record of the first moment may be gone at the second; None if there is none."""
         return next((loss.by for loss in self.all if first < loss.at < second and loss.by in among), None)
 
     # --- elections
@@ -110,7 +110,7 @@ class PermittedLosses:
         return before is not None and before.event > event and before.may_elect(id)
 
     def _change_after(self, event: int, by: Permission, end: int | None = None) -> Iterator[PermittedLoss]:
-        """The next election of another leader. One of the same leader takes nothing away."""
+        """The next election of another leader. The election of the same leader loses nothing."""
         leaders, known = self.story.leaders, self.story.newest_epoch_before(event)
         former = max((epoch for epoch in leaders if epoch <= known), default=-1)
         later = sorted(epoch for epoch in leaders if epoch > known)
@@ -137,7 +137,7 @@ class PermittedLosses:
                 yield from self._led_on_damage(node, span)
 
     def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """It leads next of those that lost records: at the epoch that it was at, or at its first one since."""
+        """The node that lost records leads: still at the epoch of the fault, or at its first epoch as leader after it."""
         epoch, _ = moment = self._moment(span.began)
         if any(read.node == node and read.cur == epoch and read.asked > span.began for read in self.story.leader_reads):
             yield PermittedLoss(moment, Permission.DISK_LOST_BY_FAULT)
@@ -151,7 +151,7 @@ class PermittedLosses:
             yield _at_begin(led, Permission.DISK_LOST_BY_FAULT)
 
     def _rejoined(self, node: str, event: int, epoch: int) -> bool:
-        """Was it out of the ISR, and in it again before it led at the epoch? Then it had fetched what it lacked."""
+        """Did it leave the ISR and rejoin it before it led at the epoch? Then it had fetched what it lacked."""
         id, out = self.story.timeline.ids.get(node, -1), False
         for seen in self.story.metadata:
             if seen.event > event and seen.epoch < epoch:
@@ -161,7 +161,7 @@ class PermittedLosses:
         return False
 
     def _led_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """From its first epoch as leader on until the fault is healed: what it did not tell apart it may hand on."""
+        """From the node's first epoch as leader until the fault is healed: followers may copy what it failed to truncate."""
         known = self.story.newest_epoch_before(span.began)
         later = sorted(epoch for epoch in self.story.leaders if epoch > known and self.story.began(epoch) < span.ended)
         led = next((n for n, epoch in enumerate(later) if self.story.leaders[epoch] in span.nodes), len(later))
@@ -180,7 +180,7 @@ def _at_begin(epoch: int, by: Permission) -> PermittedLoss:
 
 
 def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registration) -> bool:
-    """Is it the last leader, elected with nothing left in ISR and ELR, after it had not shut down cleanly (KIP-966)?"""
+    """Is it the last leader, elected with ISR and ELR empty, after an unclean shutdown (KIP-966)?"""
     former = max((led for led in story.leaders if led < epoch), default=-1)
     if before.leader >= 0 or before.isr or story.leaders.get(former) != node:
         return False

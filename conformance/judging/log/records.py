@@ -181,7 +181,7 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
 
 
 Stamps = dict[tuple[int, str | None], int]
-"""Records that were ever read, as (offset, value), with the latest epoch that they were stamped with."""
+"""Records that were ever read, as (offset, value), with the latest leader epoch of their batches."""
 
 
 def newest_stamps(story: PartitionStory) -> Stamps:
@@ -201,7 +201,7 @@ def _epoch_of(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> in
 
 
 def acknowledged_at(story: PartitionStory, write: ProduceResult, stamps: Stamps) -> Moment:
-    """The same as a lower bound: one that was never read may be a former leader's, at the epoch that it led last."""
+    """The same as a lower bound: a write that was never read may be a former leader's, at the last epoch that it led."""
     stamp = stamps.get((write.offset, write.values[0]))
     named = story.newest_epoch_before(write.asked)
     led = [epoch for epoch, node in story.leaders.items() if node == write.node and epoch <= named]
@@ -253,9 +253,9 @@ def gone(
 
 @log_judge("KIP101-INV-06", "produced")
 def one_commit_per_offset(story: PartitionStory) -> Iterator[Claim]:
-    """Two writes that acks=all acknowledged never share an offset, unless they have the same records.
+    """Two writes acknowledged with acks=all never share an offset, unless they have the same records.
 
-    It is put to the test where another leader had a record at the offset too, committed or not.
+    This is put to the test only where another leader had a record at the offset too, committed or not.
     """
     rivals, commits = story.derived(_Rivals), [one for one in story.produced if one.committed and one.values]
     shared = {event for pair in _shared(commits) for event in (pair.one.event, pair.two.event)}
@@ -285,7 +285,7 @@ class _Shared(NamedTuple):
 
 
 def _shared(commits: Sequence[ProduceResult]) -> Iterator[_Shared]:
-    """Each write with the latest before it, at the first offset at which they differ."""
+    """Each write with the latest earlier one, at the first offset at which the two differ."""
     last: dict[int, ProduceResult] = {}
     for write in commits:
         offsets = range(write.offset, write.offset + len(write.values))
@@ -307,7 +307,7 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
 
 
 class _Rivals:
-    """The leaders that had a record at each offset: the node, and the event that shows it first."""
+    """The leaders that had a record at each offset: the node, and the first event that shows it."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._at: dict[int, dict[str, int]] = {}
@@ -404,7 +404,7 @@ def _replaced_by(
 
 
 class _Handed(NamedTuple):
-    """Records handed to a consumer, by whom at which epoch: batches as (epoch, records), records as (offset, value).
+    """Records handed to a consumer, by which node at which epoch: batches as (epoch, records), records as (offset, value).
 
     `cur` is -1 where no epoch was named.
     """
@@ -493,7 +493,7 @@ def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[Batch]]:
 
 
 def _committed(story: PartitionStory) -> dict[Batch, Moment]:
-    """Batches that a leader showed below its high watermark, each with the first time."""
+    """Batches that a leader showed below its high watermark, each with the first such moment."""
     found: dict[Batch, Moment] = {}
     for read in story.leader_reads:
         for batch in read.batches:

@@ -13,7 +13,7 @@ class Registration(NamedTuple):
     """The state at the end of an epoch, as far as it was described. `eligible` is None where no answer had it
     (KIP-966), else as in the answer at `described`.
 
-    `isr` is that of the latest answer. `members` are all that any answer had in ISR or ELR while there was no leader.
+    `isr` is that of the latest answer. `members` are all replicas that any answer of the epoch had in ISR or ELR.
     """
 
     event: int
@@ -26,7 +26,7 @@ class Registration(NamedTuple):
     members: frozenset[int]
     replicas: frozenset[int]
     unfenced: frozenset[int]
-    """Brokers that were alive in any of these answers."""
+    """Brokers that any of these answers listed as alive."""
 
     @property
     def electable(self) -> frozenset[int] | None:
@@ -44,7 +44,7 @@ class Registration(NamedTuple):
 
 
 class Registrations:
-    """The last registration of each epoch; leaderless epochs are those that no answer names a leader for."""
+    """The last registration of each epoch. An epoch is leaderless if no answer names a leader for it."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -63,7 +63,7 @@ class Registrations:
         return self._by_epoch[lower[-1]] if lower else None
 
     def leaderless(self) -> list[Registration]:
-        """Those of epochs without a leader that follow one with a leader at once: no other epoch lies in between."""
+        """Those of leaderless epochs that come right after an epoch with a leader, with no other in between."""
         leaders = self.story.leaders
         return [self._by_epoch[one] for one in self._epochs if one not in leaders and one - 1 in leaders]
 

@@ -1,4 +1,4 @@
-"""The values that examples sent to the partitions of a rig that they share, one example after the other (GEN-16)."""
+"""The values that successive examples sent to the partitions of a shared rig (GEN-16)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from conformance.judging.reading import Reading
 from history.events import History
 
 SentValues: TypeAlias = dict[str, dict[str, int]]
-"""By partition and value: how often it was sent."""
+"""By partition and value: how often the value was sent."""
 
 
 def sent_until(history: History, before: SentValues | None) -> SentValues | None:
-    """Those of an example, and of all before it; None where some are not known: sent as bytes, or appended by a fault."""
+    """Those of an example and of all before it; None if some are not known, being sent as bytes or appended by a fault."""
     reading = Reading(history.example, [PartitionStory])
     reading.feed(history.events)
     sent = {name: Counter(values) for name, values in (before or {}).items()}

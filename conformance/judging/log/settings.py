@@ -1,4 +1,4 @@
-"""One setting of a partition's topic over time, by the requests that set it and the answers that describe it."""
+"""One setting of a partition's topic over time, from the requests that set it and the answers that describe it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Owner = Literal["topic", "cluster"]
 
 
 class Value(NamedTuple):
-    """A value from the request that set it or the answer that described it; None where it was not set, or no longer is.
+    """A value, from the request that set it or the answer that described it; `text` is None where it is not, or no longer, set.
 
-    `certain`: it was acknowledged or described; else its outcome is unknown, and it may come into force at any later time.
+    `certain`: it was acknowledged or described. Otherwise the outcome is unknown, and it may come into force at any later time.
     """
 
     asked: int
@@ -44,7 +44,7 @@ class Value(NamedTuple):
 
 
 class InForce(NamedTuple):
-    """The value that certainly is in force, and whose it is; `since` is the event of its request, -1 for a default."""
+    """The value that is certainly in force, and its owner; `since` is the event of its request, -1 for a default."""
 
     text: str
     owner: Owner
@@ -54,8 +54,8 @@ class InForce(NamedTuple):
 class Setting:
     """The values of one setting: the topic's own, and the cluster default where it has none.
 
-    A refused request sets nothing. An answer that describes it counts only where no request of the history had set it before:
-    a broker may not have heard of the latest value yet.
+    A refused request sets nothing. An answer that describes the setting counts only if no earlier request of the history set it:
+    a broker may not know the latest value yet.
     """
 
     def __init__(self, key: str, story: PartitionStory) -> None:
@@ -88,7 +88,7 @@ class Setting:
         return found | {text or self._default for text in cluster} if None in own else found
 
     def in_force(self, event: int) -> InForce | None:
-        """None where a request of unknown outcome leaves it open."""
+        """The value in force; None where a request of unknown outcome leaves it open."""
         if not all(value.certain for value in (*self._own, *self._cluster) if value.asked < event):
             return None
         own, cluster = _latest(self._own, event), _latest(self._cluster, event)
@@ -110,7 +110,7 @@ def _facts(timeline: Timeline) -> Iterator[Change | Described]:
 
 
 def _latest(values: Sequence[Value], event: int) -> Value | None:
-    """The one that was acknowledged or described last before an event."""
+    """The value that was last acknowledged or described before an event."""
     return next((value for value in reversed(values) if value.certain and value.answered < event), None)
 
 

@@ -174,14 +174,14 @@ class PartitionStory(Story):
 
     @property
     def internal(self) -> bool:
-        """Do coordinators or controllers write it?"""
+        """Is it written by coordinators or controllers?"""
         return self.name.startswith("__")
 
     @property
     def from_the_start(self) -> bool:
         """Was it created in this history and never deleted, so that all requests about it are known?
 
-        Internal topics, and those of an example that goes on where another began, have an earlier past.
+        Internal topics, and topics of an example that goes on where another one left off, have an earlier past.
         """
         topic = self.name.rpartition("-")[0]
         created = topic in self.timeline.topic_configs or not self.timeline.continues
@@ -189,48 +189,48 @@ class PartitionStory(Story):
 
     @property
     def sent_before(self) -> dict[str, int] | None:
-        """The values that earlier examples sent to it, and how often; None where these are not known."""
+        """The values that earlier examples sent to it, and how often; None if they are not known."""
         sent = self.timeline.sent_before
         topic = self.name.rpartition("-")[0]
         return sent.get(self.name, {}) if sent is not None and topic not in self.timeline.deleted_topics else None
 
     @property
     def retains_by_setting(self) -> bool:
-        """Does a setting of the topic delete old segments, as it was created or altered?"""
+        """Was the topic created with, or altered to, a setting that deletes old segments?"""
         altered = self.timeline.altered_topics.get(self.name.rpartition("-")[0], set())
         return any("retention." in name for name in {*self.configs, *altered})
 
     @property
     def log_start_unbounded_from(self) -> float:
-        """The event from which on retention, or a fault, may have moved the log start anywhere; infinite for none."""
+        """The event after which retention or a fault may have moved the log start anywhere; infinite for none."""
         if not self.from_the_start or self.retains_by_setting:
             return -1
         moved = [*self.hits(lambda effects: effects.moves_log_start), *self._retentions]
         return min((span.began for span in moved), default=inf)
 
     def retained_before(self, event: int) -> list[str]:
-        """How faults had old segments deleted before an event: by size, by time."""
+        """The retention by which faults had old segments deleted before an event: by size, by time."""
         return sorted({f"retention-{span.effects.retention}" for span in self._retentions if span.began < event})
 
     @cached_property
     def _retentions(self) -> list[FaultSpan]:
-        """Faults that set how old segments of the topic are deleted: of all its partitions, whichever they were aimed at."""
+        """Faults that set the retention of the topic: of all its partitions, whichever one the fault was aimed at."""
         topic = self.name.rpartition("-")[0]
         spans = (span for span in self.timeline.spans if span.effects.retention != "none")
         return [span for span in spans if span.partition.rpartition("-")[0] in ("", topic)]
 
     def was_away(self, node: str, event: int) -> bool:
-        """Was it seen out of the ISR before an event?"""
+        """Was it seen outside the ISR before an event?"""
         id = self.timeline.ids.get(node, -1)
         return any(id in seen.replicas and id not in seen.isr for seen in self.first_metadata if seen.event < event)
 
     @property
     def appended_by_faults_from(self) -> float:
-        """The event from which on faults may have appended records that no request in the history sent; infinite for none."""
+        """The event after which faults may have appended records that no request in the history sent; infinite for none."""
         return min((span.began for span in self.hits(lambda effects: effects.appends)), default=inf)
 
     def lived_through(self, event: int) -> list[str]:
-        """Witnessed faults after which a broker showed another leader, epoch or ISR of this partition, before the event."""
+        """Witnessed faults after which, before the event, a broker showed another leader, epoch or ISR of this partition."""
         return sorted({fault for fault, changed in self._changed_by if changed < event})
 
     @cached_property
@@ -273,10 +273,10 @@ class PartitionStory(Story):
         return self._first_hits(_loses_epochs)
 
     def agree_below(self, event: int) -> float:
-        """The offset below which logs must agree by an event; infinite where every replica has its leader epochs.
+        """The offset below which logs must agree by an event; infinite if every replica has its leader epochs.
 
-        One that lost leader-epoch-checkpoint truncates to its high watermark. A suffix above it may differ until the replica is
-        in the ISR again.
+        A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
+        replica has rejoined the ISR.
         """
         lost = [span for span in self.hits(_loses_epochs) if span.began < event]
         return min(
@@ -285,11 +285,11 @@ class PartitionStory(Story):
         )
 
     def _mark_before(self, node: str, event: int) -> int:
-        """The highest high watermark that it had answered."""
+        """The highest high watermark that the node had answered before the event."""
         return max((read.high_watermark for read in self.reads if read.node == node and read.event < event), default=0)
 
     def _rejoined(self, node: str, lost: FaultSpan, event: int) -> bool:
-        """Was it in the ISR again, in a Metadata answer that was asked for after it came back?"""
+        """Did a Metadata request after it came back show it in the ISR?"""
         id, back = self.timeline.ids.get(node, -1), min(lost.taken_back, lost.ended)
         return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self.metadata)
 
@@ -355,7 +355,7 @@ class PartitionStory(Story):
         return answer.cur >= 0 and self.leaders.get(answer.cur) == answer.node
 
     def role(self, read: FetchResult) -> str:
-        """Of the replica that answered: by the epoch that was named, else by the newest one; empty where no leader is known."""
+        """The role of the responding replica, by the epoch that was named or else the newest one; empty if no leader is known."""
         epoch = read.cur if read.cur >= 0 else self.newest_epoch_before(read.asked)
         leader = self.leaders.get(epoch)
         return "" if leader is None else "leader" if leader == read.node else "follower"
@@ -368,7 +368,7 @@ class PartitionStory(Story):
 
     @property
     def first_epoch(self) -> int:
-        """The epoch that the first Metadata named; -1 for none."""
+        """The epoch that the first Metadata answer named; -1 for none."""
         return self.first_metadata[0].epoch if self.first_metadata else -1
 
     def newest_epoch_before(self, event: int) -> int:
@@ -391,7 +391,7 @@ class PartitionStory(Story):
     # --- changes
 
     def disturbed_between(self, first: int, second: int) -> bool:
-        """Did a fault begin or end between two events, or was a change of the leader, the ISR or the live brokers seen?"""
+        """Between two events, did a fault begin or end, or was a change of the leader, the ISR or the live brokers seen?"""
         place = bisect_left(self._changes, first + 1)
         changed = place < len(self._changes) and self._changes[place] < second
         return changed or self.timeline.fault_between(first, second)

@@ -32,7 +32,7 @@ from history.since import since
 
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 SESSION = 45.0
-"""Seconds of a session, by default in every release."""
+"""Seconds of a member's session, the default of every release."""
 RESTARTED_WITHIN = 90.0
 """Seconds; a node needs 4 on an idle machine of two cores."""
 
@@ -291,15 +291,15 @@ class Group:
         """Premise: the coordinator has the member at this epoch, with these partitions among its own."""
         found = self.seen(member)
         met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
-        # It may have been removed while the kit was slow; an epoch that was answered is not taken back.
+        # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
         back = found is not None and LEAVE_TO_RETURN < found.member_epoch < epoch
         what = f"{member.id} at epoch {epoch} with partitions {partitions}: {found}"
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
     def waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
-        """Premise: the coordinator has the member at its epoch, and has given the partition, which it has to revoke, to no other.
+        """Premise: the coordinator has the member at its epoch, and has given no other the partition that it has to revoke.
 
-        Whether the partition is described as still its own differs between releases.
+        Releases differ in whether they describe the partition as still its own.
         """
         shown = {found.member_id: found for found in self.describe().members}
         met = member.id in shown and shown[member.id].member_epoch == member.epoch

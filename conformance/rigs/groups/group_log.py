@@ -56,7 +56,7 @@ class GroupLog:
         self.start = group.node.list_offsets(OFFSETS_TOPIC, 0).offset
 
     def current_assignment(self, member: GroupMember) -> StoredAssignment:
-        """The newest record of this kind for the member. Raises Overdue if there is none: it is written before it is answered."""
+        """The newest record of this kind for the member. Raises Overdue if there is none: it is written before the answer."""
         found = [record for record in self._records() if self._is_for(record, member)]
         if not found or found[-1].value is None:
             what = f"{OFFSETS_TOPIC} from {self.start} on has no assignment of {member.id}: {found}"

@@ -105,7 +105,7 @@ class Crashing(Partition):
         return state if right and self.acting(id, above=above) else None
 
     def elected(self, asked: int) -> PartitionMetadata | None:
-        """By its own Metadata any broker leads; if it does itself, it also serves at that epoch."""
+        """The state, if the asked broker's Metadata names a leader; if that is itself, it also serves at that epoch."""
         state = self.known_to(asked)
         if state is None or state.leader < 0:
             return None

@@ -1,6 +1,6 @@
-"""Partitions on two brokers that differ in unclean.leader.election.enable, and lose their whole ISR while the other replica lags.
+"""Partitions on two brokers that differ in unclean.leader.election.enable and lose their whole ISR while the other replica lags.
 
-Everything is observed through a bystander, a broker without a replica of them that stays up.
+Everything is observed through a bystander: a broker that stays up and has no replica of them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ KINDS: dict[str, dict[str, str]] = {
     "switched": {},
     "silent": {},
 }
-"""By what a topic's configuration says when it is created. The last in-sync replica of the one that is `wiped` loses its disk."""
+"""The kinds, by the configuration with which a topic is created. The last in-sync replica of the `wiped` kind loses its disk."""
 EACH = 2
 """Partitions of each of the others."""
 
 
 class SettingsData(msgspec.Struct, frozen=True):
-    """The partitions by kind, and the names of the brokers: their first leader, the other replica, and one without."""
+    """The partitions by kind, and the names of the brokers: first leader, other replica, and one without a replica."""
 
     partitions: dict[str, list[PartitionData]]
     first: str
@@ -49,18 +49,18 @@ class Settings:
         self.first, self.second, self.bystander = data.first, data.second, data.bystander
         self.partitions = {kind: [Partition(bench, one) for one in found] for kind, found in data.partitions.items()}
         self.leaders: dict[str, set[int]] = {one.name: set() for one in self.all}
-        """Those seen since the lagging replica was started, by topic."""
+        """By topic, the leaders seen since the lagging replica was started."""
 
     @property
     def all(self) -> list[Partition]:
         return [one for found in self.partitions.values() for one in found]
 
     def seen(self) -> MetadataAnswer:
-        """All of them by the bystander's Metadata."""
+        """All of them in the bystander's Metadata."""
         return self.bench.node(self.bystander).metadata([one.name for one in self.all])
 
     def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
-        """Does this broker lead all of these kinds? The leaders of all are noted."""
+        """Does this broker lead the partitions of all these kinds? The leaders of all partitions are noted."""
         answer = self.seen()
         for one in self.all:
             self.leaders[one.name].add(answer.topic(one.name).partition(0).leader)
@@ -70,7 +70,7 @@ class Settings:
     # --- what happens to them
 
     def lose_isr(self, records: int) -> None:
-        """The second replica is killed, the first takes records alone and is killed, and the second starts again."""
+        """The second broker is killed, the first takes records alone and is killed, and the second starts again."""
         first = self.bench.id_of(self.first)
         self.bench.kill(self.second, role="follower")
         self._until(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
@@ -95,7 +95,7 @@ class Settings:
         return self.bench.id_of(self.second) in {broker.node_id for broker in self.seen().brokers}
 
     def watch(self, seconds: float) -> None:
-        """Look at the leaders for so long."""
+        """Look at the leaders for this long."""
         began = self.bench.now().seconds
 
         def over() -> bool:
@@ -107,7 +107,7 @@ class Settings:
             self.bench.node(self.bystander).describe_topic_partitions([one.name for one in self.all])
 
     def rest(self) -> None:
-        """The last in-sync replica starts again, and a record is written to all: they agree in the end."""
+        """The last in-sync replica starts again, and a record is written to each partition: in the end the replicas agree."""
         self.bench.start(self.first)
         for one in self.all:
             one.whole()

@@ -29,7 +29,7 @@ def _on_two_brokers(bench: Bench) -> PartitionData:
 ON_TWO_BROKERS = Rig(CLUSTER, _on_two_brokers, Partition, shared=True)
 """A partition that one of the brokers does not host; its leader moved once."""
 JOINED = Rig(CLUSTER, _on_two_brokers, Partition)
-"""The same of the example's own: it is given the third broker as well."""
+"""The same for one example alone, which may use the third broker as well."""
 
 
 # --- two partitions under different leaders
@@ -41,8 +41,8 @@ class OppositeLeadersData(msgspec.Struct, frozen=True):
 
 
 class OppositeLeaders:
-    """Two partitions on all brokers, with logs of different lengths, each followed by the leader of the other as long as no
-    leader moves.
+    """Two partitions on all brokers, with logs of different lengths; as long as no leader moves, the leader of each is a follower
+    of the other.
     """
 
     def __init__(self, bench: Bench, data: OppositeLeadersData) -> None:

@@ -22,7 +22,7 @@ class Behind(NamedTuple):
     watermark: int
     end: int
     copying: tuple[int, ...] = ()
-    """The followers that are not paused: they copy the records above the high watermark."""
+    """The followers that are not paused and copy the records above the high watermark."""
 
     def still(self, partition: Partition) -> PremiseClaim:
         """Premise: high watermark and log end are apart, and unchanged."""
@@ -31,7 +31,7 @@ class Behind(NamedTuple):
         return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {now}")
 
     def copy(self, partition: Partition) -> NodeClient:
-        """A follower whose log holds the records above the high watermark, once it has heard of that as well."""
+        """A follower whose log has the records above the high watermark, once it knows the high watermark too."""
         node = partition.bench.node(self.copying[0])
 
         def copied() -> bool:

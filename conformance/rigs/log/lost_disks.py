@@ -1,4 +1,4 @@
-"""Partitions of which min.insync.replicas brokers have the latest records: all but one of these lose their disks."""
+"""Partitions whose latest records are on min.insync.replicas brokers, all but one of which lose their disks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LostDisksData(msgspec.Struct, frozen=True):
 
 
 class LostDisks:
-    """Brokers by their part: `victims` lose their disk, `holder` is stopped cleanly, `others` were stopped before."""
+    """Brokers by role: `victims` lose their disk, `holder` is stopped cleanly, `others` were stopped before."""
 
     def __init__(self, bench: Bench, data: LostDisksData) -> None:
         self.bench = bench
@@ -59,12 +59,12 @@ class LostDisks:
         self.bench.eventually(is_so, f"an ISR of {names}", every=0.1)
 
     def holds(self, records: int) -> bool:
-        """Has the holder all that was acknowledged?"""
+        """Has the holder all acknowledged records?"""
         reads = [read_whole(one, self.bench.node(self.holder), one.state().leader_epoch) for one in self.partitions]
         return all(sum(len(batch.records) for batch in read.batches) == records for read in reads)
 
     def lose_disks(self) -> None:
-        """The victims are killed at the same moment, and their replicas are gone when they start again."""
+        """The victims are killed together, and their replicas are gone when they start again."""
         self.bench.crash(*self.victims)
         for name in self.victims:
             for one in self.partitions:
@@ -82,7 +82,7 @@ class LostDisks:
         return all(ids <= {broker.node_id for broker in answer.brokers} for answer in answers)
 
     def watch(self, seconds: float) -> None:
-        """Look for so long whether a victim leads."""
+        """Watch for this long whether a victim leads."""
         began = self.bench.now().seconds
 
         def over() -> bool:

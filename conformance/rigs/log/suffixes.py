@@ -14,7 +14,7 @@ from fixtures.wire import NodeClient
 from fixtures.wire.topics import ElectionType, Reassignment
 
 FETCH_WAIT = 0.6
-"""Seconds after which a follower's own fetch has ended: replica.fetch.wait.max.ms is 0.5 s."""
+"""Seconds after which any fetch of a follower has ended: replica.fetch.wait.max.ms is 0.5 s."""
 
 
 class Suffix(NamedTuple):
@@ -34,7 +34,7 @@ class Suffix(NamedTuple):
 
 @contextmanager
 def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
-    """At the end of the block a follower leads that lacks the suffix, and takes one record of its own."""
+    """At the end of the block a follower without the suffix leads, and has taken one record of its own."""
     bench = partition.bench
     heir = prefer_follower(partition)
     state = partition.whole()

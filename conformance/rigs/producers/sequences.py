@@ -30,13 +30,13 @@ def fenced(answer: InitProducerIdAnswer) -> bool:
 
 
 def bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
-    """Premise: the producer, with no open transaction, has been answered its next epoch."""
+    """Premise: the producer, which has no open transaction, was answered its next epoch."""
     met = gives(answer, producer.producer_id, producer.epoch + 1)
     return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
 
 
 def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
-    """Premise: the coordinator describes the transaction as acknowledged; one of a short time-out may be over at any time."""
+    """Premise: the coordinator describes what it acknowledged. A transaction with a short time-out may end at any time."""
     lasts = producer.timeout_ms >= LASTING * 1000
     return premise(met, what, promised=("KIP360-TXN-06", producer.dialect.name) if lasts else None)
 
@@ -49,13 +49,13 @@ def open_at(shown: DescribedTransaction, producer: StageProducer) -> PremiseClai
 
 
 def at_epoch(known: ProducerState | None, epoch: int) -> PremiseClaim:
-    """Premise: the partition describes the producer at this epoch, at which it has written."""
+    """Premise: DescribeProducers has the producer at this epoch, at which it wrote."""
     met = known is not None and known.producer_epoch == epoch
     return premise(met, f"the partition holds epoch {epoch}", promised=("KIP360-TXN-07", "legacy"))
 
 
 def appended_once(end: int, written: int) -> PremiseClaim:
-    """Premise: the log, of one producer, ends after as many records as it has written."""
+    """Premise: the log, which only this producer writes, ends after as many records as it wrote."""
     row = "KIP360-INV-02" if end < written else "KIP360-INV-01"
     return premise(end == written, "every batch was appended once", promised=(row, "idempotent"))
 

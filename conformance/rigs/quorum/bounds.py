@@ -1,7 +1,7 @@
-"""Waits that a requirement bounds, and the evidence by which a busy machine is told from a node that waits for too long.
+"""Waits that a requirement bounds, and the evidence that tells a busy machine from a node that waits for too long.
 
-A busy machine makes a wait longer and never shorter. So the shortest of a few counts, and what is too long is compared with a
-step just before it for which the same node has nothing to wait.
+A busy machine makes a wait longer and never shorter. So the shortest of a few waits counts, and one that is too long is compared
+with a step just before it in which the same node has nothing to wait for.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from conformance.rigs.quorum.frozen import SOON
 from history.due import starved
 
 AT_ONCE = 200.0
-"""Milliseconds after which a step comes no longer at once: twice the "about 100 ms" of KIP595-END-02."""
+"""Milliseconds within which a step counts as immediate: twice the "about 100 ms" of KIP595-END-02."""
 TRIES = 3
 """How often a wait that is too long is measured."""
 SLOWER = 4
-"""How many times as long as the longest step a wait may last before the step no longer explains it."""
+"""A step explains a wait that exceeds its bound by less than this many times the longest step."""
 
 
 class Wait(NamedTuple):
-    """Milliseconds: of the wait, infinite if nothing came; and of a step just before it that needs no waiting. The kit itself
-    woke `late` seconds late at most meanwhile; 0 if the wait was not too long."""
+    """Milliseconds of the wait, infinite if nothing came, and of a step just before it that needs no waiting. `late` is the most
+    seconds by which the kit itself woke late meanwhile; 0 if the wait was not too long."""
 
     lasted: float
     step: float
@@ -49,10 +49,10 @@ def bounded(
     detail: str = "",
     **more: Any,
 ) -> Claim:
-    """Whether the shortest wait lasts `share` milliseconds (or `at_most` these) and is over at once after that; `right` is all
-    else that is asked.
+    """Whether the shortest wait lasts `share` milliseconds (or, with `at_most`, no longer) and ends right after that; `right` is
+    whether everything else is as required.
 
-    What took too long is excused where the kit starved each time, or where the step explains it.
+    Waits that are too long are excused if the kit was starved of CPU each time, or if the step explains them.
     """
     shortest = min(one.lasted for one in waits)
     too_long = shortest >= share + AT_ONCE
@@ -66,7 +66,7 @@ def bounded(
 
 
 def _excuse(waits: list[Wait], share: float) -> str:
-    """The evidence by which waits that were all too long break nothing; empty for none."""
+    """The evidence by which waits that are all too long break nothing; empty for none."""
     if all(starved(one.late, SOON if one.lasted == inf else (share + AT_ONCE) / 1000) for one in waits):
         return STARVED
     slowest = max(one.step for one in waits)

@@ -28,7 +28,7 @@ def fetched(
     **more: Any,
 ) -> Tried[FetchedPartition]:
     """Fetch from a controller in an epoch `ahead` of the quorum's; by default the claimed log ends in that epoch, or in one so
-    far beyond it. `malformed` is how the request is invalid by itself."""
+    far beyond it. `malformed` says how the request breaks the protocol's rules."""
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:

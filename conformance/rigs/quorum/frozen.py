@@ -35,16 +35,16 @@ SOON = 10.0
 """Seconds within which a node certainly sends a request that it has no reason to delay."""
 
 A_WHILE = 0.8
-"""Seconds in which a step shows that comes at once: the voter repeats its unanswered fetch twice meanwhile."""
+"""Seconds within which an immediate step shows; the voter repeats its unanswered fetch twice meanwhile."""
 
 REQUEST_TIMEOUT = int(FROZEN_VOTER.config.get("controller.quorum.request.timeout.ms", "2000"))
 """Milliseconds after which the voter gives up an unanswered request."""
 
 ANSWERS = 20
-"""How often a fetch is answered that the voter gives up each time before the answer comes."""
+"""How often a fetch is answered if the voter gives it up each time before the answer arrives."""
 
 OTHERS = 200
-"""How many other requests are answered while one is waited for."""
+"""How many other requests are answered while waiting for one."""
 
 NO_OP = b"\x01\x14\x00\x00"
 """A NoOpRecord (KIP-835) as the metadata log holds it: frame version 1, api key 20, version 0, no tagged fields."""
@@ -149,7 +149,7 @@ class Frozen:
         """The node's next fetch of this epoch from a leader.
 
         A node has one request in flight per peer, so every other request that arrives is answered, in a way that it
-        ignores by then. None as well for one that sends others without end.
+        ignores by then. None also for a node that sends other requests without end.
         """
         for _ in range(OTHERS):
             asked = self._open or self.peers.receive(within=SOON)
@@ -163,7 +163,7 @@ class Frozen:
         return self.came(None, "following", f"{self.name} fetching from {leader} in epoch {epoch}")
 
     def came(self, asked: Received | None, due: Due, what: str) -> Received | None:
-        """The request that was waited for until SOON, or None. Overdue where the kit itself starved, which leaves open why."""
+        """The request that was waited for until SOON, or None. Overdue if the kit was starved of CPU, which leaves open why."""
         if asked is None and starved(self.bench.late(SOON), SOON):
             raise self.bench.unkept(due, what, SOON)
         return asked
@@ -184,10 +184,10 @@ class Frozen:
         return self.asked_for_vote(epoch)
 
     def vote_after(self, epoch: int, *, granted: Received | None = None, within: float = SOON) -> Received | None:
-        """The next Vote or pre-vote that it sends in this epoch or later; after a pre-vote that was `granted` the next Vote only,
-        whatever its epoch.
+        """The next Vote or pre-vote that it sends in this epoch or later; after a `granted` pre-vote only the next Vote, in any
+        epoch.
 
-        Its fetches to its leader stay unanswered meanwhile, as with a leader that has resigned.
+        Its fetches to its leader stay unanswered meanwhile, as those to a leader that has resigned.
         """
         until = self.bench.now().seconds + within
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
@@ -204,7 +204,7 @@ class Frozen:
         return None
 
     def sent_since(self, moment: float, within: float) -> list[Received]:
-        """The requests that it sends after that moment of the kit's clock, within these seconds from now. None is answered."""
+        """The requests that it sends after a moment of the kit's clock, until this many seconds from now. None is answered."""
         until, sent = self.bench.now().seconds + within, list[Received]()
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
             sent += [asked] if asked.at > moment else []
@@ -223,7 +223,7 @@ class Frozen:
         return self.vote_of(self.stand(leader, ahead))
 
     def vote_of(self, asked: Received) -> Received:
-        """The Vote that follows a pre-vote, which is granted for that; where it is a Vote, that one."""
+        """The Vote that follows this pre-vote, which is granted first; a Vote is returned as it is."""
         if not asked.partition.get("pre_vote"):
             return asked
         self.grant(asked)
@@ -253,12 +253,12 @@ class Frozen:
         within: float = WITHIN,
         due: Due,
     ) -> None:
-        """Wait for what the answer to a request brings about. The request is answered again whenever the voter repeats it."""
+        """Wait for the effect of the answer to a request. The request is answered again whenever the voter repeats it."""
 
         def looked() -> bool:
             if done():
                 return True
-            # At this peer only: what arrives at the other one is the next step's.
+            # At this peer only: requests to the other one belong to the next step.
             again = self.bench.if_recorded(lambda: self.peers.receive(asked.api, peer=asked.peer, within=0.0), None)
             if again is not None and self._repeats(again, asked):
                 answer(again)
@@ -267,8 +267,8 @@ class Frozen:
         self.bench.eventually(looked, what, within, due=due)
 
     def _repeats(self, asked: Received, earlier: Received) -> bool:
-        """Whether a request is an earlier one again. A voter sends it again once its time-out has passed: it takes no answer
-        then, and that is counted."""
+        """Whether a request repeats an earlier one. A voter repeats it once its time-out has passed; it then ignores the answer
+        to the earlier one, and that is counted."""
         again = (asked.api, asked.peer, asked.body) == (earlier.api, earlier.peer, earlier.body)
         if again and given_up(earlier, asked):
             self.bench.excuse(GIVEN_UP)
@@ -291,8 +291,8 @@ class Frozen:
     def _moved_on(self, fetch: Received, answer: Callable[[Received], object]) -> Received | None:
         """The fetch after an answer that moves the log's end.
 
-        A node that gave up on its fetch before the answer arrived repeats it once its time-out has passed, and is answered
-        again. One that repeats it earlier has ignored the answer.
+        A node that gave up its fetch before the answer arrived repeats it once its time-out has passed, and is answered again. A
+        node that repeats it earlier has ignored the answer.
         """
         for _ in range(ANSWERS):
             answer(fetch)
@@ -387,13 +387,13 @@ def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
 
 
 def given_up(earlier: Received, later: Received) -> bool:
-    """Whether the voter gave up the earlier request before it sent the later one. Two connections may deliver them with other
-    delays, so half its time-out is enough."""
+    """Whether the voter gave up the earlier request before it sent the later one. Two connections may have different delays, so
+    half its time-out is enough."""
     return (later.at - earlier.at) * 1000 >= REQUEST_TIMEOUT / 2
 
 
 def follows(asked: Received, pre_vote: Received) -> bool:
-    """Whether a Vote may be the one after a pre-vote that was granted. Its epoch is for checks to judge."""
+    """Whether a Vote may be the one that follows a granted pre-vote. Checks judge its epoch."""
     return not asked.partition.get("pre_vote") and candidate_epoch(asked) >= candidate_epoch(pre_vote)
 
 
@@ -433,7 +433,7 @@ def prepare_frozen(bench: Bench) -> FrozenData:
 
 
 def _first_records(frozen: Frozen) -> int:
-    """Make it leader until it has written and committed its first metadata, which both peers fetch. Returns its log end."""
+    """Make it leader, and wait until it has committed its first metadata, which both peers fetch. Returns its log end."""
     epoch = frozen.lead()
 
     def committed() -> bool:

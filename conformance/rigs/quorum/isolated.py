@@ -10,18 +10,18 @@ from fixtures.wire import Error
 from fixtures.wire.cluster import QuorumAnswer
 
 FETCH_TIMEOUT = 2.0
-"""Seconds of controller.quorum.fetch.timeout.ms, whose default CONTROLLERS keeps."""
+"""controller.quorum.fetch.timeout.ms in seconds; CONTROLLERS keeps its default."""
 
 
 class Isolated:
-    """The controllers, with faults around a partition that they administer."""
+    """The controllers, with faults aimed by a partition that they administer."""
 
     def __init__(self, bench: Bench, data: PartitionData) -> None:
         self.bench = bench
         self.faults = bench.faults(data.topic, data.partition)
 
     def leads(self, name: str) -> QuorumAnswer | None:
-        """The controller's own answer to DescribeQuorum, if it takes itself for the leader."""
+        """The controller's own answer to DescribeQuorum, if it considers itself the leader."""
         answer = self.bench.node(name, controller=True).describe_quorum()
         leads = answer.error is Error.NONE and answer.leader_id == self.bench.id_of(name)
         return answer if leads else None

@@ -54,7 +54,7 @@ class Stored(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NotStored(Stored, frozen=True, eq=False):
-    """No quorum-state, or one that cannot be read: it equals nothing, not even the next one."""
+    """A missing or unreadable quorum-state: it equals nothing, not even another such state."""
 
 
 def stored_in(file: File) -> Stored:
@@ -138,7 +138,7 @@ class Quorum:
         return Condition(self.reported(name), stored)
 
     def epochs(self) -> list[EpochStart]:
-        """The epoch start offsets of the leader's log, from its disk; Overdue if it keeps none there."""
+        """The epoch start offsets of the leader's log, from its disk; Overdue if it has none there."""
 
         def read() -> list[EpochStart]:
             content = self.bench.read_file(self.one("leader"), EPOCHS).content or b""
@@ -200,8 +200,8 @@ class Quorum:
         """Send a request to a settled quorum; `ask` gets its leader and epoch. `disk` False leaves quorum-state unread.
 
         A spontaneous election would look like an effect of the request. So a try after which the node answers differently is
-        repeated where the whole quorum has a leader of a later epoch by then, and that is counted. A change in each of three
-        tries is the request's effect.
+        repeated if by then the whole quorum has a leader of a later epoch; such tries are counted. A change in each of three
+        tries is the effect of the request.
         """
         tried = self._tried(name, ask, disk)
         for _ in range(TRIES - 1):

@@ -50,8 +50,8 @@ class Suspicion(msgspec.Struct, frozen=True):
 class Played(msgspec.Struct, frozen=True, kw_only=True):
     """An example that ended. `steps` were taken; `replaced` is why the cluster has to be replaced.
 
-    `cut_short`: time was up before its last step was taken, or before it had come to rest.
-    `hindered` is why the tested system, and not the kit, is to blame for the `trouble`.
+    `cut_short`: time was up before its last step, or before it had come to rest. `hindered` is why the tested system, and not
+    the kit, is to blame for the `trouble`.
     """
 
     standing: Standing
@@ -121,7 +121,7 @@ class ExampleRun:
         self._suspicion: Suspicion | None = None
         self._trouble = ""
         self._hindered = False
-        """Whether the trouble is the tested system's."""
+        """Whether the tested system is to blame for the trouble."""
         self._tape = lab.tape(check.id, standing)
         self._judging = Judging(with_laws(check.judges), self._tape.example)
         self._bench = lab.bench(self._tape, standing)

@@ -112,7 +112,7 @@ class Investigator:
     def _replayed(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
         """How often each breach without replays was seen; this is added to their evidence.
 
-        A replay that the clock cut short and that did not show it counts as none.
+        A replay that the clock cut short without showing it does not count.
         """
         seen: Counter[Breach] = Counter({breach: 0})
         evidence: dict[Breach, str] = {}

@@ -39,13 +39,13 @@ COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "soak": 720.0, "mach
 """Seconds that one check takes on all its floors, by the times of 3.9.2 and 4.3.1 in the quick profile on two cores.
 
 For a probe (half of it on a cluster of one node), for a schedule, and for the opening of a machine with what follows it. For a
-soak that goes on for ten minutes: with its boot, its last round and its rest.
+soak of ten minutes, its boot, last round and rest are included.
 """
 PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "soak": 900.0, "machine": 0.0, "rarest": 0.0}
 """Seconds after which one probe, schedule or soak is cut off under a clock.
 
-Several times what the slowest of them takes on a busy machine, so that a broken broker costs the others no more than this. A
-soak ends by itself.
+Several times what the slowest takes on a busy machine: a broken broker costs the other checks no more than this. A soak ends by
+itself.
 """
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
 """Seconds that are kept for each part of a machine: its opening, and some drawn examples."""
@@ -81,11 +81,11 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """The time of one item: of the run's time `until`, an equal part of what is left for each of `rounds`, at most `seconds`.
+    """The time of one item: of what is left of the run (`until`) an equal part for each of `rounds`, at most `seconds`.
 
-    Items without an end of their own are run in rounds, in each of which every worker has one: as this one, and as those that
-    begin after it. The search for the rarest cases, which is as long as `search` such rounds, gets what is left after them: it
-    takes nothing of the seconds that are `reserved`. One that `needs` more seconds than are left gets none.
+    Items without an end of their own run in rounds, in each of which every worker has one: this item, and those that begin after
+    it. The search for the rarest cases, which is as long as `search` such rounds, gets what is left after them and nothing of the
+    seconds that are `reserved`. An item that `needs` more seconds than are left gets none.
     """
 
     seconds: float = math.inf
@@ -138,7 +138,7 @@ def planned(profile: Profile, minutes: float, items: Sequence[Work], workers: in
 
 
 def _reserved(profile: Profile, parts: int, total: float, workers: int) -> float:
-    """Seconds at the end of the run in which no probe, schedule or soak goes on."""
+    """Seconds at the end of the run in which no probe, schedule or soak runs."""
     return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
 
 

@@ -96,7 +96,7 @@ MANY_SECONDS = 20
 
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:
-    """Seconds that an item takes, rounded up. Under a clock units of one item weigh as little as possible."""
+    """Seconds that an item takes, rounded up. Under a clock a unit of one item weighs as little as possible."""
     return 1 if timed and _is_alone(nodeid) else ceil(cost_of(check_of_item(nodeid)))
 
 
@@ -118,7 +118,7 @@ def is_search(nodeid: str) -> bool:
 
 
 def _is_alone(nodeid: str) -> bool:
-    """A unit of its own under a clock."""
+    """Whether it is a unit of its own under a clock."""
     return _is_endless(nodeid) or is_soak(check_of_item(nodeid))
 
 

@@ -45,7 +45,7 @@ class ProbeRun(CheckRun):
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
         self._broken: dict[Breach, BrokenInputs] = {}
         self._shown: set[Breach] = set()
-        """Each breach of a row, and each value of a row whose level is recorded, has evidence once."""
+        """The breaches of rows, and the values of rows whose level is only recorded, that already have their evidence."""
         self._investigating = False
 
     def run_examples(self) -> None:
@@ -160,10 +160,10 @@ class ProbeRun(CheckRun):
 
 
 def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
-    """A cluster that did not become whole is the tested system's where its history says so.
+    """If its cluster did not become whole, the tested system is to blame where the history says so.
 
-    Trouble that came before stays what it was, but for a process that had ended by itself: that may be known only once
-    the cluster was to be healed.
+    Earlier trouble stays what it was, except where a process had ended by itself: that may become known only when the cluster is
+    healed.
     """
     if outcome == "error":
         return "premise lost" if ended_by_itself(history) else "error"
