@@ -1,4 +1,4 @@
-"""What the tested system owes within a bound, by name: what a wait was for that ended without it."""
+"""Names of the steps that the tested system owes within a bound: a wait that ended without one tells which."""
 
 from typing import Literal
 

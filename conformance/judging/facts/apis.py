@@ -117,9 +117,9 @@ PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The items of a request or an answer: the field with their list or the single item (empty for the whole message), and the fields
-    that identify an item (an index if an item is a pair, none if it is a name). Where items are in lists `within` the elements
-    of that list, `group` is the field that identifies such an element."""
+    """The items of a request or an answer: the field with their list or the single item (empty for the whole message), and
+    the fields that identify an item (an index if an item is a pair, none if it is a name). Where items are in lists `within`
+    the elements of that list, `group` is the field that identifies such an element."""
 
     field: str = ""
     by: tuple[str | int, ...] = ("topic", "partition")
