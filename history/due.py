@@ -44,12 +44,12 @@ Due = Literal[
 """
 
 STARTS_WITHIN = 60.0
-"""Seconds in which a node that was started is up and its replicas are in every ISR: the 30 of the general laws, and as many for
-the start of its process on a busy machine."""
+"""Seconds within which a started node is up and its replicas are in every ISR: the 30 of the general laws, and as many for the
+start of its process on a busy machine."""
 
 COORDINATES_WITHIN = 60.0
-"""Seconds in which a group or a transactional id has a coordinator: the 30 of the general laws for a leader of its partition,
-and as many to load that."""
+"""Seconds within which a group or a transactional id has a coordinator: the 30 of the general laws for a leader of its partition,
+and as many for loading that partition."""
 
 SHARE = 0.25
 """By this share of a bound the kit wakes late if it is starved of CPU."""

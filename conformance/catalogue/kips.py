@@ -34,7 +34,7 @@ KIPS: dict[str, Kip] = {
         "KRaft Controller Membership Changes",
         ("3.8", "3.9", "4.0", "4.2"),
         "Vote is accepted from all replicas, quorum-state lists no voters (3.8); replica keys and endpoints in the requests of "
-        "voters, directory ids in what describes the quorum, bootstrap servers (3.9); metrics of voters (4.0); auto.join.enable "
+        "voters, directory ids in descriptions of the quorum, bootstrap servers (3.9); metrics of voters (4.0); auto.join.enable "
         "(4.2)",
     ),
     "KIP-854": Kip(
@@ -47,7 +47,9 @@ KIPS: dict[str, Kip] = {
         "transaction bumps the epoch (4.0)",
     ),
     "KIP-896": Kip(
-        "Remove old client protocol API versions in Kafka 4.0", ("4.0",), "Fetch 0 to 3 and others are not offered"
+        "Remove old client protocol API versions in Kafka 4.0",
+        ("4.0",),
+        "Fetch 0 to 3 and others are no longer offered",
     ),
     "KIP-903": Kip(
         "Replicas with stale broker epoch should not be allowed to join the ISR",
@@ -64,8 +66,8 @@ KIPS: dict[str, Kip] = {
     "KIP-966": Kip(
         "Eligible Leader Replicas",
         ("3.7", "3.8"),
-        "the high watermark does not move below min.insync.replicas (3.7); DescribeTopicPartitions (3.8); elections among "
-        "eligible replicas by the finalized eligible.leader.replicas.version",
+        "the high watermark waits while the ISR is below min.insync.replicas (3.7); DescribeTopicPartitions (3.8); elections "
+        "among eligible replicas by the finalized eligible.leader.replicas.version",
     ),
     "KIP-996": Kip("Pre-Vote", ("4.0",), "a voter asks for pre-votes in its own epoch before it raises the epoch"),
     "KIP-1005": Kip("Expose EarliestLocalOffset and TieredOffset", ("3.9",), "ListOffsets 9"),
@@ -78,7 +80,7 @@ KIPS: dict[str, Kip] = {
     "KIP-1161": Kip(
         "Unifying LIST-Type Configuration Validation and Default Values",
         ("4.2",),
-        "an empty cleanup.policy retains records without end, and DeleteRecords may delete them",
+        "an empty cleanup.policy retains records indefinitely, and DeleteRecords may delete them",
     ),
     "KIP-1166": Kip(
         "Improve high-watermark replication",
@@ -93,7 +95,7 @@ KIPS: dict[str, Kip] = {
     "KIP-1251": Kip(
         "Assignment epochs for consumer groups",
         ("4.3",),
-        "a commit is accepted from the epoch on at which its partition was assigned",
+        "a commit is accepted from the assignment epoch of its partition on",
     ),
     "KIP-1263": Kip(
         "Group Coordinator Assignment Batching and Offload", ("4.3",), "group.consumer.assignment.interval.ms"

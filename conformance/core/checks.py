@@ -74,7 +74,7 @@ class Claim:
 
 
 class Promise(NamedTuple):
-    """The row and case by which the tested system has to do its part, and what it then did not."""
+    """The row and case by which the tested system has to do its part, and what it failed to do."""
 
     row: str
     case: str
@@ -117,7 +117,7 @@ def premise(met: bool, what: str = "the premise", *, promised: tuple[str, str] |
 
 
 def all_met(unmet: Sequence[PremiseClaim]) -> PremiseClaim:
-    """The premise that none of several is `unmet`, with the promises of them all."""
+    """The premise that none of several premises is `unmet`, with the promises of all of these."""
     promises = tuple(promise for claim in unmet for promise in claim.promises)
     return PremiseClaim(not unmet, "; ".join(claim.what for claim in unmet), promises)
 

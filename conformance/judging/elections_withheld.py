@@ -38,7 +38,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> str:
 
 
 def _last_return(history: History, event: int) -> int:
-    """The last before in which a node was started, let go or reached again. Descriptions until then are out of date."""
+    """The last earlier event at which a node was started, resumed or reached again. Descriptions until then are out of date."""
     healed = (e.n for e in history.events if isinstance(e, Fault) and e.phase == "heal" and e.n < event)
     return max(healed, default=-1)
 

@@ -187,7 +187,7 @@ def first_difference(
 def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Iterator[Claim]:
     """No two replicas differ below a record that both have with the same leader epoch.
 
-    That they don't says something only if it was `tested`; that they do is a violation in any case.
+    That none differ is evidence only if it was `tested`; a difference is a violation in any case.
     """
     for one, other in combinations(held(partition), 2):
         shared = last_shared(one, other)
@@ -200,7 +200,7 @@ def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Iterato
 
 
 def enough_in_flight(flock: Sequence[Flapping]) -> bool:
-    """Did leaders change often enough before their followers had all that they took?"""
+    """Did leaders change often enough before their followers had fetched all their records?"""
     return sum(flapping.in_flight for flapping in flock) >= IN_FLIGHT
 
 

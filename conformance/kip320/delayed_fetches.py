@@ -24,9 +24,9 @@ from strategies.batches import RECORDS
 MAX_WAIT = 12.0
 """Seconds that the broker may wait for data, which never comes."""
 SOON = MAX_WAIT / 3
-"""The event that completes a fetch happens before this, so that an answer soon after it is no expiry."""
+"""The event that completes a fetch happens before this age, so an answer soon after the event is no expiry."""
 PROMPT = MAX_WAIT / 3
-"""Seconds after that event within which the answer comes, about one on an idle machine: as long again before it expires."""
+"""Seconds within which the answer follows that event, about one on an idle machine; the expiry is as long again after that."""
 
 
 class DelayedFetch(NamedTuple):

@@ -44,7 +44,7 @@ SERVED = 5
 # --- KIP320-FETCH-10
 
 WRITE_MS = 600
-"""Milliseconds that a write with acks=all waits for the frozen follower, in each of the cases."""
+"""Milliseconds for which a write with acks=all waits for the frozen follower, in each case."""
 HOPELESS = ("fenced", "unknown", "not-leader", "diverging")
 
 
@@ -60,7 +60,7 @@ def failing_fetch(duo: OneFollower, cast: FollowerRoles, case: str, end: int, di
 class Watermarks(NamedTuple):
     """The leader as a consumer saw it before and after a fetch that must fail at `end`, and after a matching one.
 
-    `write` is the answer to a write with acks=all that the fetch was past, and of that `age` in seconds by then.
+    `write` is the answer to a write with acks=all whose records the fetch offset was past; `age` is that write's age in seconds.
     """
 
     end: int

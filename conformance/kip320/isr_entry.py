@@ -112,7 +112,7 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
 
 
 def time_left(bench: Bench, began: float) -> float:
-    """Seconds, a few tenths at least, until a broker that was frozen when it `began` may be fenced."""
+    """Seconds until a broker that has been frozen since it `began` may be fenced; a few tenths at least."""
     return max(0.3, PATIENCE - 0.2 - (bench.now().seconds - began))
 
 

@@ -32,7 +32,7 @@ A_WHILE = 0.5
 """Seconds in which a follower fetches about five times, and its leader reconsiders the ISR each time."""
 ROUNDS = 3
 AT_ONCE_MS = 5_000
-"""Milliseconds in which a follower that is in sync copies a record many times over, and no ISR shrinks for want of fetches."""
+"""Milliseconds: many times what an in-sync follower needs to copy a record, and too few for an ISR to shrink."""
 
 
 def _trio(bench: Bench) -> PartitionData:

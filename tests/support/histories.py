@@ -174,7 +174,7 @@ class LogHistory:
         return self._answered(call, TopicPartitionsAnswer(version=0, topics=(topic,)))
 
     def word(self, leader: int, epoch: int, **how: Any) -> Self:
-        """The partition by the metadata log of a controller."""
+        """The partition as a controller's metadata log has it."""
         request = {"topic": TOPIC.name, "partition": 0}
         self.events.append(Call(**self._now(), op="word", node="controller-100", request=request))
         return self._answered(len(self.events) - 1, Word(leader, epoch=epoch, **how))
@@ -352,7 +352,7 @@ class LogHistory:
         return self._answered(len(self.events) - 1, Polled((one,)))
 
     def assigned(self, consumer: str, group: str | None = None) -> Self:
-        """A consumer has the partition from now on."""
+        """From now on the consumer has the partition."""
         self.events.append(Call(**self._now(), op="assigned", node=consumer, request={"group": group}))
         return self._answered(len(self.events) - 1, Assigned(((TOPIC.name, 0),)))
 
@@ -400,7 +400,7 @@ class LogHistory:
         return self._fault("kill", "heal", broker)
 
     def elect_uncleanly(self, broker: int, error: Error = Error.NONE, lost: bool = False) -> Self:
-        """ElectLeaders through this broker; the leader that was elected is in Metadata."""
+        """An unclean ElectLeaders through this broker; Metadata has the elected leader."""
         call = self._asked(broker, "elect_leaders", [(TOPIC.name, 0)], ElectionType.UNCLEAN)
         if lost:
             return self._lost(call)

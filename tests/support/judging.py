@@ -30,5 +30,5 @@ def labels(judge: Judge, history: LogHistory) -> set[str]:
 
 
 def excused(judge: Judge, history: LogHistory) -> list[tuple[str, str]]:
-    """The cases that the judge leaves undecided, each with the name of its excuse."""
+    """The cases that the judge leaves undecided, each with its excuse's name."""
     return [(one.case, one.excuse) for one in judged([judge], history.history).excuses]

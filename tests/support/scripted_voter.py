@@ -1,7 +1,7 @@
-"""A Raft voter in memory, as the rig of the frozen voter needs it: with its requests to scripted peers, its disk and its clock.
+"""A Raft voter in memory for the rig of the frozen voter, with requests to scripted peers, a disk and a clock.
 
-It keeps the rules of KIP-595 that the probes of that rig judge, and breaks those that `bugs` name. Time passes only while
-something waits; `lag` is the time that each message takes.
+It keeps the rules of KIP-595 that the probes of that rig judge, except those that `bugs` name. Time passes only while something
+waits; `lag` is the time that each message takes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Voter:
         self.log.append(no_ops(count, self.end, self.epoch))
 
     def truncate(self, epoch: int, offset: int) -> None:
-        """Whole batches, as the probes cut them; a bug takes one more."""
+        """Drop whole batches, as the probes expect; a bug drops one more."""
         kept = [one for one in self.log if one.leader_epoch <= epoch and one.base_offset < offset]
         self.log = kept[:-1] if "truncates-too-much" in self.bugs else kept
 
@@ -100,7 +100,7 @@ class Voter:
         if self.now >= self.stands_at:
             self.stand()
         if self.role == "follower" and not self.flight:
-            # In turn: a leader that does not answer may have a successor that the other voter knows.
+            # Ask peers in turn: a leader that does not answer may have a successor, which the other voter knows.
             self.send(self.leader if self.turn % 2 == 0 else sum(PEERS) - self.leader, "Fetch", self.fetch())
             self.turn += "asks-no-other" not in self.bugs
         if self.role in ("prospective", "candidate"):
@@ -340,7 +340,7 @@ class Voter:
 
 
 class VoterClient(NodeClient):
-    """The kit's own client down to the schema's fields."""
+    """The kit's own client, down to the fields of the schema."""
 
     def __init__(self, voter: Voter, tap: Tap) -> None:
         super().__init__(NAME, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
@@ -358,7 +358,7 @@ class VoterClient(NodeClient):
 
 
 class VoterCluster:
-    """A `conformance.core.cluster.Cluster` and its scripted peers; `late` is what the monitor of starvation shows."""
+    """A `conformance.core.cluster.Cluster` and its scripted peers; `late` is what the starvation monitor reports."""
 
     def __init__(self, voter: Voter, late: float = 0.0) -> None:
         self.voter = voter
@@ -417,7 +417,7 @@ class VoterCluster:
 
 
 def on_voter(check: Check, *bugs: str, case: str = "", lag: float = 0.001, late: float = 0.0, **inputs: Any) -> Outcome:
-    """One example of a probe on such a voter, whose rig is prepared first."""
+    """One example of a probe on such a voter, after its rig was prepared."""
     cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
     context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case)))
     return evaluate(check, _bench(cluster, check, case), inputs, context)

@@ -35,7 +35,7 @@ def replica_that_may_lead_leads(story: PartitionStory) -> Iterator[Finding]:
         newest = seen.epoch
         able, case = _able(story, registrations, seen)
         if waiting is not None and seen.leader >= 0 and seen.epoch > waiting.since.epoch:
-            # It is not known when it was elected if there was no look meanwhile.
+            # Without a look in between it is not known when the leader was elected.
             if waiting.seconds(seen) <= waiting.within:
                 yield Finding(True, waiting.case, waiting.by(seen))
             waiting = None
@@ -96,7 +96,7 @@ def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMe
 
 
 def _eligible(story: PartitionStory, described: Registration) -> set[int]:
-    """The eligible leader replicas that have not restarted since they were described: who crashed is eligible no more."""
+    """The eligible leader replicas that have not restarted since they were described: a crash ends eligibility."""
     restarted = {
         node
         for span in story.timeline.spans

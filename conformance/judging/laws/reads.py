@@ -72,14 +72,14 @@ class Aborts:
         return any(not committed for ends in self._ends.values() for _, committed in ends)
 
     def aborted(self, batch: Batch) -> bool:
-        """Did the transaction of a batch end with an abort? Only where all between it and its marker was read, too."""
+        """Was the transaction of this batch aborted? True only if everything between batch and marker was read as well."""
         ends = self._ends.get(batch.producer_id, []) if batch.transactional and batch.marker is None else []
         place = bisect_left(ends, batch.last, key=lambda end: end[0])
         return place < len(ends) and not ends[place][1] and ends[place][0] <= self._nexts.get(batch.base, -1)
 
 
 def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
-    """By base offset, the last offset of the batches that follow each other without a gap from there on."""
+    """By base offset, the last offset of the batches that follow from there on without a gap."""
     ends: dict[int, int] = {}
     for base, last in sorted(batches, reverse=True):
         ends[base] = max(last, ends.get(last + 1, last), ends.get(base, last))

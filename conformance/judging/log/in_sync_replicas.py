@@ -146,7 +146,7 @@ class _Fenced:
 
 @log_judge("KIP101-INV-17", "reads", "produced")
 def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
-    """acks=all succeeds only with min.insync.replicas in the ISR; below it the errors, and a watermark that waits."""
+    """acks=all succeeds only with min.insync.replicas in the ISR; with fewer it fails, and the high watermark waits."""
     looks = _Looks(story)
     if looks.enough < 2:
         return
@@ -158,7 +158,7 @@ def success_needs_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-INV-17-L", "reads", "produced")
 def high_watermark_waits_for_enough_in_sync(story: PartitionStory) -> Iterator[Finding]:
-    """While fewer replicas are in sync than min.insync.replicas asks for, the high watermark stays (KIP-966)."""
+    """While the ISR is smaller than min.insync.replicas, the high watermark does not advance (KIP-966)."""
     looks = _Looks(story)
     if looks.enough >= 2:
         yield from _watermark(looks)
@@ -171,7 +171,7 @@ class _Looks:
         self.story = story
         possible = possible_min_isr(story)
         self.enough = max(possible) if len(possible) == 1 else 0
-        """min.insync.replicas; 0 where it was altered, or where a request of unknown outcome leaves it open."""
+        """min.insync.replicas; 0 if it was altered, or if a request of unknown outcome leaves it open."""
         self._own: dict[str, list[PartitionMetadata]] = {}
         for (node, _), seen_by in story.metadata_by_incarnation.items():
             id = story.timeline.ids.get(node)

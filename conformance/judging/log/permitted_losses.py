@@ -103,7 +103,7 @@ class PermittedLosses:
         return "true" in self._setting.possible(before.event, self.story.began(epoch))
 
     def _is_clean(self, loss: PermittedLoss, event: int) -> bool:
-        """Was the leader of this begin an electable replica, by what was described after the event and before it led?"""
+        """Was the new leader electable without a loss, as described after the event and before it led?"""
         epoch, _ = loss.at
         before = self.story.derived(Registrations).before(epoch)
         id = self.story.timeline.ids.get(self.story.leaders[epoch], -1)

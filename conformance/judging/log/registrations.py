@@ -10,8 +10,8 @@ from conformance.judging.log.story import PartitionStory
 
 
 class Registration(NamedTuple):
-    """The state at the end of an epoch, as far as it was described. `eligible` is None where no answer had it
-    (KIP-966), else as in the answer at `described`.
+    """The state at the end of an epoch, as described. `eligible` is None where no answer had the ELR (KIP-966), else as in the
+    answer at `described`.
 
     `isr` is that of the latest answer. `members` are all replicas that any answer of the epoch had in ISR or ELR.
     """

@@ -237,7 +237,7 @@ class PartitionStory(Story):
     def _changed_by(self) -> list[tuple[str, int]]:
         """Each witnessed fault with the first change of leader, epoch or ISR that a broker showed after its injection.
 
-        A change is one from the same broker's answer before: brokers that differ from each other show none.
+        A change is one between two answers of the same broker: brokers that differ from each other show none.
         """
         last: dict[str, PartitionMetadata] = {}
         changes = []

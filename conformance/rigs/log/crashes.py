@@ -138,7 +138,7 @@ class Crashing(Partition):
         return self.bench.eventually(probe, f"{what}, of {self.directory}", within, due=due)
 
     def joins(self, probe: Callable[[], object], what: str) -> None:
-        """Wait until a restarted replica is in sync. Where it never is, its records are read for the judges instead."""
+        """Wait until a restarted replica is in sync. If it never is, its records are read for the judges before this raises."""
         try:
             self.until(lambda: bool(probe()), what, "replica", STARTS_WITHIN)
         except Overdue:

@@ -93,14 +93,14 @@ class MiniCluster:
             self._cuts.remove(link)
 
     def limit(self, id: int, kbit: int) -> None:
-        """Answers of this broker to others arrive at that many kbit/s."""
+        """This broker's answers to others arrive at this many kbit/s."""
         self._rates[id] = kbit * ROUND_MS / 8
 
     def unlimit(self, id: int) -> None:
         self._rates.pop(id, None)
 
     def rate(self, id: int) -> float:
-        """Bytes a round of an answer of this broker; 0 without a limit."""
+        """Bytes per round of this broker's answers; 0 without a limit."""
         return self._rates.get(id, 0.0)
 
     @property

@@ -1,4 +1,4 @@
-"""Four kinds of bugs that keep the cluster from doing its part: each is red in its row, and none is trouble of the kit."""
+"""Four kinds of bugs that keep the cluster from doing its part: each turns its row red, and none is trouble of the kit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def loses_its_leader(partition: Partition) -> Generator[Claim, None, None]:
 
 
 def asks_for_the_end_of_an_epoch(partition: Partition) -> Generator[Claim, None, None]:
-    """As a client asks when it validates its position."""
+    """Like a client that validates its position."""
     found = partition.leader().offset_for_leader_epoch(partition.name, 0, 0)
     yield held_if(found.end_offset == 0, row=ROW, case="fetch")
 
@@ -78,7 +78,7 @@ class Shown:
         ("checkpoint-not-written", reads_the_checkpoint, OTHER, "judged"),
     ],
 )
-def test_it_is_red_in_its_row_and_no_error(
+def test_a_bug_turns_its_row_red_and_is_no_error(
     bug: str, body: Any, row: str, ending: str, tmp_path: Path, state: Path
 ) -> None:
     shown = Shown(body, tmp_path, bug)

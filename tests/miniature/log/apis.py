@@ -127,7 +127,7 @@ def _committed(replica: Replica, end: int, epoch: int) -> Error:
 
 
 def fetch(broker: Broker, asked: Plain) -> Plain:
-    """In a session all of its partitions are looked at; an incremental answer holds what is new."""
+    """In a session all of its partitions are looked at; an incremental answer holds those with something new."""
     replica_id = asked.get("replica_state", {}).get("replica_id", asked.get("replica_id", CONSUMER))
     session = broker.sessions.of(asked)
     responses = []

@@ -23,7 +23,7 @@ FETCH_WAIT = 30
 FETCH_BYTES = 4_096
 """Of one answer to a follower: it takes several to copy a long log."""
 SLOW_BYTES = 1 << 20
-"""Of one over a slow link, on which nothing is gained by short ones."""
+"""The same over a slow link, where nothing is gained by short answers."""
 
 
 @dataclasses.dataclass
@@ -48,7 +48,7 @@ class Served:
 
 @dataclasses.dataclass(frozen=True)
 class UnderWay:
-    """An answer to a follower. Over a slow link its first batch goes at once; the others are read from the file as they go."""
+    """An answer to a follower. Over a slow link its first batch goes at once; the others are read from the file when sent."""
 
     file: Log
     batches: tuple[Stored, ...]
@@ -57,7 +57,7 @@ class UnderWay:
     due: int
 
     def arrived(self) -> tuple[Stored, ...] | None:
-        """Its batches in the end; None if the connection broke, since the file ended before them or in the midst of one."""
+        """Its batches in the end; None if the connection broke because the file ended before or within one of them."""
         if not self.batches:
             return ()
         first, *rest = self.batches
@@ -229,7 +229,7 @@ class Replica:
     # --- following
 
     def follow_once(self, leader: Replica | None) -> None:
-        """One fetch of this follower, and what it makes of the answer; or of one that it waits for."""
+        """One fetch of this follower, whose answer it takes; or the answer that it still waits for."""
         if self._awaited is not None:
             self._receive(self._awaited)
             return
@@ -257,7 +257,7 @@ class Replica:
             self._receive(answer)
 
     def _receive(self, answer: UnderWay) -> None:
-        """Take an answer whose time has come, or wait for it; a change of role or epoch has made it void before."""
+        """Take an answer whose time has come, or wait for it; a change of role or epoch makes it void."""
         self._awaited = answer if self.round < answer.due else None
         if self._awaited is None and (batches := answer.arrived()) is not None:
             self._append(batches, answer)

@@ -58,7 +58,7 @@ def read_across_an_election(*bugs: str) -> list[Observation]:
 
 
 def last_replica_comes_back(*bugs: str) -> list[Observation]:
-    """The only replica of a partition is stopped and started, and the partition is looked at for longer than the bound."""
+    """The only replica of a partition is stopped and started, and the partition is observed for longer than the bound."""
     bench = mini_bench(MiniCluster(bugs))
     partition = new_partition(bench, (1,))
     faults = bench.faults(partition.topic)
@@ -75,7 +75,7 @@ def _over(partition: Partition, began: float) -> bool:
 
 
 def follower_comes_back_first(*bugs: str) -> list[Observation]:
-    """A follower dies, then its leader with a record that no other has; the follower is started, and nothing is requested."""
+    """A follower dies, then its leader, which alone has a record; the follower is started, and no election is requested."""
     bench = mini_bench(MiniCluster(bugs))
     partition = new_partition(bench, (1, 2), min_insync_replicas="1")
     faults = bench.faults(partition.topic)

@@ -1,4 +1,4 @@
-"""Fetch sessions of a broker (KIP-227): the partitions of each, as they were sent last, and what was answered of them."""
+"""Fetch sessions of a broker (KIP-227): the partitions of each as they were last requested, and as last answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Key = tuple[Any, Any, int]
 """Name and id of a topic, one of them None, and the partition."""
 
 NEW, NONE = 0, -1
-"""Epochs of a request that opens a session, and of one without."""
+"""The session epochs of a request that opens a session, and of one without a session."""
 
 
 @dataclasses.dataclass
@@ -32,7 +32,7 @@ class Sessions:
         self._all: dict[int, Session] = {}
 
     def of(self, asked: Plain) -> Session | None:
-        """The session of a request, with the partitions sent in place of those that were; None without one."""
+        """The session of a request, whose partitions replace those known so far; None without a session."""
         if asked.get("session_epoch", NONE) == NONE:
             return None
         if asked["session_epoch"] == NEW:

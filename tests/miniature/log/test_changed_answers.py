@@ -1,4 +1,4 @@
-"""A log that changes while an answer of its leader is on the way (KIP101-SC-14), with a follower that appends what it gets."""
+"""A log that changes while its leader's answer is on the way (KIP101-SC-14), and a follower that appends all that it gets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INPUTS: dict[str, object] = {"pick": 0, "more": 2}
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundredth of the bytes over a link that is a hundredth as fast: the miniature keeps all logs in memory."""
+    """A hundredth of the bytes over a link a hundredth as fast, since the miniature keeps all logs in memory."""
     monkeypatch.setattr(changed_answers, "FIRST", b"." * 3_000)
     monkeypatch.setattr(changed_answers, "PAYLOAD", b"." * 92)
     monkeypatch.setattr(changed_answers, "KBIT", 5)
@@ -31,13 +31,13 @@ def violated(outcome: Outcome) -> set[str]:
     return {one.requirement for one in outcome.observations if one.result == "violated"}
 
 
-def test_batches_of_a_later_epoch_that_a_follower_appends_are_seen() -> None:
+def test_a_follower_that_appends_batches_of_a_later_epoch_is_seen() -> None:
     broken = played(log_changes_under_an_answer, INPUTS, "later-epoch-appended")
     assert (broken.end, broken.detail) == ("judged", "")
     assert {"KIP101-TRUNC-05", "KIP101-INV-02", "KIP101-INV-18"} <= violated(broken)
 
 
-def test_a_follower_that_takes_only_the_beginning_of_such_an_answer_is_honest() -> None:
+def test_a_follower_that_takes_only_the_beginning_of_such_an_answer_is_right() -> None:
     honest = played(log_changes_under_an_answer, INPUTS)
     assert (honest.end, honest.detail, violated(honest)) == ("judged", "", set())
     [own] = [one for one in honest.observations if one.requirement == "KIP101-TRUNC-05"]
@@ -45,7 +45,7 @@ def test_a_follower_that_takes_only_the_beginning_of_such_an_answer_is_honest() 
 
 
 def test_an_answer_that_arrives_whole_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Near: the link is fast, and the follower has all before the leader changes."""
+    """Near: the link is fast, and the follower has everything before the leader changes."""
     monkeypatch.setattr(changed_answers, "KBIT", 500)
     quick = played(log_changes_under_an_answer, INPUTS, "later-epoch-appended")
     assert (quick.end, violated(quick)) == ("premise lost", set())

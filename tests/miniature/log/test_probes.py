@@ -1,4 +1,4 @@
-"""Probes on the miniature: each holds there, and sees the bugs that are in just its sentence."""
+"""Probes on the miniature: each holds there, and sees the bugs that break just its own sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.miniature.bench import live_tape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
 
 PATIENT = 60
-"""Rounds after which a frozen broker is fenced: each request takes one, while brokers answer hundreds in their session."""
+"""Rounds after which a frozen broker is fenced. A request takes a round here; real brokers answer hundreds within a session."""
 
 
 def played(check: Check, inputs: dict[str, Any], *bugs: str, case: str = "") -> Outcome:
@@ -64,14 +64,14 @@ def test_reads_and_offsets_are_bounded_by_the_high_watermark() -> None:
         ("newer-epoch-served", {("KIP320-OFLE-06", "above-watermark")}),
     ],
 )  # fmt: skip
-def test_what_is_not_bounded_is_seen(bug: str, seen: set[tuple[str, str]]) -> None:
+def test_a_missing_bound_is_seen(bug: str, seen: set[tuple[str, str]]) -> None:
     assert cases(played(high_watermark_bounds_what_consumers_see, UNCOMMITTED, bug)) == seen
 
 
 MIXED = {"order": ["no topic", "followed", "led", "no partition"], "epoch": 0, "back": 0}
 
 
-def test_a_lookup_of_several_partitions_is_compared_with_the_log_of_each() -> None:
+def test_a_lookup_of_several_partitions_is_compared_with_each_log() -> None:
     for epoch in (0, 2):
         outcome = played(each_partition_is_answered_on_its_own, MIXED | {"epoch": epoch}, case="mixed")
         assert cases(outcome, "held") == {("KIP320-OFLE-07", "mixed")}

@@ -71,7 +71,7 @@ def _partition(state: PartitionState, broker: Broker) -> Plain:
 
 
 def describe_topic_partitions(broker: Broker, asked: Plain) -> Plain:
-    """The controller has no eligible leader replicas: an ISR keeps its last member."""
+    """The controller keeps no eligible leader replicas: an ISR keeps its last member."""
     topics = [_topic(broker, wanted["name"], None) for wanted in asked["topics"]]
     described = [
         topic | {"partitions": [_with_eligible(one, broker) for one in topic["partitions"]]} for topic in topics

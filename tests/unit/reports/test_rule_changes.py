@@ -1,4 +1,4 @@
-"""Where the rule changed: the first column that keeps a later promise, and the value on each, on every page."""
+"""Where the rule changed: the first column that keeps a later promise, and the value of each column, on every page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_cell_is_recorded_with_its_value() -> None:
     ]  # fmt: skip
 
 
-def test_every_later_row_has_its_line_and_those_observed_are_shown() -> None:
+def test_every_later_row_has_a_line_and_the_observed_ones_are_shown() -> None:
     found = sample()
     assert [change.later for change in found.rule_changes] == [row.id for row in shipped() if row.level == "later"]
     assert [change.later for change in observed(found.rule_changes)] == [LATER]

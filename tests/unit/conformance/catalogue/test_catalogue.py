@@ -103,7 +103,7 @@ def test_a_row_without_an_expectation_in_force_says_so() -> None:
 
 
 @pytest.mark.parametrize("id", sorted(LATER_ROWS))
-def test_a_later_row_stands_beside_the_row_before_it(id: str) -> None:
+def test_a_later_row_comes_with_the_row_whose_rule_changed(id: str) -> None:
     later = shipped()[id]
     assert later.id == f"{later.before}-L"
     before = shipped()[later.before]
@@ -114,7 +114,7 @@ def test_a_later_row_stands_beside_the_row_before_it(id: str) -> None:
 
 
 LISTS = {"KIP320-VER-01", "KIP595-API-02", "KIP595-CONF-01", "KIP595-FETCH-10"}
-"""Rows whose expectations list what is offered: a later KIP adds to them and changes no rule."""
+"""Rows whose expectations list what a broker offers: a later KIP adds to the list and changes no rule."""
 
 
 def test_each_tested_row_whose_rule_a_later_kip_changed_has_a_later_row() -> None:
@@ -138,12 +138,12 @@ def test_a_check_names_rows_and_cases_that_exist(check: AnyCheck) -> None:
 
 
 LOOKED_UP = re.compile(r"\b([A-Z_]+)\[case\]")
-"""In a table of the check's module."""
+"""Checks that look their case up in a table of their module."""
 
 
 @pytest.mark.parametrize("check", every_check().values(), ids=list(every_check()))
 def test_a_check_that_looks_its_case_up_finds_each_that_it_runs_for(check: AnyCheck) -> None:
-    """A row gets another case, which is for another check: what ran for all of its cases until then has to name them."""
+    """When a row gets a case for another check, checks that ran for all of its cases so far have to name theirs."""
     if not isinstance(check, Check) or "case" not in check.takes:
         return
     runs_for = check.cases or [case.id for case in shipped()[check.rows[0]].cases]

@@ -1,4 +1,4 @@
-"""Recorded examples whose drawn input has become a case: each is of one that exists, with the inputs that are drawn today."""
+"""Recorded examples whose drawn input has become a case: each maps to an existing case and the inputs that are drawn today."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECORDED: list[tuple[str, str, dict[str, Any], str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("check", "case", "inputs", "today", "drawn"), RECORDED)
-def test_a_recorded_example_is_of_a_case_of_today(
+def test_a_recorded_example_has_a_current_case(
     check: str, case: str, inputs: dict[str, Any], today: str, drawn: dict[str, Any]
 ) -> None:
     assert current_case(check, case, inputs) == (today, drawn)
@@ -46,6 +46,6 @@ def test_a_recorded_example_is_of_a_case_of_today(
     assert set(drawn) <= set(all_checks()[check].strategies)
 
 
-def test_each_entry_is_of_a_check() -> None:
+def test_each_entry_names_a_check() -> None:
     assert set(FORMER) <= set(all_checks())
     assert {check for check, *_ in RECORDED} >= set(FORMER)

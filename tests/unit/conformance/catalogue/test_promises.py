@@ -1,4 +1,4 @@
-"""One expectation: where a row, a case or an expectation depends on a version, a promise is named; a mended bug is none."""
+"""A row, a case or an expectation that depends on a version names the promise behind it; a bug fix is no promise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.catalogue.kips import KIPS, NAMED, with_titles
 from fixtures.images.versions import newest_patches
 
 FIRST = "3.3.."
-"""All releases of the kit."""
+"""All releases that the kit tests."""
 MINORS = [patch.rpartition(".")[0] for patch in newest_patches()]
 TICKET = re.compile(r"\bKAFKA-\d+\b")
 
@@ -24,9 +24,9 @@ Part = Requirement | Case | Expectation
 
 
 def _ranges(row: Requirement, part: Part) -> list[str]:
-    """Releases that it depends on: which are no promise by themselves, as finalized levels are.
+    """The releases that it depends on. Unlike finalized levels they are no promise by themselves.
 
-    The rule that the row began with needs no promise of its own, nor has a row of level later one for where its premise begins.
+    The rule that the row began with needs no promise of its own, nor does the release from which a row of level `later` applies.
     """
     if isinstance(part, Expectation):
         first = [one.partition("..")[0] for one in row.applies]
@@ -39,12 +39,12 @@ def _ranges(row: Requirement, part: Part) -> list[str]:
 
 
 def _as_before(row: Requirement, range: str, before: list[str]) -> bool:
-    """Whether a row of level later applies from the release on from which the row before the change does."""
+    """Whether a row of level `later` applies from the same release on as the row before the change."""
     return row.level == "later" and range.partition("..")[0] in {one.partition("..")[0] for one in before}
 
 
 def _boundaries(ranges: list[str]) -> Iterator[str]:
-    """The minors at which a rule begins, or with which it is over."""
+    """The minor releases at which a rule begins or ends."""
     for low, _, high in (one.partition("..") for one in ranges):
         if low and low != FIRST.rstrip("."):
             yield low
@@ -113,7 +113,7 @@ def test_a_boundary_without_a_promise_is_found(row: Requirement) -> None:
         _row(expectations=[Expectation(versions=["3.5.."], promised="KIP-903", expect="A", about="a")]),
     ],
 )
-def test_a_boundary_with_one_is_not(row: Requirement) -> None:
+def test_a_boundary_with_a_promise_is_not_found(row: Requirement) -> None:
     assert not [*_unpromised(row)]
 
 
@@ -122,7 +122,7 @@ def test_the_table_has_the_kips_that_rows_name_and_no_others() -> None:
     assert named == {*KIPS}
 
 
-def test_a_promise_is_told_with_the_titles_of_its_kips() -> None:
+def test_a_promise_is_shown_with_the_titles_of_its_kips() -> None:
     assert with_titles("KIP-996, metadata.version 12") == "KIP-996 Pre-Vote, metadata.version 12"
 
 
@@ -130,12 +130,12 @@ def test_a_promise_is_told_with_the_titles_of_its_kips() -> None:
 
 SOURCE = Path(conformance.__path__[0])
 RELEASE = re.compile(r"\^?[34]\\?\.[\d.*\\\[\]b-]*")
-"""A release or the beginning of one, as code would compare it."""
+"""A release number or its beginning, as code would compare it."""
 
 
 def _knows_releases(tree: ast.AST) -> bool:
-    """Whether code can tell releases apart: it reads a column's name or version, computes with versions, or names a release or
-    a supported level.
+    """Whether code can tell releases apart: it reads a column's name or version, computes with versions, or names a release or a
+    supported level.
     """
     return any(_names_a_release(node) or _reads_a_column(node) or _computes(node) for node in ast.walk(tree))
 
@@ -167,7 +167,7 @@ READERS = {
     "judging/stored_examples.py": "finds the column of a history",
     "judging/verdicts.py": "asks the catalogue whether a row applies",
 }
-"""Where releases are known, and what for."""
+"""Where releases may be known, and for what."""
 CHECKING = [
     path
     for folder in ("judging", "machines", "rigs", "core", "kip101", "kip320", "kip360", "kip595", "kip1251")

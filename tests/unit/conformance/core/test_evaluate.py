@@ -109,7 +109,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
 
 
 def own(observations: Iterable[Observation]) -> list[Observation]:
-    """Without the laws of every answer."""
+    """Those of the check itself, without the laws of every answer."""
     return [one for one in observations if one.requirement not in LAW_ROWS]
 
 
@@ -133,7 +133,7 @@ def grows_in_both_rows(log: Log, case: str, rises: int) -> Generator[Claim, None
 
 
 def loses_its_premise_late(log: Log) -> Generator[Claim, None, None]:
-    """Says something before its premise, and would say more after it."""
+    """Yields an observation before its premise, and would yield another after it."""
     yield held_if(True, log.end())
     yield held_if(False, log.end())
     yield premise(False, "the epoch is still 3")
@@ -301,7 +301,7 @@ def looks_before_and_after(log: Log) -> Generator[Claim, None, None]:
     yield held_if(True, detail="disturbed")
 
 
-def test_an_observation_lived_through_the_faults_before_what_shows_it(play: Play) -> None:
+def test_an_observation_lived_through_the_faults_before_its_events(play: Play) -> None:
     outcome, _ = play.live(check_of(looks_before_and_after), FakeCluster(5, 5, 7))
     assert [one.lived for one in own(outcome.observations)] == [[], [], [], ["kill"], ["kill"]]
     assert play.again(check_of(looks_before_and_after)) == outcome
@@ -465,7 +465,7 @@ def test_excuses_of_judges_are_those_of_the_example_unless_it_ended_in_trouble(p
 # --- laws of every answer
 
 
-def test_every_probe_is_judged_by_them_also_where_its_premise_is_lost_or_the_kit_is_in_trouble(play: Play) -> None:
+def test_laws_judge_every_probe_even_one_that_lost_its_premise_or_ended_in_trouble(play: Play) -> None:
     lost, _ = play.live(check_of(grows), FakeCluster(5, -1, -2, -3))
     assert lost.end == "premise lost"
     assert {(o.requirement, o.case, o.result) for o in lost.observations} == {
@@ -528,13 +528,13 @@ def test_schedules_are_of_families_of_the_catalogue_and_have_judges_and_a_rest()
 
 
 def stands_on_a_promise(log: Log) -> Generator[Claim, None, None]:
-    """Shows something, and then needs what another row promises."""
+    """Observes something, and then needs what another row promises."""
     yield held_if(True, log.end())
     yield premise(log.end().offset == 7, "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
     yield held_if(False, log.end())
 
 
-def test_a_promise_that_is_not_kept_breaks_the_row_that_gave_it_and_ends_the_example(play: Play) -> None:
+def test_a_broken_promise_violates_its_row_and_ends_the_example(play: Play) -> None:
     check = check_of(stands_on_a_promise)
     outcome, _ = play.live(check, FakeCluster(5, 7, 6))
     seen = [(one.requirement, one.case, one.result, one.detail) for one in own(outcome.observations)]

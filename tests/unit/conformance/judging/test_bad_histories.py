@@ -1,4 +1,4 @@
-"""Histories of one partition that break rows by what is read, deleted or listed, or by the members of its ISR; each beside a
+"""Histories of one partition that break rows by what is read, deleted or listed, or by the members of the ISR; each next to a
 history that comes close to it and breaks nothing.
 """
 
@@ -43,7 +43,7 @@ def written(*values: str, acks: int = -1) -> LogHistory:
 
 
 def rested(history: LogHistory, *log: Any, start: int = 0, epoch: int = 0, leader: int = 1) -> LogHistory:
-    """At rest, every replica is read full, from the wire and from disk."""
+    """At rest every replica's full log is read, over the wire and from disk."""
     history.all_healed().settled(leader, epoch).at_rest().settled(leader, epoch)
     end = log[-1].last_offset + 1 if log else start
     for broker in BROKERS:
@@ -53,7 +53,7 @@ def rested(history: LogHistory, *log: Any, start: int = 0, epoch: int = 0, leade
 
 
 def trimmed_to(start: int) -> LogHistory:
-    """DeleteRecords was asked for up to 1; two replicas begin at `start`."""
+    """DeleteRecords up to 1 was requested; two replicas begin at `start`."""
     left = [one for one in (A, B, C) if one.base_offset >= start]
     history = written("a", "b", "c").trim(1, 1).settled(1, 0)
     return history.whole(1, *left, epoch=0, hw=3, start=start).whole(2, *left, epoch=0, hw=3, start=start)
@@ -65,7 +65,7 @@ def emptied(history: LogHistory) -> LogHistory:
 
 
 def from_before() -> LogHistory:
-    """The example goes on where another began: more may have been deleted than it asked for."""
+    """The example goes on where another one left off: more may have been deleted than it requested."""
     history = LogHistory()
     history.example = msgspec.structs.replace(history.example, context={"topic": "topic"})
     return history.settled(1, 0).trim(1, 1, 3)
@@ -79,7 +79,7 @@ def low_watermark(low: int, *before: int) -> LogHistory:
 
 
 def led_again(*gap: tuple[int, tuple[int, ...]], epoch: int) -> LogHistory:
-    """2 sees 1 lead at epoch 3, then none at each (epoch, unfenced brokers), then 1 at the epoch."""
+    """2 sees 1 lead at epoch 3, then no leader at each (epoch, unfenced brokers), then 1 at `epoch`."""
     history = LogHistory().metadata(2, 1, 3)
     for at, unfenced in gap:
         history.metadata(2, -1, at, unfenced=unfenced)
@@ -94,7 +94,7 @@ def fenced_past_time(epoch: int) -> LogHistory:
 
 
 def restarted_at_once() -> LogHistory:
-    """Registered again it is fenced for a while, and leads all the time (before KAFKA-18106)."""
+    """After it registers again it is fenced for a while, and leads all the while (before KAFKA-18106)."""
     history = LogHistory().metadata(2, 1, 3).restart(1)
     for _ in range(2):
         history.metadata(2, -1, 3, unfenced=(2, 3))
@@ -131,12 +131,12 @@ def fenced_while_down() -> LogHistory:
 
 
 def with_uncommitted() -> LogHistory:
-    """1 has a, which all have, and b, which it alone has."""
+    """1 has a, which all replicas have, and b, which it alone has."""
     return written("a").produce(1, "b", at=1, acks=1).whole(1, A, B, epoch=0, hw=1)
 
 
 def given(*batches: Any, after: int, epoch: int = 0) -> LogHistory:
-    """Consumers at 1 and at follower 2 are given batches in answers with the high watermark 1; asked again it is `after`."""
+    """Consumers at 1 and at follower 2 are given batches with high watermark 1 in the answer; asked again it is `after`."""
     history = with_uncommitted()
     for broker in (1, 2):
         history.fetch(broker, *batches, epoch=epoch, hw=1).fetch(broker, *batches[:1], epoch=epoch, hw=after)
@@ -173,7 +173,7 @@ def apart(history: LogHistory) -> LogHistory:
 
 
 def away(history: LogHistory, refused: bool = True) -> LogHistory:
-    """As 1 sees it, the others are fenced and out of the ISR; it refuses a write for want of them, and acknowledges another."""
+    """As 1 sees it, the others are fenced and outside the ISR; it refuses a write for lack of them, and acknowledges another."""
     history.metadata(1, 1, 0, **TWO_AND_THREE_AWAY)
     if refused:
         history.produce(1, "a", error=TOO_FEW)
@@ -213,7 +213,7 @@ def handed(*offsets: int, history: LogHistory | None = None) -> LogHistory:
 
 
 def corrupt(history: LogHistory) -> LogHistory:
-    """A consumer's fetch returns b with a CRC that is wrong."""
+    """A consumer's fetch returns b with a wrong CRC."""
     return history.fetch(1, A, CORRUPT_B, epoch=0, hw=2)
 
 
@@ -355,7 +355,7 @@ EXCUSED = {
     },
     "record that a fault appended": {("GEN-16", APPENDED_BY_FAULT)},
 }
-"""The legal histories in which the evidence leaves a row undecided, with the names of the excuses."""
+"""The legal histories that leave a row undecided, with the names of the excuses."""
 
 
 def found(history: LogHistory) -> tuple[set[str], set[tuple[str, str]]]:

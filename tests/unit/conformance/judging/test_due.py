@@ -1,4 +1,4 @@
-"""Steps that are due from the tested system: violated where a bound passed, unless the machine or the kit was to blame."""
+"""Steps that the tested system owes: violated once a bound has passed, unless the machine or the kit was to blame."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def seen(*events: AnyEvent) -> list[tuple[str, str]]:
 
 
 def cases(*events: AnyEvent) -> list[str]:
-    """Of what the nodes that came back are observations."""
+    """The cases that the nodes that came back show."""
     return [one.case for one in judge_all(DUE_JUDGES, history_of(*events)) if one.result == "held"]
 
 
@@ -60,11 +60,11 @@ def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
 
 
 @pytest.mark.parametrize("owed", [*OWED.values(), LEADS])
-def test_each_of_them_is_in_the_catalogue(owed: Any) -> None:
+def test_each_row_and_case_that_promises_a_step_is_in_the_catalogue(owed: Any) -> None:
     assert owed.case in {case.id for case in shipped()[owed.row].cases}
 
 
-def test_a_shorter_wait_breaks_nothing_and_hinders_all_the_same() -> None:
+def test_a_shorter_wait_breaks_nothing_but_still_hinders() -> None:
     assert seen(overdue(within=20.0)) == excused(overdue(within=20.0)) == []
     assert "GEN-08" in hindrance(history_of(overdue(within=20.0)))
 
@@ -87,7 +87,7 @@ def test_what_is_due_at_once_was_not_waited_for() -> None:
 
 
 def numbered(events: list[AnyEvent]) -> list[AnyEvent]:
-    """Calls and their answers by turns, with their numbers."""
+    """Alternating calls and answers, with their numbers."""
     return [
         msgspec.structs.replace(event, n=n, **({"call": n - 1} if isinstance(event, Answer) else {}))
         for n, event in enumerate(events)
@@ -114,12 +114,12 @@ def never_came(due: Due = "leader") -> Overdue:
 
 
 @pytest.mark.parametrize("events", [described([3]), [*described([]), *eligible(3)]])
-def test_nothing_is_due_of_a_partition_of_which_no_replica_may_lead(events: list[AnyEvent]) -> None:
+def test_nothing_is_due_from_a_partition_without_a_replica_that_may_lead(events: list[AnyEvent]) -> None:
     assert seen(*events, never_came()) == []
 
 
 @pytest.mark.parametrize("events", [described([2, 3]), described([]), [*described([]), *eligible(2, 3)]])
-def test_a_leader_is_due_where_a_replica_may_lead_or_none_is_known_to_be_away(events: list[AnyEvent]) -> None:
+def test_a_leader_is_due_unless_all_replicas_that_may_lead_are_known_to_be_away(events: list[AnyEvent]) -> None:
     assert seen(*events, never_came()) == [("GEN-08", "violated")]
 
 
@@ -151,7 +151,7 @@ def test_a_preferred_leader_is_due_where_it_was_elected_or_is_in_sync(events: li
     assert seen(*numbered(events), never_came("step")) == [("GEN-21", "violated")]
 
 
-def test_what_was_described_before_a_node_came_back_excuses_nothing() -> None:
+def test_a_description_from_before_a_node_came_back_excuses_nothing() -> None:
     came_back = [fault(2, "inject", effects=DOWN), fault(3, "heal", seconds=3.0)]
     assert ("GEN-08", "violated") in seen(*described([3]), *came_back, never_came())
     again = [msgspec.structs.replace(event, n=event.n + 4) for event in described([3])]
@@ -166,7 +166,7 @@ def unanswered(asked: int, answered: int) -> list[AnyEvent]:
 
 
 def test_no_answer_is_due_while_a_fault_stands() -> None:
-    """It may have been healed by the time that the wait ends in an error."""
+    """The fault may have been healed by the time that the wait ends."""
     stood = [fault(0, "inject", effects=DOWN), *unanswered(1, 2)[:2], fault(3, "heal"), *unanswered(1, 2)[2:]]
     assert seen(*stood) == []
     assert (excused(*stood), hindrance(history_of(*stood))) == ([("GEN-21", "fault-standing")], "")
@@ -174,7 +174,7 @@ def test_no_answer_is_due_while_a_fault_stands() -> None:
     assert seen(*healed) == [("GEN-21", "violated")]
 
 
-def test_a_node_is_due_whatever_partitions_lack_a_leader() -> None:
+def test_a_node_is_due_even_if_partitions_lack_a_leader() -> None:
     assert seen(*described([3]), never_came("node")) == [("GEN-10", "violated")]
 
 
@@ -186,7 +186,7 @@ def test_a_process_that_ends_by_itself_breaks_the_law() -> None:
     assert hindrance(history_of(ended())) == "GEN-10: broker-2 ended by itself with exit code 1"
 
 
-def test_what_was_killed_for_memory_is_the_machines() -> None:
+def test_the_machine_is_to_blame_for_a_process_killed_for_lack_of_memory() -> None:
     assert seen(ended(out_of_memory=True), overdue()) == []
     assert excused(ended(out_of_memory=True), overdue()) == [("GEN-08", "out-of-memory"), ("GEN-10", "out-of-memory")]
     assert hindrance(history_of(ended(out_of_memory=True), overdue())) == ""
@@ -239,7 +239,7 @@ def test_a_node_that_came_back_counts_for_what_happened_to_it(effects: Effects, 
     assert cases(fault(0, "inject", effects=effects), fault(1, "heal", seconds=3.0)) == ["start", case]
 
 
-def test_a_process_that_only_runs_again_or_never_ended_is_no_observation() -> None:
+def test_a_process_that_merely_runs_or_never_ended_is_no_observation() -> None:
     assert seen(fault(0, "inject", effects=DOWN), fault(1, "heal", started_at="now")) == []
     assert seen(fault(0, "inject", effects=Effects()), fault(1, "heal", seconds=3.0)) == []
 
@@ -251,7 +251,7 @@ def test_a_process_that_only_runs_again_or_never_ended_is_no_observation() -> No
     ("role", "row"),
     [("leader", "GEN-08"), ("group coordinator", "GEN-08"), ("follower", "GEN-21"), ("broker", "GEN-21")],
 )
-def test_a_reaction_in_time_holds_the_row_that_promises_it_and_none_is_not_judged_here(role: str, row: str) -> None:
+def test_a_reaction_in_time_counts_for_its_row_and_a_missing_one_is_not_judged_here(role: str, row: str) -> None:
     def consequence(met: bool) -> Fault:
         seconds = {"met": met, "seconds": 31.0}
         return Fault(n=1, t=0.0, fault="some", phase="consequence", role=role, node="broker-2", detail=seconds)
@@ -278,7 +278,7 @@ def test_a_successor_in_time_holds_and_none_in_thirty_seconds_breaks() -> None:
         ({"seconds": 30.1, "trouble": "x"}, ["state-not-read"]),
     ],
 )
-def test_what_was_not_looked_at_for_long_enough_says_nothing(detail: Any, excuses: list[str]) -> None:
+def test_an_election_that_was_not_watched_for_long_enough_says_nothing(detail: Any, excuses: list[str]) -> None:
     event = fault(1, "consequence", met=False, **detail)
     assert seen(event) == []
     assert excused(event) == [(row, excuse) for row in ("GEN-08", "KIP595-LIVE-01") for excuse in excuses]

@@ -174,8 +174,8 @@ rows = st.sampled_from(JUDGED)
 
 
 @pytest.mark.parametrize("row", JUDGED, ids=lambda row: row.id)
-def test_a_row_at_its_floor_is_satisfied_and_not_without_any_of_its_cases(row: Requirement) -> None:
-    """Each case carries the cell: the removal of any, or of anything that its floor asks for, turns it."""
+def test_a_row_at_its_floor_is_satisfied_but_not_if_any_case_is_missing(row: Requirement) -> None:
+    """Every case counts: without it, or without anything that its floor asks for, the verdict changes."""
     cases = evidence(row).cases
     assert judged(row).verdict == "satisfied"
     for case, exact in cases.items():
@@ -189,7 +189,7 @@ def test_a_row_at_its_floor_is_satisfied_and_not_without_any_of_its_cases(row: R
             assert judged(row, cases=fewer).verdict == "inconclusive"
 
 
-def test_rows_that_speak_of_a_change_need_observations_that_lived_through_one() -> None:
+def test_rows_about_a_change_need_observations_that_lived_through_one() -> None:
     calm = {
         case: msgspec.structs.replace(tally, held=99, changed=9) for case, tally in evidence(PROPERTY).cases.items()
     }
@@ -200,7 +200,7 @@ def test_rows_that_speak_of_a_change_need_observations_that_lived_through_one() 
     assert {row.kind for row in shipped() if row.changes} == {"property"}
 
 
-def test_inputs_that_shape_nothing_do_not_count() -> None:
+def test_incidental_inputs_do_not_count() -> None:
     row = shipped()["KIP1251-COMMIT-05"]
     assert shaping('{"bumps":1,"offset":7}', row.incidental) == '{"bumps":1}'
     assert shaping("", row.incidental) == ""

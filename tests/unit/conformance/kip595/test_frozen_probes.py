@@ -1,4 +1,4 @@
-"""The probes of the frozen voter on one in memory: silent on one that keeps the rules, also when it is slow; red on each bug."""
+"""The frozen-voter probes on a voter in memory: silent on one that keeps the rules, even when it is slow; red on each bug."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ BUGS = {
         ("KIP595-VOTE-12", "stored"), ("KIP595-VOTE-12", "other-candidate"), ("KIP595-VOTE-12", "same-candidate"),
     },
 }  # fmt: skip
-"""The cases that each bug breaks, all of them and no other."""
+"""By bug: the cases that it breaks, and no others."""
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_breaks_its_rows_and_no_other(bug: str) -> None:
+def test_a_bug_breaks_its_rows_and_no_others(bug: str) -> None:
     found = [outcome for check in PROBES for outcome in outcomes(check, bug)]
     assert {one.detail for one in found if one.end == "error"} == set()
     assert {broken for one in found for broken in violated(one)} == BUGS[bug]
@@ -85,19 +85,19 @@ def test_a_bug_breaks_its_rows_and_no_other(bug: str) -> None:
     ],
 )
 def test_a_step_that_never_comes_is_due(bug: str, probe: str, due: Due) -> None:
-    """It ends the example; the history says what was due, and by that its row is violated."""
+    """It ends the example; the history says what was due, and the row that promises it is violated."""
     for outcome in outcomes(all_checks()[f"kip595.{probe}"], bug):
         assert (outcome.end, violated(outcome)) == ("premise lost", set())
         assert outcome.detail.startswith(OWED[due].row)
 
 
-def test_a_voter_that_never_stands_keeps_the_rig_from_its_preparation() -> None:
+def test_a_voter_that_never_becomes_a_candidate_fails_the_preparation() -> None:
     with pytest.raises(Overdue, match="does not ask for votes") as passed:
         on_voter(PROBES[0], "deaf-successor")
     assert passed.value.due == "candidacy"
 
 
-def test_no_disk_has_a_quorum_state_and_nothing_ends_in_trouble() -> None:
+def test_without_a_quorum_state_on_disk_no_probe_ends_in_trouble() -> None:
     found = [outcome for check in PROBES for outcome in outcomes(check, "no-quorum-state")]
     assert {one.detail for one in found if one.end == "error"} == set()
     assert {"KIP595-QS-02", "KIP595-VOTE-02", "KIP595-VOTE-12", "KIP595-BEGIN-01"} <= {
@@ -105,7 +105,7 @@ def test_no_disk_has_a_quorum_state_and_nothing_ends_in_trouble() -> None:
     }
 
 
-def test_votes_that_do_not_come_while_the_kit_starves_say_nothing() -> None:
+def test_missing_votes_say_nothing_while_the_kit_starves() -> None:
     check = all_checks()["kip595.frozen_followers.voter_asks_others_when_its_leader_does_not_answer"]
     assert [violated(one) for one in outcomes(check, "asks-no-other")] == [
         {("KIP595-FETCH-13", "voter-asks-others")}

@@ -1,4 +1,4 @@
-"""When a leader that is cut off gives up, by what it answers and when (KIP595-LIVE-06)."""
+"""When a leader that is cut off gives up, by its answers and their times (KIP595-LIVE-06)."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_it_gives_up_within_one_and_a_half_fetch_timeouts_and_two_seconds(gone: 
     assert seen(IsolatedUntil(gone)) == results
 
 
-def test_one_that_had_given_up_before_a_late_look_says_nothing() -> None:
+def test_a_leader_that_had_given_up_before_a_late_look_shows_nothing() -> None:
     assert seen(IsolatedUntil(gone=3.0, first=7.0)) == []
     assert seen(IsolatedUntil(gone=8.0, first=7.0)) == ["violated"]

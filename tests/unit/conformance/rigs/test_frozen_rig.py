@@ -77,7 +77,7 @@ def test_a_voter_that_repeats_its_fetch_at_once_keeps_its_tail() -> None:
     assert (len(voter.answered), voter.bench.excuses) == (1, [])
 
 
-def test_a_voter_that_gives_up_each_time_is_not_answered_for_ever() -> None:
+def test_a_voter_that_gives_up_each_time_is_not_answered_forever() -> None:
     voter = Voter(*[HERE] * 99)
     assert after_divergence(voter) == HERE
     assert len(voter.answered) == ANSWERS
@@ -97,7 +97,7 @@ def test_records_are_served_again_too() -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b'{"leaderId":'])
-def test_a_quorum_state_that_is_not_there_equals_nothing(content: bytes | None) -> None:
+def test_a_missing_quorum_state_equals_nothing(content: bytes | None) -> None:
     first, second = stored_in(File(content)), stored_in(File(content))
     assert first != second
     assert first != Stored(-2, -2, -2)
@@ -143,8 +143,8 @@ def test_a_wait_is_measured_again_only_while_it_is_too_long() -> None:
     assert [one.lasted for one in shortest_of(lambda: next(waits), 450.0)] == [700.0, 260.0]
 
 
-def test_a_wait_that_is_the_same_for_all_positions_shows() -> None:
-    """It is too long for the position with the shortest share, however often it is measured."""
+def test_a_wait_that_is_the_same_for_all_positions_is_seen() -> None:
+    """For the position with the shortest share it is too long, however often it is measured."""
     waits = shortest_of(lambda: Wait(512.0, 5.0), backoff_ms(1, 3) + AT_ONCE)
     assert len(waits) == TRIES
     assert result(bounded(waits, backoff_ms(1, 3))) == "violated"
@@ -158,14 +158,16 @@ def test_a_wait_is_neither_shorter_than_its_share_nor_much_longer(lasted: float,
     assert result(bounded([Wait(lasted, 5.0)], 250.0)) == shown
 
 
-def test_at_most_so_long_is_also_less() -> None:
+def test_a_wait_of_at_most_a_bound_may_be_shorter() -> None:
     assert result(bounded([Wait(3.0, 5.0)], 1000.0, at_most=True)) == "held"
     assert result(bounded([Wait(1200.0, 5.0)], 1000.0, at_most=True)) == "violated"
 
 
 @pytest.mark.parametrize(("steps", "shown"), [((5.0, 65.0), NODE_SLOW), ((5.0, 60.0), "violated")])
-def test_a_wait_is_excused_where_a_step_without_waiting_was_as_slow(steps: tuple[float, float], shown: str) -> None:
-    """It is 250 ms over: a step of 65 ms, as slow four times, explains that."""
+def test_a_wait_is_excused_where_a_step_without_waiting_was_similarly_slow(
+    steps: tuple[float, float], shown: str
+) -> None:
+    """It is 250 ms too long, which a step of 65 ms explains, as less than four times that."""
     assert result(bounded([Wait(500.0, step) for step in steps], 250.0)) == shown
     assert result(bounded([Wait(inf, step) for step in steps], 250.0)) == "violated"
 
@@ -177,7 +179,7 @@ def test_waits_are_excused_where_the_kit_starved_each_time(late: tuple[float, fl
 
 
 @pytest.mark.parametrize(("late", "shown"), [(2.5, STARVED), (2.4, "violated")])
-def test_what_never_comes_is_excused_by_starvation_of_ten_seconds_only(late: float, shown: str) -> None:
+def test_a_wait_without_end_is_excused_only_by_starvation_of_ten_seconds(late: float, shown: str) -> None:
     assert result(bounded([Wait(inf, 900.0, late)], 250.0)) == shown
 
 

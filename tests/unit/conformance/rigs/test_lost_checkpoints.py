@@ -71,7 +71,7 @@ def test_epochs_below_the_high_watermark_stay_unknown() -> None:
         pytest.param(LOG[:3], LOG[:3], REBUILT[:1], id="an acknowledged record that both lost"),
     ],
 )
-def test_a_replica_that_is_not_as_its_leader_is_seen(
+def test_a_replica_that_differs_from_its_leader_is_seen(
     mine: tuple[Batch, ...], theirs: tuple[Batch, ...], entries: tuple[Boundary, ...]
 ) -> None:
     assert result(mine, theirs, entries) == ("clean-stop-follower", "violated")

@@ -1,4 +1,4 @@
-"""Coordinators that refuse what they owe: red in the row that promises it, and no trouble of the kit."""
+"""Coordinators that refuse what they owe: the row that promises it is red, and it is no trouble of the kit."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def refused(error: Error) -> Handler:
 
 
 def begins(stage: Stage) -> Generator[Claim, None, None]:
-    """A producer begins, and something is shown of it."""
+    """A producer begins, and something about it is observed."""
     stage.transactional()
     yield held_if(True)
 
 
 def begins_with_a_short_time_out(stage: Stage) -> Generator[Claim, None, None]:
-    """The coordinator may have aborted its transaction before the kit went on."""
+    """The coordinator may abort the transaction before the kit goes on."""
     stage.transactional(timeout_ms=300)
     yield held_if(True)
 
@@ -125,13 +125,13 @@ def first_then(error: Error) -> Handler:
     return lambda fields: answers[fields["producer_epoch"] >= 0](fields)
 
 
-def test_a_new_instance_that_is_refused_is_red_in_its_row(tmp_path: Path) -> None:
+def test_a_refused_new_instance_turns_its_row_red(tmp_path: Path) -> None:
     seen = played(tmp_path, begins, stage, InitProducerId=refused(Error.INVALID_PRODUCER_ID_MAPPING))
     assert seen.violated == [("KIP360-INIT-02", "untouched")]
     assert (seen.outcome.end, seen.hindered[:14]) == ("premise lost", "KIP360-INIT-02")
 
 
-def test_a_refused_bump_is_red_in_its_row(tmp_path: Path) -> None:
+def test_a_refused_bump_turns_its_row_red(tmp_path: Path) -> None:
     seen = played(tmp_path, bumps, stage, InitProducerId=first_then(Error.PRODUCER_FENCED))
     assert seen.violated == [("KIP360-INIT-03", "untouched")]
     assert seen.outcome.end == "premise lost"
@@ -142,20 +142,20 @@ def test_accepted_requests_break_nothing(tmp_path: Path) -> None:
     assert (seen.violated, seen.outcome.end) == ([], "judged")
 
 
-def test_a_short_time_out_may_have_passed_and_is_the_kits_to_avoid(tmp_path: Path) -> None:
+def test_a_short_time_out_that_may_have_passed_is_up_to_the_kit(tmp_path: Path) -> None:
     seen = played(tmp_path, begins_with_a_short_time_out, stage, InitProducerId=refused(Error.PRODUCER_FENCED))
     assert (seen.violated, seen.outcome.end) == ([], "error")
 
 
 def repeats_a_bump(stage: Stage) -> Generator[Claim, None, None]:
-    """The answer to a bump, which a check builds on."""
+    """The answer to a bump, on which a check depends."""
     producer = stage.transactional()
     yield bumped(producer.init(producer.producer_id, producer.epoch), producer)
     yield held_if(True)
 
 
 @pytest.mark.parametrize(("epochs", "violated"), [((0, 2), [("KIP360-INIT-03", "untouched")]), ((0, 1), [])])
-def test_a_bump_by_more_than_one_is_no_lost_premise_alone(
+def test_a_bump_by_more_than_one_is_more_than_a_lost_premise(
     tmp_path: Path, epochs: tuple[int, ...], violated: list[Any]
 ) -> None:
     seen = played(tmp_path, repeats_a_bump, stage, InitProducerId=given(epochs=iter(epochs)))
@@ -184,7 +184,7 @@ def described(state: str, epoch: int) -> Handler:
     ("state", "epoch", "violated"),
     [("Ongoing", 0, []), ("Ongoing", 1, [("KIP360-TXN-06", "legacy")]), ("Empty", 0, [("KIP360-TXN-06", "legacy")])],
 )
-def test_a_wrong_description_is_red_in_its_row(tmp_path: Path, state: str, epoch: int, violated: list[Any]) -> None:
+def test_a_wrong_description_turns_its_row_red(tmp_path: Path, state: str, epoch: int, violated: list[Any]) -> None:
     handlers = {"InitProducerId": given(), "DescribeTransactions": described(state, epoch)}
     assert played(tmp_path, is_described, stage, **handlers).violated == violated
 
@@ -201,7 +201,7 @@ def keeps_up(group: Group) -> Generator[Claim, None, None]:
 
 
 def heartbeats(error: Error) -> Handler:
-    """Accepts who joins, and answers later heartbeats with the error."""
+    """Accept joining members, and answer later heartbeats with the error."""
 
     def answered(fields: dict[str, Any]) -> dict[str, Any]:
         joins = fields["member_epoch"] == 0
@@ -218,7 +218,7 @@ def heartbeats(error: Error) -> Handler:
         (Error.FENCED_MEMBER_EPOCH, [("KIP1251-BASE-08", "one-coordinator")], "premise lost"),
     ],
 )
-def test_a_member_refused_at_its_own_epoch_is_red_in_its_row(
+def test_a_member_refused_at_its_own_epoch_turns_its_row_red(
     tmp_path: Path, error: Error, violated: list[Any], end: str
 ) -> None:
     seen = played(tmp_path, keeps_up, group, ConsumerGroupHeartbeat=heartbeats(error))
@@ -238,13 +238,13 @@ def at_zero(fields: dict[str, Any]) -> dict[str, Any]:
     return {"topics": [{"name": topic["name"], "partitions": [found]}]}
 
 
-def test_an_assignment_that_was_not_written_is_red_in_its_row(tmp_path: Path) -> None:
+def test_an_unwritten_assignment_turns_its_row_red(tmp_path: Path) -> None:
     seen = played(tmp_path, reads_its_record, group, ListOffsets=at_zero)
     assert (seen.violated, seen.outcome.end) == ([("KIP1251-AE-04", "assigned")], "premise lost")
 
 
 def is_held(group: Group) -> Generator[Claim, None, None]:
-    """A member at the epoch that it was answered."""
+    """A member at its answered epoch."""
     member = group.member()
     member.join()
     yield group.holding(member, member.epoch)
@@ -281,7 +281,7 @@ def shown_at(epoch: int | None) -> Handler:
         (None, [], "premise lost"),
     ],
 )
-def test_an_answered_epoch_that_is_taken_back_is_red_and_a_removed_member_may_have_been_slow(
+def test_a_withdrawn_epoch_is_red_and_a_removed_member_may_have_been_slow(
     tmp_path: Path, epoch: int | None, violated: list[Any], end: str
 ) -> None:
     handlers = {"ConsumerGroupHeartbeat": heartbeats(Error.NONE), "ConsumerGroupDescribe": shown_at(epoch)}

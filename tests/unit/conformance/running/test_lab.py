@@ -197,7 +197,7 @@ REASON = "broker-3 is exited"
     ("body", "outcome"), [(leaves_a_fault, "judged"), (shows_nothing, "error"), (does_not_heal, "error")]
 )
 def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: Play, body: Any, outcome: str) -> None:
-    """An example without trouble was judged: that the cluster did not become whole is an observation of its own."""
+    """An example without trouble was judged; that the cluster did not become whole is a separate observation."""
     lab, shard, histories = play(check_of(body, examples=2), [[REASON], []])
     assert len(lab.booted) == 2
     assert (lab.booted[0].closed, of(shard, ExampleLine)[0].outcome) == (True, outcome)

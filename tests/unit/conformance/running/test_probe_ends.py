@@ -1,4 +1,4 @@
-"""How an example of a probe ends, once its cluster was healed or was to be replaced."""
+"""How an example of a probe ends once its cluster was healed, or has to be replaced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STAYS_BROKEN = Overdue(n=0, t=30.0, due="node", what="broker-1 is up", within=30
         ("error", LOST, STAYS_BROKEN, "error"),
     ],
 )
-def test_trouble_is_the_kits_unless_a_process_had_ended_by_itself(
+def test_the_kit_is_to_blame_unless_a_process_had_ended_by_itself(
     outcome: ExampleEnd, replaced: str, event: AnyEvent | None, end: ExampleEnd
 ) -> None:
     history = History(example=Example(example="e", check="c", column="4.3.1"), events=[event] if event else [])

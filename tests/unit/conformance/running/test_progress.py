@@ -90,7 +90,7 @@ def test_workers_of_a_column_are_summed_and_columns_and_runs_kept_apart(tmp_path
     assert read_progress(tmp_path, "r3") == []
 
 
-def test_what_a_row_of_a_recorded_level_shows_is_not_among_the_violated(tmp_path: Path) -> None:
+def test_a_row_of_a_recorded_level_is_not_listed_as_violated(tmp_path: Path) -> None:
     progress = Progress(tmp_path / "progress", "r1", "gw0")
     progress.observed("4.3.1", [seen("KIP1251-BASE-07", "violated")])
     [column] = read_progress(tmp_path, "r1")

@@ -27,7 +27,7 @@ OBSERVED = st.builds(
 )
 
 
-def test_what_a_row_of_a_recorded_level_shows_is_no_violation() -> None:
+def test_an_observation_of_a_recorded_level_is_no_violation() -> None:
     informational, later, law = (
         Observation(requirement=row, case="", result="violated", example="e")
         for row in ("KIP1251-BASE-07", "KIP101-INV-17-L", "GEN-01")

@@ -1,4 +1,4 @@
-"""The tables of APIs against the client that records their answers, and against the schemas of whatever release is at hand."""
+"""The tables of APIs, compared with the client that records their answers and with the schemas of any release at hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.release_jars import jars_at_hand
 
 COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 SENT_ONLY = {"broker_registrations", "park_fetch", "park_produce", "reception"}
-"""Operations without an error code: a log that is read by many requests, a request in flight, and whether there is an answer."""
+"""Operations without an error code: a log read by many requests, a request in flight, and whether there is an answer."""
 NO_ITEMS = {
     "ConsumerGroupHeartbeat": "what a member subscribes to and owns; the answer is about the member",
     "DescribeLogDirs": "a filter: only what is there is answered",
@@ -30,7 +30,7 @@ NO_ITEMS = {
     "ListTransactions": "filters",
     "SyncGroup": "assignments, which go to the members",
 }
-"""APIs with a list in the request that is not answered item by item, and what it holds."""
+"""APIs whose request has a list that is not answered item by item, and what the list holds."""
 
 
 def operations() -> dict[str, type[msgspec.Struct]]:

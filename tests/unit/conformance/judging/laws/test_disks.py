@@ -1,4 +1,4 @@
-"""Lost disks: bad histories of GEN-09 (disks) and its later row, each beside a near one that is legal."""
+"""Lost disks: bad histories of GEN-09 (case `disks`) and its later row, each next to a legal one that comes close."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 
 
 def acknowledged(min_insync_replicas: int = 2) -> LogHistory:
-    """`a` and `b`, acknowledged by 1 in epoch 0."""
+    """1 acknowledges `a` and `b` at epoch 0."""
     history = LogHistory().created(min_insync_replicas=str(min_insync_replicas))
     return history.settled(1, 0).produce(1, "a", "b", at=0)
 
 
 def lose(history: LogHistory, *brokers: int) -> LogHistory:
-    """They are killed, and come back without the end of their logs."""
+    """These are killed, and come back without the end of their logs."""
     for broker in brokers:
         history.hit("cut-tail-above", broker, partition="topic-0")
     for broker in brokers:
@@ -56,7 +56,7 @@ def test_the_later_row_records_both() -> None:
 
 
 def test_another_ended_without_a_shutdown() -> None:
-    """Then ISR and ELR may have been left without a replica that holds the record."""
+    """Then neither ISR nor ELR may have a replica left that holds the record."""
     assert kept(led(lose(acknowledged().kill(3).start(3), 2), 2, gone=True)) == []
     assert broken(LAW, led(lose(acknowledged().hit("stop", 3).heal("stop", 3), 2), 2, gone=True)) == ["disks"]
 
@@ -91,6 +91,6 @@ def test_an_administrator_permits_it() -> None:
 
 
 def test_a_last_known_leader_is_no_excuse() -> None:
-    """Where 3 runs on and holds the record, ISR and ELR are not empty."""
+    """While 3 keeps running and holds the record, ISR and ELR are not both empty."""
     history = lose(acknowledged(), 1).metadata(3, -1, 1, isr=())
     assert broken(LAW, history.settled(1, 2, isr=(1,)).whole(1, A, epoch=2, hw=1)) == ["disks"]

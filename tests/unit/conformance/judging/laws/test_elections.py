@@ -1,4 +1,4 @@
-"""Elections: bad histories of GEN-08 and GEN-09, each beside a near one that is fine."""
+"""Elections: bad histories of GEN-08 and GEN-09, each next to a legal one that comes close."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TestReplicaThatMayLead:
         history = self.again(self.leaderless()).later(1).metadata(2, 1, 2, isr=(1,))
         assert broken(LEADS, history) == ["clean"]
 
-    def test_a_leader_that_came_while_nobody_looked(self) -> None:
+    def test_a_leader_that_was_elected_between_two_looks(self) -> None:
         history = self.leaderless().later(40).metadata(2, 1, 2, isr=(1,))
         assert [one.result for one in judged_by(LEADS, history)] == []
 
@@ -60,7 +60,7 @@ class TestReplicaThatMayLead:
         again = self.again(history.metadata(2, -1, 1, isr=()), isr=())
         assert judged_by(LEADS, again) == []
 
-    def test_an_empty_isr_and_nothing_known_of_eligible_replicas(self) -> None:
+    def test_an_empty_isr_and_unknown_eligible_replicas(self) -> None:
         assert held(LEADS, self.again(self.leaderless(isr=()), isr=())) == []
 
 
@@ -77,7 +77,7 @@ class TestReplicaThatTheConfigurationPermits:
         return history.metadata(2, -1, 1, isr=(1,), unfenced=unfenced)
 
     def stuck(self, history: LogHistory, seconds: float = 40, unfenced: tuple[int, ...] = (2, 3)) -> LogHistory:
-        """A quarter of a minute is no wait of its own."""
+        """A further 15 s are too short to be a wait of their own."""
         return self.leaderless(self.leaderless(history, unfenced).later(seconds), unfenced)
 
     def led(self, history: LogHistory, seconds: float) -> LogHistory:
@@ -101,8 +101,8 @@ class TestReplicaThatTheConfigurationPermits:
         switched_on = self.leaderless(self.created()).altered(UNCLEAN, "true")
         assert held(LEADS, self.led(switched_on, 320)) == ["switched-on"]
 
-    def test_switched_on_beside_a_replica_of_the_isr(self) -> None:
-        """That one is elected at once."""
+    def test_switched_on_while_a_replica_of_the_isr_is_alive(self) -> None:
+        """That replica is elected at once."""
         history = LogHistory().created().settled(1, 0).metadata(2, -1, 1, isr=(2,)).altered(UNCLEAN, "true")
         history.metadata(2, -1, 1, isr=(2,)).later(40).metadata(2, -1, 1, isr=(2,))
         assert broken(LEADS, history) == ["clean"]
@@ -159,7 +159,7 @@ class TestNoOtherReplica:
         history = LogHistory().settled(1, 0, isr=(1,)).kill(1).hit("wipe-disk", broker)
         return history.metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
 
-    def test_another_than_the_last_in_sync_replica_which_lost_its_disk(self) -> None:
+    def test_a_replica_other_than_the_last_in_sync_one_which_lost_its_disk(self) -> None:
         assert broken(NO_OTHER, self.lost(1).settled(2, 2, isr=(2,))) == ["disk-lost"]
 
     def test_the_last_in_sync_replica_without_its_disk(self) -> None:
@@ -190,13 +190,13 @@ class TestNoOtherReplica:
         history = self.leaderless(()).start(1).described(2, -1, 1, last_known=(1,))
         assert held(NO_OTHER, history.settled(1, 2, isr=(1,))) == ["last-known"]
 
-    def test_another_than_the_last_known_leader(self) -> None:
+    def test_a_replica_other_than_the_last_known_leader(self) -> None:
         history = self.leaderless(()).start(1).described(2, -1, 1, last_known=(1,))
         assert broken(NO_OTHER, history.settled(2, 2, isr=(2,))) == ["last-known"]
 
-    def test_an_empty_isr_and_nothing_known_of_eligible_replicas(self) -> None:
+    def test_an_empty_isr_and_unknown_eligible_replicas(self) -> None:
         assert judged_by(NO_OTHER, self.leaderless(()).settled(2, 2, isr=(2,))) == []
 
     def test_epochs_that_were_not_seen(self) -> None:
-        """In between 2 may have joined the ISR."""
+        """2 may have joined the ISR in between."""
         assert judged_by(NO_OTHER, self.leaderless((1,)).settled(2, 4, isr=(2,))) == []

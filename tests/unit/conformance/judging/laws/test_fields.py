@@ -1,4 +1,4 @@
-"""Fields of one answer (GEN-06): each contradiction is found, and what comes close to it is legal."""
+"""Fields of one answer (GEN-06): each contradiction is found, and a legal answer that comes close is not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def group(state: str, *members: int, epoch: int = 3, assignment: int = 3) -> lis
         ("Dead", (), 0),
     ],
 )
-def test_a_group_that_is_as_its_state_says(state: str, members: tuple[int, ...], assignment: int) -> None:
+def test_a_group_that_fits_its_state(state: str, members: tuple[int, ...], assignment: int) -> None:
     assert group(state, *members, assignment=assignment) == [("group", "held")]
 
 
@@ -58,7 +58,7 @@ def test_a_group_that_is_as_its_state_says(state: str, members: tuple[int, ...],
         ("Reconciling", (4,), 3),
     ],
 )
-def test_a_group_that_is_not(state: str, members: tuple[int, ...], assignment: int) -> None:
+def test_a_group_that_contradicts_its_state(state: str, members: tuple[int, ...], assignment: int) -> None:
     assert group(state, *members, assignment=assignment) == [("group", "violated")]
 
 

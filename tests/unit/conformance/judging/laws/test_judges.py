@@ -1,4 +1,4 @@
-"""The laws of every answer: silent on honest answers and their legal neighbours, they catch what they are there for."""
+"""The laws of every answer: they catch what they are for, and are silent on right answers and on odd but legal ones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_topics_that_are_answered_by_id() -> None:
         ([of("a", 0), of("b", 1), of("b", 1)], "answered several times"),
     ],
 )
-def test_an_item_that_is_missing_foreign_or_repeated(answered: list[Plain], why: str) -> None:
+def test_an_item_that_is_missing_unrequested_or_repeated(answered: list[Plain], why: str) -> None:
     [first, _] = PAIRED(WireHistory().commit([A, B], answered).history)
     assert (first.case, first.result, first.label) == ("offset-commit", "violated", "mispaired-answer")
     assert why in first.detail
@@ -100,14 +100,14 @@ def test_an_item_that_is_missing_foreign_or_repeated(answered: list[Plain], why:
 def test_the_single_partition_of_another_request(topic: Any, answered: list[Plain]) -> None:
     [value] = answered
     request = {"topic": topic, "partition": 0}
-    for before in ([], [of("a", 0)]):  # also once the API was seen to be right
+    for before in ([], [of("a", 0)]):  # also after a right answer of the API
         history = WireHistory()
         for right in before:
             history.asked("fetch", request, right)
         assert violated(history.asked("fetch", request, value), PAIRED) == ["fetch"]
 
 
-def test_an_answer_that_the_client_could_not_take_for_that_of_its_one_item() -> None:
+def test_an_answer_that_does_not_hold_just_the_one_requested_item() -> None:
     request = {"topic": "a", "partition": 0}
     ended = {"outcome": "info", "error": "the answer holds 2: ...", "kind": "UnexpectedAnswer"}
     assert violated(WireHistory().asked("list_offsets", request, None, **ended), PAIRED) == ["list-offsets"]
@@ -151,7 +151,7 @@ def fetched(session_epoch: int, answered: list[Plain]) -> WireHistory:
 
 
 @pytest.mark.parametrize(("session_epoch", "expected"), [(1, []), (0, ["fetch", SEVERAL]), (-1, ["fetch", SEVERAL])])
-def test_only_an_incremental_fetch_leaves_unchanged_partitions_out(session_epoch: int, expected: list[str]) -> None:
+def test_only_an_incremental_fetch_may_leave_partitions_out(session_epoch: int, expected: list[str]) -> None:
     assert violated(fetched(session_epoch, [of(None, 1, id=ID)]), PAIRED) == expected
     assert violated(fetched(session_epoch, [of(None, index, id=ID) for index in (0, 1)]), PAIRED) == []
 
@@ -160,7 +160,7 @@ def test_only_an_incremental_fetch_leaves_unchanged_partitions_out(session_epoch
     ("cursor", "next_cursor", "expected"),
     [(None, None, ["describe-topic-partitions", SEVERAL]), ("c", None, []), (None, "c", [])],
 )
-def test_only_a_page_leaves_topics_to_others(cursor: str | None, next_cursor: str | None, expected: list[str]) -> None:
+def test_only_a_page_may_leave_topics_out(cursor: str | None, next_cursor: str | None, expected: list[str]) -> None:
     topics = [{"name": "a", "error_code": 0, "partitions": []}]
     request, value = {"topics": ["a", "b"], "cursor": cursor}, {"topics": topics, "next_cursor": next_cursor}
     assert violated(WireHistory().asked("describe_topic_partitions", request, value), PAIRED) == expected
@@ -172,7 +172,7 @@ def metadata(asked: list[Any] | None, *names: str | None, version: int = 13) -> 
     return WireHistory().asked("metadata", {"topics": asked}, value)
 
 
-def test_metadata_of_all_topics_is_about_whatever_there_is() -> None:
+def test_metadata_of_all_topics_may_name_any_topic() -> None:
     assert results(metadata(None, "a", "b"), PAIRED) == []
     assert results(metadata([], "a", version=0), PAIRED) == []
     assert violated(metadata([], "a"), PAIRED) == ["metadata"]
@@ -206,14 +206,14 @@ def test_a_fetch_in_flight_is_compared_with_its_request() -> None:
     assert results(twice.asked("parked_fetch", answer, {"error_code": 0, "partitions": []}), PAIRED) == []
 
 
-def test_what_is_sent_without_an_answer_has_none() -> None:
+def test_a_request_that_expects_no_answer_has_no_items() -> None:
     request = {"topic": "a", "partition": 0, "acks": 0}
     assert results(WireHistory().asked("produce", request, of("b", 0)), PAIRED) == []
     assert results(WireHistory().asked("produce", request, of("a", 0)), EXTERNAL) == []
     assert violated(WireHistory().asked("produce", request | {"acks": 1}, of("b", 0)), PAIRED) == ["produce"]
 
 
-def test_a_consumer_that_notes_its_commit_is_no_answer() -> None:
+def test_a_commit_that_a_consumer_notes_is_no_answer() -> None:
     answered: Plain = {"partitions": [{"topic": "a", "partition": 0, "error_code": 0}]}
     history = WireHistory().asked(
         "offset_commit", {"group": "g", "offsets": [{"topic": "b", "partition": 0}]}, answered
@@ -225,7 +225,7 @@ def test_a_consumer_that_notes_its_commit_is_no_answer() -> None:
 
 
 def test_a_name_that_was_not_recorded_shows_nothing() -> None:
-    """Of clients that took the first item of an answer for theirs."""
+    """From clients that took the first item of an answer for their own."""
     assert results(WireHistory().asked("find_coordinator", {"key": "g"}, {"error_code": 0}), PAIRED) == []
     assert violated(WireHistory().asked("find_coordinator", {"key": "g"}, {"error_code": 0, "key": "h"}), PAIRED) == [
         "find-coordinator"
@@ -251,7 +251,7 @@ def test_an_internal_error_at_any_depth(error: int) -> None:
     assert violated(WireHistory().asked("fetch", {"topic": "a", "partition": 0}, top), EXTERNAL) == ["fetch"]
 
 
-def test_every_other_error_is_of_the_protocol() -> None:
+def test_every_other_error_is_allowed() -> None:
     for error in {*range(-1, 140)} - INTERNAL:
         history = WireHistory().asked("heartbeat", {}, {"error_code": error})
         assert results(history, EXTERNAL) == [("heartbeat", "held")]
@@ -269,7 +269,7 @@ def test_a_request_that_is_declared_malformed_is_not_judged() -> None:
 # --- both
 
 
-def test_what_is_right_is_observed_once_for_each_api_and_what_is_wrong_each_time() -> None:
+def test_right_answers_are_observed_once_for_each_api_and_wrong_ones_each_time() -> None:
     history = WireHistory()
     for value in (of("a", 0), of("a", 0), of("b", 0), of("b", 0, error=-1), of("a", 0)):
         history.asked("fetch", {"topic": "a", "partition": 0}, value)

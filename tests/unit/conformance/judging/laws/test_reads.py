@@ -63,7 +63,7 @@ def test_aborted_records_that_it_does_not_list() -> None:
 
 
 def test_a_marker_that_was_not_read_leaves_open_how_the_transaction_ended() -> None:
-    """Offset 1 may hold the marker of a commit, so that the abort at 3 ends the next transaction."""
+    """Offset 1 may hold a commit marker; the abort at 3 would then end the next transaction."""
     assert fetched({"batches": [batch(0)]}, {"batches": [batch(2), batch(3, marker=0)]}) == [
         ("aborted-transaction", "violated")]  # fmt: skip
     assert fetched({"batches": [batch(0), batch(1)]}, {"batches": [batch(2, producer=8), batch(3, marker=0)]}) == [

@@ -1,4 +1,4 @@
-"""Records that are read were written (GEN-16): what leaves an instance undecided, and what comes close to that."""
+"""Records that are read were written (GEN-16): evidence that leaves an instance undecided, and histories close to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JUDGE = records.what_is_read_was_written
 
 
 def held(history: LogHistory) -> list[str]:
-    """The cases in which the law holds, in a history in which nothing breaks it."""
+    """The cases in which the law holds; nothing may break it."""
     found = judged_by(JUDGE, history)
     assert [one.detail for one in found if one.result == "violated"] == []
     return [one.case for one in found]
@@ -43,7 +43,7 @@ def begun() -> LogHistory:
 
 
 def prepared(history: LogHistory) -> LogHistory:
-    """The example goes on where another began."""
+    """The example goes on where another one left off."""
     history.example = msgspec.structs.replace(history.example, context={"topic": TOPIC.name})
     return history
 
@@ -129,13 +129,13 @@ X, Y = stamped(0, 0, "x", producer=FIRST), stamped(0, 1, "y", producer=SECOND)
 
 
 def retried(*log: Batch) -> LogHistory:
-    """x, its retry, and y are sent by one producer; the leader's log is read."""
+    """One producer sends x, its retry, and y; then the leader's log is read."""
     history = LogHistory().settled(1, 0).produce(1, "x", lost=True, producer=FIRST)
     history.produce(1, "x", at=0, producer=FIRST).produce(1, "y", at=log[-1].base_offset, producer=SECOND)
     return history.whole(1, *log, epoch=0, hw=log[-1].last_offset + 1)
 
 
-def test_a_batch_that_was_sent_twice_with_one_sequence_is_appended_once() -> None:
+def test_a_batch_sent_twice_with_the_same_sequence_is_appended_once() -> None:
     assert held(retried(X, Y)) == ["leader"]
     twice = (X, stamped(0, 1, "x", producer=FIRST), stamped(0, 2, "y", producer=SECOND))
     assert broken(JUDGE, retried(*twice)) == ["leader"]
@@ -149,17 +149,17 @@ def test_a_sequence_that_two_batches_share_in_part() -> None:
 
 
 @pytest.mark.parametrize("other", [Producer(8, 0, 0), Producer(7, 1, 0), Producer(7, 0, 1)])
-def test_one_value_of_another_producer_epoch_or_sequence(other: Producer) -> None:
+def test_the_same_value_with_another_producer_epoch_or_sequence(other: Producer) -> None:
     history = LogHistory().settled(1, 0).produce(1, "x", at=0, producer=FIRST).produce(1, "x", at=1, producer=other)
     assert held(history.whole(1, X, stamped(0, 1, "x", producer=other), epoch=0, hw=2)) == ["leader"]
 
 
-def test_a_batch_with_another_producer_than_sent_it() -> None:
+def test_a_batch_with_another_producer_than_its_sender() -> None:
     history = LogHistory().settled(1, 0).produce(1, "x", at=0, producer=FIRST)
     assert broken(JUDGE, history.whole(1, stamped(0, 0, "x"), epoch=0, hw=1)) == ["leader"]
 
 
-def test_a_sequence_that_is_there_twice_in_a_topic_from_before_the_history() -> None:
+def test_a_repeated_sequence_in_a_topic_from_before_the_history() -> None:
     again = stamped(0, 1, "x", producer=FIRST)
     history = prepared(LogHistory().settled(1, 0).whole(1, X, again, epoch=0, hw=2))
     assert broken(JUDGE, history) == ["leader"]
@@ -176,19 +176,19 @@ def test_controllers_write_sequences_without_a_producer_id() -> None:
 
 
 def continued(*above: Batch) -> LogHistory:
-    """The example writes b behind what it finds there."""
+    """The example writes b after what it finds in the log."""
     history = prepared(LogHistory().settled(1, 0).produce(1, "b", at=1))
     return history.whole(1, stamped(0, 0, "before"), B, *above, epoch=0, hw=2 + len(above))
 
 
-def test_what_lies_above_a_record_of_the_history_was_sent_in_it() -> None:
+def test_records_above_one_of_the_history_were_sent_in_it() -> None:
     assert broken(JUDGE, continued(FORGED)) == ["leader"]
     assert broken(JUDGE, continued(stamped(0, 2, "b"))) == ["leader"]
     assert excused(JUDGE, continued()) == [("leader", WRITTEN_BEFORE)]
 
 
 def shared(*earlier: LogHistory) -> LogHistory:
-    """An example on a rig on which others wrote before."""
+    """An example on a shared rig to which earlier examples wrote."""
     sent: SentValues | None = {}
     for one in earlier:
         sent = sent_until(one.history, sent)
@@ -197,7 +197,7 @@ def shared(*earlier: LogHistory) -> LogHistory:
     return history.settled(1, 0)
 
 
-def test_what_earlier_examples_sent_to_a_shared_rig_is_known() -> None:
+def test_records_that_earlier_examples_sent_to_a_shared_rig_are_known() -> None:
     history = shared(begun()).produce(1, "c", at=2).whole(1, A, B, stamped(0, 2, "c"), epoch=0, hw=3)
     assert held(history) == ["leader"]
     assert excused(JUDGE, history) == []
@@ -216,7 +216,7 @@ def test_an_earlier_example_that_sent_bytes_leaves_it_undecided() -> None:
     assert excused(JUDGE, history) == [("leader", WRITTEN_BEFORE)]
 
 
-def test_what_lies_above_it_counts_while_what_lies_below_does_not() -> None:
+def test_records_above_it_count_and_those_below_do_not() -> None:
     history = continued(stamped(0, 2, "c"))
     assert broken(JUDGE, history) == ["leader"]
     history = prepared(LogHistory().settled(1, 0).produce(1, "b", at=1).produce(1, "c", at=2))
@@ -225,8 +225,8 @@ def test_what_lies_above_it_counts_while_what_lies_below_does_not() -> None:
     assert excused(JUDGE, history) == [("leader", WRITTEN_BEFORE)]
 
 
-def test_a_record_of_another_leader_at_its_offset_tells_nothing() -> None:
-    """Of two leaders that wrote one offset the log has the one from before the history."""
+def test_a_record_of_another_leader_at_its_offset_shows_nothing() -> None:
+    """Two leaders wrote at one offset, and the log has the record from before the history."""
     history = prepared(LogHistory().settled(1, 3).produce(1, "b", at=1))
     history.whole(2, stamped(0, 0, "before"), stamped(1, 1, "b"), stamped(1, 2, "forged"), epoch=3, hw=2)
     assert broken(JUDGE, history) == []
@@ -273,7 +273,7 @@ def test_each_partition_of_a_request_is_a_fact() -> None:
     assert many("forged") == [("consumer", "violated")]
 
 
-def test_a_write_that_stays_in_flight_was_sent() -> None:
+def test_a_write_that_stays_in_flight_counts_as_sent() -> None:
     history = prepared(begun())
     partition = [ProducePartition(TOPIC, 0, batch(b"c", timestamp=1))]
     in_flight = PendingRequest(api="Produce", version=9, number=1)

@@ -140,7 +140,7 @@ class TestAgreement:
         assert broken(self.judge, history) == cases
         assert excused(self.judge, history) == ([] if "logs" in cases else [("logs", EPOCHS_LOST)])
 
-    def test_its_leader_epoch_cache_may_lack_what_it_did_not_copy_again(self) -> None:
+    def test_its_leader_epoch_cache_may_lack_epochs_that_it_did_not_fetch_again(self) -> None:
         lost = LogHistory().settled(2, 1).hit("remove-epoch-checkpoint", 3).heal("remove-epoch-checkpoint", 3)
         disk = held_on_disk(2, *LOG, epochs=MAP), held_on_disk(3, *LOG, epochs=((1, 1),))
         history = ended(lost, LOG, LOG, LOG).on_disk(*disk)
@@ -168,7 +168,7 @@ class TestHealedReplicas:
         assert held(self.judge, ended(self.fenced(), LOG, LOG, LOG)) == ["follower"]
 
     def test_a_follower_that_missed_no_epoch(self) -> None:
-        """At the epoch of before it had nothing to truncate; one that does not come back breaks the row all the same."""
+        """At its former epoch it had nothing to truncate; one that does not come back still breaks the row."""
         history = LogHistory().settled(2, 1).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
         assert held(self.judge, ended(history, LOG, LOG, LOG)) == []
         history = LogHistory().settled(2, 1).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))

@@ -114,7 +114,7 @@ def given_and_lost(hw: int = 2) -> LogHistory:
 
 
 class TestGivenPositions:
-    """No whole read tells that the next leader ever had the record."""
+    """No full read shows that the next leader ever had the record."""
 
     judge = fetch_positions.genuine_positions_are_not_diverged
 
@@ -129,7 +129,7 @@ class TestGivenPositions:
         assert held(self.judge, history) == []
         assert excused(self.judge, history) == [("fetch", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
 
-    def test_one_that_was_lost_by_no_election_before(self) -> None:
+    def test_one_that_no_earlier_election_lost(self) -> None:
         history = LogHistory().elect_uncleanly(1).settled(1, 0).fetch(1, A, B, epoch=0, hw=2).settled(2, 1)
         assert broken(self.judge, asked(history, 2, 0, epoch=1, diverging=(0, 1))) == ["fetch"]
 
@@ -243,7 +243,7 @@ class TestRangeErrors:
 
 
 class TestGivenPairs:
-    """INV-20: the same of every pair, by Fetch and by OffsetForLeaderEpoch."""
+    """INV-20: the same for every (offset, epoch), by Fetch and by OffsetForLeaderEpoch."""
 
     judge = fetch_positions.genuine_pairs_are_not_flagged
 

@@ -117,7 +117,7 @@ class TestEnoughReplicas:
         assert held(self.judge, still_alone(alone("1").produce(1, "a", at=0))) == []
 
     @pytest.mark.parametrize("key", ["min.insync.replicas", "retention.ms"])
-    def test_a_topic_that_was_altered_to_ask_for_fewer(self, key: str) -> None:
+    def test_a_topic_whose_min_insync_replicas_was_altered(self, key: str) -> None:
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0).altered(key, "1").hit("kill", 2, 3)
         history.metadata(1, 1, 0, isr=(1,), unfenced=(1,)).produce(1, "a", at=0)
         assert broken(self.judge, still_alone(history)) == ([] if key == "min.insync.replicas" else ["acknowledged"])
@@ -162,7 +162,7 @@ class TestEnoughReplicas:
         assert held(self.judge, still_alone(history.whole(1, A, B, C, epoch=0, hw=1))) == ["watermark"]
 
     @pytest.mark.parametrize(("hw", "value"), [(1, "keeps"), (2, "does not keep")])
-    def test_whether_the_watermark_waits_is_recorded_of_each_release(self, hw: int, value: str) -> None:
+    def test_whether_the_high_watermark_waits_is_recorded_for_every_release(self, hw: int, value: str) -> None:
         history = alone().whole(1, A, B, epoch=0, hw=1)
         still_alone(history.whole(1, A, B, epoch=0, hw=hw))
         history.column("3.6.2")

@@ -95,7 +95,7 @@ def test_brokers_that_differ_from_each_other_show_no_change() -> None:
     assert lived(watched(history, 1, 1)) == [[]]
 
 
-def test_an_observation_of_a_calm_moment_lived_through_nothing() -> None:
+def test_an_observation_of_a_calm_moment_lived_through_no_fault() -> None:
     assert lived(watched(LogHistory().settled(1, 0), 1, 0)) == [[]]
 
 

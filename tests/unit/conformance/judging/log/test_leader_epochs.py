@@ -170,10 +170,10 @@ class TestChangesOfLeader:
         assert held(self.judge, history) == []
 
     @pytest.mark.parametrize(("leader", "case"), [(-1, "leaderless"), (2, "moved")])
-    def test_a_controller_that_registers_another_leader_without_another_epoch(self, leader: int, case: str) -> None:
+    def test_a_controller_that_registers_another_leader_at_the_same_epoch(self, leader: int, case: str) -> None:
         assert broken(self.judge, LogHistory().word(1, 3, isr=(1,)).word(leader, 3, isr=(1,))) == [case]
 
-    def test_a_leader_that_is_registered_again_at_the_epoch_at_which_none_was(self) -> None:
+    def test_a_leader_that_is_registered_at_the_epoch_of_a_leaderless_partition(self) -> None:
         history = LogHistory().word(1, 3, isr=(1,)).word(-1, 4, isr=(1,)).word(1, 4, isr=(1,))
         assert broken(self.judge, history) == ["leaderless"]
 
@@ -181,7 +181,7 @@ class TestChangesOfLeader:
         history = LogHistory().word(1, 3, isr=(1,)).word(1, 3, isr=(1,)).word(-1, 4, isr=(1,)).word(1, 5, isr=(1,))
         assert held(self.judge, history) == ["leaderless", "leaderless"]
 
-    def test_a_broker_describes_a_partition_as_it_has_heard(self) -> None:
+    def test_a_broker_may_describe_an_older_state_of_a_partition(self) -> None:
         assert held(self.judge, LogHistory().described(2, 1, 3).described(2, -1, 3)) == []
 
     def test_a_restarted_broker_replays_what_it_had_known(self) -> None:

@@ -1,4 +1,4 @@
-"""Permitted losses, each beside a near history in which the cluster declared nothing of the kind."""
+"""Permitted losses, each next to a similar history in which the cluster declared no such thing."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def permissions(history: LogHistory) -> list[Permission]:
 
 
 def acknowledged(min_insync_replicas: str = "2", column: str = "4.3.1") -> LogHistory:
-    """`a` and `b`, acknowledged by all in epoch 0."""
+    """`a` and `b` are acknowledged with acks=all at epoch 0."""
     history = LogHistory().column(column).created(min_insync_replicas=min_insync_replicas)
     return history.settled(1, 0).produce(1, "a", "b", at=0)
 
 
-# --- leaders from outside of ISR and ELR
+# --- leaders from outside ISR and ELR
 
 
 class TestLeaderless:
@@ -53,7 +53,7 @@ class TestLeaderless:
 
     @pytest.mark.parametrize("isr", [(), (1,)])
     @pytest.mark.parametrize("leaderless", [True, False])
-    def test_no_broker_crashed_and_another_than_the_last_leader_leads(
+    def test_no_broker_crashed_and_a_replica_other_than_the_last_leader_leads(
         self, isr: tuple[int, ...], leaderless: bool
     ) -> None:
         history = acknowledged().settled(1, 0, isr=(1, 2)).settled(1, 0, isr=(1,))
@@ -62,7 +62,7 @@ class TestLeaderless:
         assert broken(KEPT, history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)) == ["kept"]
 
     @pytest.mark.parametrize(("column", "isr"), [("4.3.1", ()), ("3.9.2", (1,))])
-    def test_the_only_replica_lost_records_over_a_clean_stop(self, column: str, isr: tuple[int, ...]) -> None:
+    def test_the_only_replica_lost_records_across_a_clean_stop(self, column: str, isr: tuple[int, ...]) -> None:
         history = LogHistory().column(column).created(min_insync_replicas="1").settled(1, 0, isr=(1,), replicas=(1,))
         history.produce(1, "a", "b", at=0).hit("stop", 1).metadata(2, -1, 1, isr=isr, replicas=(1,))
         history.heal("stop", 1).settled(1, 2, isr=(1,), replicas=(1,)).whole(1, A, epoch=2, hw=1)
@@ -87,16 +87,16 @@ class TestLastKnownLeader:
         assert broken(KEPT, self.returned(eligible=(2,))) == ["kept"]
 
     def test_the_isr_kept_a_member(self) -> None:
-        """That is how a cluster without eligible leader replicas describes it."""
+        """As a cluster without eligible leader replicas describes it."""
         history = acknowledged("1").kill(1).metadata(2, -1, 1, isr=(1,)).start(1).settled(1, 2, isr=(1,))
         assert broken(KEPT, history.whole(1, A, epoch=2, hw=1)) == ["kept"]
 
-    def test_another_than_the_last_leader(self) -> None:
+    def test_a_replica_other_than_the_last_leader(self) -> None:
         history = acknowledged("1").kill(1).kill(2).metadata(3, -1, 1, isr=()).start(2).settled(2, 2, isr=(2,))
         assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == ["kept"]
 
 
-# --- elections that were asked for
+# --- requested elections
 
 
 class TestRequestedElections:
@@ -120,14 +120,14 @@ class TestRequestedElections:
         history = history.whole(2, *both, epoch=1, hw=3).whole(3, A, epoch=2, hw=1)
         assert broken(KEPT, history) == ["kept", "kept"]
 
-    def test_an_election_of_the_same_leader_takes_nothing_away(self) -> None:
+    def test_an_election_of_the_same_leader_loses_nothing(self) -> None:
         history = acknowledged().elect_uncleanly(3).settled(1, 1).settled(2, 2).whole(2, A, epoch=2, hw=1)
         assert held(KEPT, history) == []
         history = acknowledged().elect_uncleanly(3).settled(1, 1).whole(1, A, epoch=1, hw=1)
         assert broken(KEPT, history) == ["kept"]
 
     def test_one_of_unknown_outcome_permits_no_later_clean_election(self) -> None:
-        """2 is in the ISR, as was described after the request, and leads in a later epoch without `b`."""
+        """2, which is in the ISR as described after the request, leads at a later epoch without `b`."""
         history = acknowledged().settled(-1, 1, isr=(1,)).elect_uncleanly(3, lost=True).settled(1, 2, isr=(1,))
         history.settled(1, 2, isr=(1, 2)).settled(2, 3, isr=(2,)).whole(2, A, epoch=3, hw=1)
         assert broken(KEPT, history) == ["kept"]
@@ -145,7 +145,7 @@ UNCLEAN = "unclean.leader.election.enable"
 
 
 class TestConfiguredElections:
-    """2, which was not in the ISR, leads after 1: permitted by the configuration that was in force at the election."""
+    """2, which was outside the ISR, leads after 1: permitted by the configuration in force at the election."""
 
     def created(self, **configs: str) -> LogHistory:
         history = LogHistory().created(min_insync_replicas="1", **configs)
@@ -204,14 +204,14 @@ class TestConfiguredElections:
         assert held(KEPT, self.elected(history)) == []
         assert permissions(history) == [Permission.ELECTED_UNCLEANLY_BY_CONFIG]
 
-    def test_a_broker_described_what_the_topic_was_changed_from(self) -> None:
+    def test_a_broker_described_the_former_value(self) -> None:
         history = self.created(unclean_leader_election_enable="true").altered(UNCLEAN, "false")
         assert broken(KEPT, self.elected(history.configured(UNCLEAN, "true", 1))) == ["kept"]
 
 
 class TestUncleanElectionByFault:
     def elected(self) -> LogHistory:
-        """An unclean election made 2 the leader, and `p` was acknowledged by it."""
+        """An unclean election made 2 the leader, which acknowledged `p`."""
         history = LogHistory().created(min_insync_replicas="1").settled(1, 0).produce(1, "a", at=0)
         history.hit("unclean-election", 1, partition="topic-0", own_topic=False).settled(2, 1)
         return history.produce(2, "p", at=1).whole(2, A, stamped(1, 1, "p"), epoch=1, hw=2)
@@ -225,7 +225,7 @@ class TestUncleanElectionByFault:
         history.whole(2, A, epoch=1, hw=1).settled(3, 2).whole(3, A, epoch=2, hw=1)
         assert broken(KEPT, history) == ["kept"]
 
-    def test_what_it_never_had_is_gone(self) -> None:
+    def test_records_that_the_new_leader_never_had_are_gone(self) -> None:
         history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0)
         history.hit("unclean-election", 1, partition="topic-0", own_topic=False).settled(2, 1).whole(
             2, A, epoch=1, hw=1
@@ -248,16 +248,16 @@ class TestDamagedReplicas:
         history = acknowledged().hit("cut-tail-above", 2, partition="topic-0").settled(1, 0, isr=isr)
         return history.start(2)
 
-    def test_one_that_was_out_of_the_isr_leads(self) -> None:
+    def test_a_damaged_replica_from_outside_the_isr_leads(self) -> None:
         history = self.damaged((1, 3)).settled(2, 1, isr=(2,)).whole(2, A, epoch=1, hw=1)
         assert broken(KEPT, history) == ["kept"]
 
-    def test_a_sound_one_leads(self) -> None:
+    def test_an_undamaged_replica_leads(self) -> None:
         history = self.damaged((1, 3)).settled(3, 1, isr=(3,)).whole(3, A, epoch=1, hw=1)
         assert broken(KEPT, history) == ["kept"]
 
     @pytest.mark.parametrize("described", ["metadata", "eligible", "log"])
-    def test_one_that_was_left_alone_leads(self, described: str) -> None:
+    def test_a_damaged_replica_that_alone_was_electable_leads(self, described: str) -> None:
         history = self.damaged((1, 2)).metadata(1, -1, 1, isr=(2,))
         if described == "eligible":
             history.metadata(1, -1, 1, isr=()).described(1, -1, 1, eligible=(2,))
@@ -272,7 +272,7 @@ class TestDamagedReplicas:
         history = self.damaged((1, 3)).settled(1, 0, isr=(1, 2, 3)).settled(2, 1).whole(2, A, epoch=1, hw=1)
         assert broken(KEPT, history) == ["kept"]
 
-    def test_one_that_led_on_at_its_epoch(self) -> None:
+    def test_one_that_went_on_leading_at_its_epoch(self) -> None:
         history = acknowledged().hit("cut-tail-above", 1, partition="topic-0").start(1).whole(1, A, epoch=0, hw=1)
         assert broken(KEPT, history) == []
         assert permissions(history) == [Permission.DISK_LOST_BY_FAULT]
@@ -285,7 +285,7 @@ class TestDamagedReplicas:
         history.settled(3, 2).whole(3, A, epoch=2, hw=1)
         assert broken(KEPT, history) == ["kept"]
 
-    def test_as_many_as_had_to_have_it(self) -> None:
+    def test_as_many_as_acks_all_may_have_waited_for(self) -> None:
         history = acknowledged()
         for broker in (1, 3):
             history.hit("cut-tail-above", broker, partition="topic-0")
@@ -314,7 +314,7 @@ class TestLostEpochFiles:
 
 
 def test_a_second_leader_commits_at_an_offset_after_an_unclean_election_was_over() -> None:
-    """3 was elected uncleanly before any of the two; it is deposed by 1, and acknowledges at its offset."""
+    """3 was elected uncleanly before both writes; 1 deposes it, and it acknowledges a write at the same offset."""
     for elected in (True, False):
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0)
         if elected:

@@ -1,4 +1,4 @@
-"""A history in which nothing happens puts no row to the test that speaks of a change of leader, ISR or log."""
+"""A history without events puts no row to the test that is about a change of leader, ISR or log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge of the kit's own reader: it catches what a reader is not history of, and is silent where it goes back as it must."""
+"""The judge of the kit's own reader: it catches what a reader misses, and is silent where the reader goes back as it must."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ class TestCommittedMeansKept:
         assert broken(self.judge, moved(written()).whole(2, epoch=1, hw=0)) == ["kept"]
 
     def test_a_record_that_the_next_leader_overwrote(self) -> None:
-        """Seen under the very epoch in which it was overwritten; what is lost stays lost, and is history once."""
+        """Seen at the epoch in which it was overwritten. It stays lost, and is reported once."""
         history = moved(written()).whole(2, A, LATER_B, epoch=1, hw=2)
         assert broken(self.judge, history) == ["kept"]
         history.move(2, 3).settled(3, 2).whole(3, A, LATER_B, epoch=2, hw=2)
@@ -304,12 +304,12 @@ class TestKeptThroughFaults:
         assert broken(self.judge, history.settled(2, 1).whole(2, A, epoch=1, hw=1)) == ["kept"]
 
     def test_the_only_one_in_sync_lost_its_tail_and_leads_again(self) -> None:
-        """Eligible leader replicas would keep the record: that is GEN-09's."""
+        """With eligible leader replicas the record would be kept, which GEN-09 judges."""
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
         history.settled(1, 0, isr=(1,)).hit("cut-tail-above", 1, partition="topic-0").settled(1, 2)
         assert judged_by(self.judge, history.whole(1, A, epoch=2, hw=1)) == []
 
-    def test_it_lost_its_tail_and_leads_again_before_its_isr_was_described(self) -> None:
+    def test_it_lost_the_end_of_its_log_and_leads_again_before_its_isr_was_described(self) -> None:
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
         history.hit("cut-tail-above", 1, partition="topic-0").settled(1, 2).whole(1, A, epoch=2, hw=1)
         assert judged_by(self.judge, history) == []
@@ -363,11 +363,11 @@ class TestOneCommitPerOffset:
         assert labels(self.judge, history) == {"inconsistent-offsets"}
 
     def test_offsets_of_their_own(self) -> None:
-        """No other leader had anything there: that puts nothing to the test."""
+        """No other leader had a record at these offsets: nothing is put to the test."""
         assert held(self.judge, written().settled(2, 1).produce(2, "x", at=2)) == []
 
     def test_the_same_records_again(self) -> None:
-        """A producer that tries again is history where its batch is, by the next leader too."""
+        """A producer that retries is answered the offset of its batch, by the next leader too."""
         assert held(self.judge, written().produce(1, "a", "b", at=0)) == []
         history = written().settled(2, 1).produce(2, "a", "b", at=0)
         assert held(self.judge, history) == ["acknowledged", "acknowledged"]
@@ -409,11 +409,11 @@ class TestStableReads:
         assert broken(self.judge, history) == ["leader"]
         assert labels(self.judge, history) == {"inconsistent-offsets"}
 
-    def test_a_record_of_a_doomed_tail_that_a_follower_showed(self) -> None:
+    def test_a_record_of_a_diverging_suffix_that_a_follower_showed(self) -> None:
         history = LogHistory().settled(2, 1).fetch(1, A, B, epoch=1, hw=2).fetch(2, A, LATER_B, epoch=1, hw=2)
         assert broken(self.judge, history) == ["follower"]
 
-    def test_a_follower_that_shows_what_it_will_truncate_in_any_release(self) -> None:
+    def test_a_follower_that_shows_records_that_it_will_truncate_in_any_release(self) -> None:
         history = LogHistory().settled(2, 1).fetch(1, A, B, epoch=1, hw=2).fetch(2, A, LATER_B, epoch=1, hw=2)
         history.example = msgspec.structs.replace(history.example, column="3.3.2")
         assert broken(self.judge, history) == ["follower"]

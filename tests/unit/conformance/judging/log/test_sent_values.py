@@ -1,4 +1,4 @@
-"""The values that examples on a shared rig sent, one example after the other."""
+"""The values that successive examples on a shared rig sent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tests.support.histories import TOPIC, LogHistory
 
 
 def stored(value: str) -> str:
-    """As a history has it."""
+    """The value as a history stores it."""
     return base64.b64encode(value.encode()).decode()
 
 
-def test_values_add_up_whatever_their_requests_were_answered() -> None:
+def test_values_add_up_whatever_the_answers() -> None:
     first = LogHistory().produce(1, "a", "b", at=0).produce(1, "a", lost=True)
     second = LogHistory().produce(1, "b", error=Error.NOT_ENOUGH_REPLICAS)
     sent = sent_until(first.history, {})
@@ -23,7 +23,7 @@ def test_values_add_up_whatever_their_requests_were_answered() -> None:
     assert sent_until(LogHistory().settled(1, 0).history, sent) == sent
 
 
-def test_bytes_and_what_a_fault_appends_are_not_known() -> None:
+def test_bytes_and_records_that_a_fault_appends_are_not_known() -> None:
     bytes_sent = LogHistory()
     bytes_sent._lost(bytes_sent._asked(1, "produce", TOPIC, 0, b"no batch of ours"))
     appended = LogHistory().settled(1, 0).hit("roll-by-size", 1, partition="topic-0")

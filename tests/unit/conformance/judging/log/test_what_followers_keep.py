@@ -17,18 +17,18 @@ class TestWhatFollowersKeep:
     judge = records.followers_cut_nothing_of_the_leader
 
     def follower(self, *after: object) -> LogHistory:
-        """3 holds all that 1 does; then 2 leads, with all of it."""
+        """3 has everything that 1 has; then 2 leads, which has everything as well."""
         history = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=2).whole(3, BOTH, TAIL, epoch=0, hw=2)
         return history.settled(2, 1).whole(2, BOTH, TAIL, epoch=1, hw=2).whole(3, *after, epoch=1, hw=2)  # type: ignore[arg-type]
 
-    def test_a_tail_cut_to_the_watermark_though_the_leader_has_it(self) -> None:
+    def test_a_suffix_truncated_to_the_high_watermark_though_the_leader_has_it(self) -> None:
         assert broken(self.judge, self.follower(BOTH)) == ["epoch-change"]
         assert labels(self.judge, self.follower(BOTH)) == {""}
 
-    def test_a_cut_below_the_watermark(self) -> None:
+    def test_a_truncation_below_the_high_watermark(self) -> None:
         assert labels(self.judge, self.follower()) == {"phantom-truncation"}
 
-    def test_a_cut_below_the_watermark_over_a_restart(self) -> None:
+    def test_a_truncation_below_the_high_watermark_across_a_restart(self) -> None:
         history = LogHistory().settled(1, 0).whole(1, BOTH, epoch=0, hw=2).whole(3, BOTH, epoch=0, hw=2).restart(3)
         assert broken(self.judge, history.whole(3, epoch=0, hw=0)) == ["restart"]
 
@@ -37,13 +37,13 @@ class TestWhatFollowersKeep:
         history = LogHistory().settled(1, 0).whole(1, BOTH, epoch=0, hw=2).whole(3, BOTH, epoch=0, hw=1).restart(3)
         assert held(self.judge, history.whole(3, BOTH, epoch=0, hw=0)) == ["restart"]
 
-    def test_a_tail_that_the_next_leader_never_had(self) -> None:
+    def test_a_suffix_that_the_next_leader_never_had(self) -> None:
         history = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=2).whole(3, BOTH, TAIL, epoch=0, hw=2)
         history.settled(2, 1).whole(2, BOTH, epoch=1, hw=2).whole(3, BOTH, epoch=1, hw=2)
         assert held(self.judge, history) == ["epoch-change"]
 
-    def test_a_tail_that_came_and_went_with_the_leaders(self) -> None:
-        """Truncated under a leader without it, and its own leader was elected again before it was fetched again."""
+    def test_a_suffix_that_came_and_went_with_the_leaders(self) -> None:
+        """It is truncated under a leader without it; its own leader is elected again before it is fetched again."""
         history = LogHistory().settled(1, 0).whole(1, BOTH, TAIL, epoch=0, hw=2).whole(3, BOTH, TAIL, epoch=0, hw=2)
         history.settled(2, 1).elect_uncleanly(2).settled(1, 2).whole(1, BOTH, TAIL, epoch=2, hw=2)
         assert held(self.judge, history.whole(3, BOTH, epoch=2, hw=2)) == []
@@ -60,7 +60,7 @@ class TestWhatFollowersKeep:
         history.hit(fault, 3, partition="topic-0").settled(2, 1).whole(2, BOTH, TAIL, epoch=1, hw=3)
         assert held(self.judge, history.whole(3, epoch=1, hw=0)) == []
 
-    def test_a_replica_that_was_none_for_a_while(self) -> None:
+    def test_a_broker_that_was_no_replica_for_a_while(self) -> None:
         history = LogHistory().settled(1, 0).whole(1, BOTH, epoch=0, hw=2).whole(3, BOTH, epoch=0, hw=2)
         history.settled(1, 1, replicas=(1, 2), isr=(1, 2)).settled(1, 1).whole(3, epoch=1, hw=0)
         assert held(self.judge, history) == []
@@ -70,14 +70,14 @@ class TestWhatFollowersKeep:
         history.trim(1, 2).settled(2, 1).whole(2, TAIL, epoch=1, hw=3, start=2)
         assert held(self.judge, history.whole(3, TAIL, epoch=1, hw=3, start=2)) == ["epoch-change"]
 
-    def test_the_doomed_tail_of_a_zombie(self) -> None:
+    def test_the_uncommitted_suffix_of_a_zombie(self) -> None:
         history = (
             LogHistory().settled(1, 0).hit("cut-off-from-controllers", 1).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
         )
         history.produce(1, "t", at=0, acks=1).whole(1, stamped(0, 0, "t"), epoch=0, hw=0).whole(2, epoch=1, hw=0)
         assert held(self.judge, history.settled(2, 1).whole(1, epoch=1, hw=0)) == []
 
-    def test_a_zombie_cuts_what_it_committed_alone_after_an_unclean_election(self) -> None:
+    def test_a_zombie_truncates_what_it_committed_alone_after_an_unclean_election(self) -> None:
         history = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
         history.whole(1, stamped(0, 0, "z"), epoch=0, hw=1).settled(2, 1)
         assert held(self.judge, history.whole(1, epoch=1, hw=0)) == []
