@@ -13,7 +13,7 @@ from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import Key, PartitionState
 from tests.miniature.log.replica import Replica
 
-WITNESS_ROUNDS, HEAL_ROUNDS = 120, 600
+WITNESS_ROUNDS, HEAL_ROUNDS = 120, 1200
 ALL = ("all brokers", "all nodes")
 
 

@@ -22,13 +22,17 @@ LEADS = QuorumAnswer(
 class Clock:
     """A bench whose time passes between two looks."""
 
-    def __init__(self, begins: float, every: float) -> None:
+    def __init__(self, begins: float, every: float, late: float = 0.0) -> None:
         self.seconds = begins - every
         self._every = every
+        self._late = late
 
     def now(self) -> Moment:
         self.seconds += self._every
         return Moment(self.seconds, 0)
+
+    def late(self, within: float) -> float:
+        return self._late
 
     def settles(self, probe: Callable[[], bool], what: str, within: float) -> bool:
         return any(probe() for _ in range(100))
@@ -37,8 +41,8 @@ class Clock:
 class IsolatedUntil:
     """A leader that is looked at from `first` on, and leads until `gone` seconds after the cut."""
 
-    def __init__(self, gone: float, first: float = 3.0, every: float = 0.25) -> None:
-        self.bench = Clock(first, every)
+    def __init__(self, gone: float, first: float = 3.0, every: float = 0.25, late: float = 0.0) -> None:
+        self.bench = Clock(first, every, late)
         self._gone = gone
 
     def leads(self, name: str) -> QuorumAnswer | None:
@@ -60,3 +64,8 @@ def test_it_gives_up_within_one_and_a_half_fetch_timeouts_and_two_seconds(gone: 
 def test_a_leader_that_had_given_up_before_a_late_look_shows_nothing() -> None:
     assert seen(IsolatedUntil(gone=3.0, first=7.0)) == []
     assert seen(IsolatedUntil(gone=8.0, first=7.0)) == ["violated"]
+
+
+def test_a_kit_that_starved_meanwhile_leaves_it_open() -> None:
+    assert seen(IsolatedUntil(gone=5.6, late=2.0)) == []
+    assert seen(IsolatedUntil(gone=5.6, late=1.0)) == ["violated"]
