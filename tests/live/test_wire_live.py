@@ -3,6 +3,7 @@
 import json
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import CoordinatorType, Listener
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.controller import IsrChange
-from fixtures.wire.errors import UnexpectedAnswer
+from fixtures.wire.errors import Unanswered, UnexpectedAnswer
 from fixtures.wire.groups import JOIN, LEAVE, NewOffset, TopicPartitions, assigned, subscription
 from fixtures.wire.log import (
     EARLIEST,
@@ -88,9 +89,12 @@ def made(client: NodeClient, name: str, partitions: int, *, version: int | None 
     topic = Topic(name, eventually(ids, within=20, what=f"metadata of {name}"))
 
     def led() -> bool:
-        return all(client.list_offsets(name, index).error is Error.NONE for index in range(partitions))
+        # On a busy machine a node may be too slow to answer in time.
+        with suppress(Unanswered):
+            return all(client.list_offsets(name, index).error is Error.NONE for index in range(partitions))
+        return False
 
-    eventually(led, within=20, what=f"leaders of {name}")
+    eventually(led, within=60, what=f"leaders of {name}")
     return topic
 
 
