@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claim, held_if
-from conformance.core.evaluate import evaluate
+from conformance.core.evaluate import Outcome, evaluate
 from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.running.lab import Lab
 from conformance.running.settings import Settings
@@ -59,6 +59,11 @@ def damages(partition: Crashing) -> Generator[Claim, None, None]:
 CHECK = Check(("KIP320-FETCH-02",), PAIR, ("consumer",), 1, False, {}, damages)
 
 
+def own_results(outcome: Outcome) -> list[str]:
+    """Those of the check's own rows, without the laws of every answer."""
+    return [one.result for one in outcome.observations if one.requirement in CHECK.rows]
+
+
 @pytest.fixture(scope="module")
 def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[History, Lab]]:
     out: Path = tmp_path_factory.mktemp("out")
@@ -68,7 +73,7 @@ def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
     bench = lab.bench(tape, standing)
     outcome = evaluate(CHECK, bench, {}, {})
     assert outcome.detail == ""
-    assert [one.result for one in outcome.observations] == ["held"] * 7
+    assert own_results(outcome) == ["held"] * 7
     assert lab.healed(bench, tape) == ""
     bench.close()
     tape.end(End(example=tape.example.example, outcome=outcome.end))
@@ -92,4 +97,4 @@ def test_the_tape_needs_no_cluster(recorded: tuple[History, Lab]) -> None:
     column = lab.standing("4.3.1", PAIR.topology).column
     again = evaluate(CHECK, Bench(StoredTape(history), column, Bench.members_of(history.example.members), None), {}, {})
     assert again.detail == ""
-    assert [one.result for one in again.observations] == ["held"] * 7
+    assert own_results(again) == ["held"] * 7
