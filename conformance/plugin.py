@@ -15,7 +15,7 @@ from conformance.campaign.watching import RunShown, again_and_again
 from conformance.catalogue import shipped
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, every_check, is_soak
+from conformance.core.registry import AnyCheck, every_check, is_soak, topology_of
 from conformance.core.topologies import fitted
 from conformance.running.planning.budget import SEARCH, Work, cost_of, kind_of
 from conformance.running.planning.watchdog import Watchdog
@@ -131,7 +131,7 @@ class CheckItem(pytest.Item):
     @property
     def cluster(self) -> tuple[str, str]:
         """Its column and topology."""
-        return self.label, fitted(self.check.topology, self.label).name
+        return self.label, fitted(topology_of(self.check, self.part), self.label).name
 
     def runtest(self) -> None:
         run = self.config.stash[SESSION].run_check(self.check, self.work)

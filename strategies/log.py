@@ -1,49 +1,93 @@
-"""Steps of the log machine beside the shared ones: plain data, aimed by role, and the strategies that draw them."""
+"""Steps of the log machine beside the shared ones: plain data, aimed by role, and the offer that its episodes are drawn from."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from hypothesis.strategies import SearchStrategy, builds, integers, one_of, sampled_from
+from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, none, one_of, sampled_from
 
-from fixtures.faults.kinds.disk import CutTailAbove, CutTailBelow, RemoveEpochCheckpoint
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.kinds.clock import ClockShift
+from fixtures.faults.kinds.disk import (
+    CutTailAbove,
+    CutTailBelow,
+    OldEpochCheckpoint,
+    RemoveEpochCheckpoint,
+    RemoveIndexFiles,
+    RemoveReplica,
+    RemoveWatermarkCheckpoint,
+    WipeDisk,
+)
 from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassign
+from fixtures.faults.kinds.frames import Delay
+from fixtures.faults.kinds.full_disk import FullDisk
 from fixtures.faults.kinds.logs import RetentionBySize, RetentionByTime, RollBySize
-from fixtures.faults.kinds.process import Kill, PausePastFencing, RollingRestart, Stop
-from fixtures.faults.kinds.shapes import Isolate
+from fixtures.faults.kinds.network import Drop, Loss, RateLimit
+from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
-from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
+from fixtures.faults.kinds.zombies import CutOffFromControllers, IsolatedControllerLeader, PausedZombie
+from strategies.episodes import FaultKind, Offer, offered
+from strategies.faults import parameters
 from strategies.steps import (
+    AddPartitions,
+    AlterClusterDefault,
+    AlterConfig,
+    CancelReassignment,
+    CreateTopic,
+    DeleteTopic,
     Disturb,
     DisturbBriefly,
+    Echo,
+    ElectPreferredLeader,
+    ElectUncleanly,
     Heal,
+    HealPartly,
     ReadEverything,
+    ReassignPartition,
+    RecreateTopic,
     Step,
     SubjectStep,
     brief_disturbances,
-    disturbances,
+    echoes,
 )
 
-PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0"]
+PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0", "drawn-0", "drawn-1", "fleeting-0"]
 """`strict` has min.insync.replicas=2. `loose` has 1, so that an unclean election can lose what was acknowledged by a leader
 that was alone in the ISR; `compacted` is cleaned while the machine works; `lone` has one replica, and no leader while the
-broker of that is down."""
+broker of that is down. `drawn` has replicas and settings as the example draws them; `fleeting` is deleted and created again."""
 
+CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+CODECS: tuple[CodecName, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 ReplicaRole = Literal["leader", "follower", "former-leader"]
 """`former-leader` is the replica that led before the current leader, as long as it can be reached; else the leader."""
 
 LogFault = (
-    CutOffFromControllers
+    ClockShift
+    | CutOffFromControllers
     | CutTailAbove
     | CutTailBelow
+    | Delay
+    | Drop
+    | Freeze
+    | FullDisk
     | Isolate
+    | IsolatedControllerLeader
     | Kill
+    | Loss
+    | OldEpochCheckpoint
+    | OneLink
     | PausedZombie
     | PausePastFencing
+    | RateLimit
     | RemoveEpochCheckpoint
+    | RemoveIndexFiles
+    | RemoveReplica
+    | RemoveWatermarkCheckpoint
     | Stop
     | UncleanElection
     | UncleanElectionByConfig
+    | WipeDisk
 )
 """Faults that stand until they are healed, while clients go on."""
 
@@ -61,11 +105,45 @@ class PartitionStep(SubjectStep, frozen=True, kw_only=True):
 
 
 class Produce(PartitionStep, frozen=True, kw_only=True, tag="produce"):
-    """Produce: one batch of `records` records."""
+    """Produce: one batch of `records` records, whose values have `size` bytes at least."""
 
     records: int = 1
     acks: Literal[-1, 0, 1] = -1
     to: ReplicaRole = "leader"
+    codec: CodecName = "none"
+    size: int = 0
+
+
+class ProduceIdempotently(PartitionStep, frozen=True, kw_only=True, tag="produce-idempotently"):
+    """Produce of an idempotent producer: its next batch, or once more the one before while its outcome is unknown."""
+
+    producer: int = 1
+    records: int = 1
+    to: ReplicaRole = "leader"
+
+
+class ProduceInFlight(PartitionStep, frozen=True, kw_only=True, tag="produce-in-flight"):
+    """Produce with acks=all whose answer is collected by a later step."""
+
+    records: int = 1
+    to: ReplicaRole = "leader"
+
+
+class FetchInFlight(PartitionStep, frozen=True, kw_only=True, tag="fetch-in-flight"):
+    """Fetch at the log end that waits for records; its answer is collected by a later step."""
+
+    role: ReplicaRole = "leader"
+
+
+class Collect(Step, frozen=True, kw_only=True, tag="collect"):
+    """Collect the answers to all requests in flight."""
+
+
+class Transact(PartitionStep, frozen=True, kw_only=True, tag="transact"):
+    """A transaction of one batch on a partition, which is committed, aborted, or left open until the next step of this kind."""
+
+    records: int = 1
+    end: Literal["commit", "abort", "open"] = "commit"
 
 
 class ProduceToAll(Step, frozen=True, kw_only=True, tag="produce-to-all"):
@@ -81,11 +159,11 @@ class ProduceToAll(Step, frozen=True, kw_only=True, tag="produce-to-all"):
 
 class Read(PartitionStep, frozen=True, kw_only=True, tag="read"):
     """Fetch from the log start: up to the high watermark as a consumer, or the full log with its uncommitted suffix. The
-    request names as current the leader epoch `current_back` before the current one (-1: the next one)."""
+    request names as current the leader epoch `current_back` before the current one (-1: the next one), or none."""
 
     role: ReplicaRole = "leader"
     full_log: bool = False
-    current_back: int = 0
+    current_back: int | None = 0
 
 
 class FetchAt(PartitionStep, frozen=True, kw_only=True, tag="fetch-at"):
@@ -123,9 +201,10 @@ class ListOffsets(PartitionStep, frozen=True, kw_only=True, tag="list-offsets"):
 
 
 class DeleteRecords(PartitionStep, frozen=True, kw_only=True, tag="delete-records"):
-    """DeleteRecords up to `keep` offsets below the high watermark."""
+    """DeleteRecords up to `keep` offsets below the high watermark, asked of the holder of a role."""
 
     keep: int = 1
+    to: ReplicaRole = "leader"
 
 
 class ProbeLeaders(Step, frozen=True, kw_only=True, tag="probe-leaders"):
@@ -164,6 +243,11 @@ ConsumerStep = Consume | Join | Leave
 LogStep = (
     Produce
     | ProduceToAll
+    | ProduceIdempotently
+    | ProduceInFlight
+    | FetchInFlight
+    | Collect
+    | Transact
     | ReadEverything
     | ProbeLeaders
     | Read
@@ -177,87 +261,355 @@ LogStep = (
     | PollGroup
     | Leave
     | OffsetFetch
+    | CreateTopic
+    | DeleteTopic
+    | RecreateTopic
+    | AddPartitions
+    | AlterConfig
+    | AlterClusterDefault
+    | ElectPreferredLeader
+    | ElectUncleanly
+    | ReassignPartition
+    | CancelReassignment
+    | Echo
     | Disturb[LogFault]
     | DisturbBriefly[BriefLogFault]
     | Heal
+    | HealPartly
 )
 
-PARTITIONS: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
-"""Those with a replica on every broker."""
-EVERY_PARTITION: tuple[PartitionName, ...] = (*PARTITIONS, "lone-0")
-UNCOMPACTED = PARTITIONS[:3]
+REPLICATED: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
+"""Those that begin with a replica on every broker."""
+FIXED: tuple[PartitionName, ...] = (*REPLICATED, "lone-0")
+"""Those that are there from the start."""
+DRAWN: tuple[PartitionName, ...] = ("drawn-0", "drawn-1")
+FLEETING: PartitionName = "fleeting-0"
+EVERY_PARTITION: tuple[PartitionName, ...] = (*FIXED, *DRAWN, FLEETING)
+UNCOMPACTED: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "drawn-0")
 UNCLEAN_ON: tuple[PartitionName, ...] = ("loose-0",)
 ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "former-leader")
 
-# Most invariants apply to strict-0 and loose-0, which are drawn twice as often.
-_ON = sampled_from([*PARTITIONS, "strict-0", "loose-0", "lone-0"])
 _ROLE = sampled_from(ROLES)
 _BACK = integers(-1, 2)
-_HIT = sampled_from(["leader", "follower"])
+_MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
-def produces() -> SearchStrategy[Produce]:
-    return builds(Produce, on=_ON, records=integers(1, 4), acks=sampled_from([-1, 1, 0]), to=_ROLE)
+def _topic(on: str) -> str:
+    return on.rpartition("-")[0]
+
+
+def _index(on: str) -> int:
+    return int(on.rpartition("-")[2])
+
+
+def _uncompacted(on: str) -> PartitionName:
+    """The partition, or one in its place whose records need no key."""
+    return on if on != "compacted-0" else "strict-0"  # type: ignore[return-value]
+
+
+# --- producers
+
+
+def produces(on: str) -> SearchStrategy[Produce]:
+    return builds(
+        Produce,
+        on=just(on),
+        records=integers(1, 4),
+        acks=sampled_from([-1, 1, 0]),
+        to=_ROLE,
+        codec=sampled_from(CODECS),
+        size=sampled_from([0, 0, 400, 900, 1_950, 5_000]),
+    )
 
 
 def produces_to_all() -> SearchStrategy[ProduceToAll]:
     return builds(ProduceToAll, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_ROLE)
 
 
-def reads() -> SearchStrategy[Read]:
-    return builds(Read, on=_ON, role=_ROLE, full_log=sampled_from([True, False]), current_back=_BACK)
+def idempotent_produces(on: str) -> SearchStrategy[ProduceIdempotently]:
+    return builds(ProduceIdempotently, on=just(on), producer=integers(1, 2), records=integers(1, 3), to=_ROLE)
 
 
-def fetches() -> SearchStrategy[FetchAt]:
-    return builds(FetchAt, on=_ON, role=_ROLE, before_end=integers(-1, 4), last_fetched_back=_BACK, current_back=_BACK)
+def produces_in_flight(on: str) -> SearchStrategy[ProduceInFlight]:
+    return builds(ProduceInFlight, on=just(on), records=integers(1, 3), to=_ROLE)
 
 
-def revisits() -> SearchStrategy[RevisitPosition]:
-    return builds(RevisitPosition, on=_ON, role=_ROLE, back=integers(0, 9))
-
-
-def epoch_requests() -> SearchStrategy[OffsetForLeaderEpoch]:
-    return builds(OffsetForLeaderEpoch, on=_ON, role=_ROLE, epochs_back=integers(0, 3), current_back=_BACK)
-
-
-def offset_requests() -> SearchStrategy[ListOffsets]:
-    return builds(ListOffsets, on=_ON, role=_ROLE, current_back=_BACK)
-
-
-def deletions() -> SearchStrategy[DeleteRecords]:
-    return builds(DeleteRecords, on=sampled_from(UNCOMPACTED), keep=integers(0, 3))
-
-
-def consumer_steps() -> SearchStrategy[ConsumerStep]:
-    return sampled_from([Consume(), Join(), Leave()])
-
-
-def first_consumers() -> SearchStrategy[Consume | Join]:
-    return sampled_from([Join(), Consume()])
-
-
-def commits_and_offset_fetches() -> SearchStrategy[PollGroup | OffsetFetch]:
-    return sampled_from([PollGroup(), OffsetFetch()])
-
-
-def standing_faults() -> SearchStrategy[Disturb[LogFault]]:
-    anywhere = (CutOffFromControllers, Isolate, Kill, PausePastFencing, PausedZombie, Stop)
-    disks = (CutTailAbove, CutTailBelow, RemoveEpochCheckpoint)
-    unclean = (UncleanElection, UncleanElectionByConfig)
-    stale = disturbances(CutOffFromControllers, PARTITIONS, role=sampled_from(["leader"]))
-    return one_of(
-        # Drawn more often, since it is the hardest to get right: a leader that goes on without knowing of its successor.
-        *[stale] * 4,
-        *(disturbances(kind, PARTITIONS, role=_HIT) for kind in anywhere),
-        # Those write records without a key, which a compacted topic refuses, to have something to damage.
-        *(disturbances(kind, UNCOMPACTED, role=_HIT) for kind in disks),
-        # On the machine's own partition, which the judges follow.
-        *(disturbances(kind, UNCLEAN_ON, own_topic=sampled_from([False])) for kind in unclean),
+def transactions(on: str) -> SearchStrategy[Transact]:
+    return builds(
+        Transact, on=just(_uncompacted(on)), records=integers(1, 3), end=sampled_from(["commit", "abort", "open"])
     )
 
 
-def transient_faults() -> SearchStrategy[DisturbBriefly[BriefLogFault]]:
+# --- raw fetchers
+
+
+def reads(on: str) -> SearchStrategy[Read]:
+    return builds(Read, on=just(on), role=_ROLE, full_log=booleans(), current_back=one_of(_BACK, none()))
+
+
+def fetches(on: str) -> SearchStrategy[FetchAt]:
+    return builds(
+        FetchAt, on=just(on), role=_ROLE, before_end=integers(-1, 4), last_fetched_back=_BACK, current_back=_BACK
+    )
+
+
+def fetches_in_flight(on: str) -> SearchStrategy[FetchInFlight]:
+    return builds(FetchInFlight, on=just(on), role=_ROLE)
+
+
+def revisits(on: str) -> SearchStrategy[RevisitPosition]:
+    return builds(RevisitPosition, on=just(on), role=_ROLE, back=integers(0, 9))
+
+
+def epoch_requests(on: str) -> SearchStrategy[OffsetForLeaderEpoch]:
+    return builds(OffsetForLeaderEpoch, on=just(on), role=_ROLE, epochs_back=integers(0, 3), current_back=_BACK)
+
+
+def offset_requests(on: str) -> SearchStrategy[ListOffsets]:
+    return builds(ListOffsets, on=just(on), role=_ROLE, current_back=_BACK)
+
+
+def deletions(on: str) -> SearchStrategy[DeleteRecords]:
+    return builds(DeleteRecords, on=just(_uncompacted(on)), keep=integers(0, 3), to=_ROLE)
+
+
+# --- administration
+
+
+def reassignments(on: str) -> SearchStrategy[ReassignPartition]:
+    return builds(
+        ReassignPartition,
+        on=just(_topic(on)),
+        partition=just(_index(on)),
+        change=sampled_from(["shrink", "grow", "swap", "reorder"]),
+        pick=integers(0, 2),
+    )
+
+
+def cancellations(on: str) -> SearchStrategy[CancelReassignment]:
+    return builds(CancelReassignment, on=just(_topic(on)), partition=just(_index(on)))
+
+
+def preferred_elections(on: str) -> SearchStrategy[ElectPreferredLeader]:
+    return builds(ElectPreferredLeader, on=just(_topic(on)), partition=just(_index(on)))
+
+
+def unclean_elections(on: str) -> SearchStrategy[ElectUncleanly]:
+    return builds(ElectUncleanly, on=just(_topic(on)), partition=just(_index(on)))
+
+
+def alterations(on: str) -> SearchStrategy[AlterConfig]:
+    """Of the topic: what leaders and controllers act by. Retention only of the drawn topic, whose records may go."""
+    values = {
+        _MIN_ISR: ["1", "2", "3", None],
+        _UNCLEAN: ["true", "false", None],
+        "segment.bytes": ["16384", None],
+        "max.message.bytes": ["2000", None],
+        "flush.messages": ["1", None],
+    }
+    if _topic(on) == "drawn":
+        values |= {"retention.bytes": ["1", None], "retention.ms": ["1", None]}
     return one_of(
-        *(brief_disturbances(kind, PARTITIONS) for kind in (MoveLeader, PreferredElection, Reassign, RollingRestart)),
-        *(brief_disturbances(kind, UNCOMPACTED) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
+        *(
+            builds(AlterConfig, on=just(_topic(on)), key=just(key), value=sampled_from(drawn))
+            for key, drawn in values.items()
+        )
+    )
+
+
+def default_alterations(on: str) -> SearchStrategy[AlterClusterDefault]:
+    """Not of min.insync.replicas, which cannot be deleted again where brokers have eligible leader replicas (KIP-966)."""
+    return builds(AlterClusterDefault, key=just(_UNCLEAN), value=sampled_from(["true", "false", None]))
+
+
+def creations(on: str = "fleeting-0") -> SearchStrategy[CreateTopic]:
+    """The fleeting topic, or the drawn one."""
+    return builds(
+        CreateTopic,
+        on=just(on if on in ("drawn", "fleeting") else "fleeting"),
+        partitions=integers(1, 2),
+        replication_factor=integers(1, 3),
+        configs=_settings(),
+    )
+
+
+def _settings() -> SearchStrategy[dict[str, str]]:
+    """Of a drawn topic; each setting may be left to the cluster."""
+    return builds(
+        _set,
+        sampled_from(["2", "1", "3", None]),
+        sampled_from([None, "16384"]),
+        sampled_from([None, "true", "false"]),
+        sampled_from([None, "lz4", "zstd", "gzip"]),
+        sampled_from([None, "2000"]),
+    )
+
+
+SETTINGS = (_MIN_ISR, "segment.bytes", _UNCLEAN, "compression.type", "max.message.bytes")
+
+
+def _set(*values: str | None) -> dict[str, str]:
+    return {key: value for key, value in zip(SETTINGS, values, strict=True) if value is not None}
+
+
+def topic_deletions(on: str) -> SearchStrategy[DeleteTopic]:
+    return just(DeleteTopic(on="fleeting"))
+
+
+def recreations(on: str) -> SearchStrategy[RecreateTopic]:
+    return builds(
+        RecreateTopic,
+        on=just("fleeting"),
+        partitions=integers(1, 2),
+        replication_factor=integers(1, 3),
+        configs=_settings(),
+    )
+
+
+def more_partitions(on: str) -> SearchStrategy[AddPartitions]:
+    return builds(AddPartitions, on=sampled_from(["drawn", "fleeting"]), total=integers(1, 3))
+
+
+# --- faults
+
+
+_HIT = sampled_from(["leader", "follower"])
+_ANY = sampled_from(["leader", "follower", "active controller", "voter", "group coordinator", "broker"])
+
+
+def _drawn(kind: type[Fault], **fields: SearchStrategy[Any]) -> SearchStrategy[Fault]:
+    return builds(kind, **{**parameters(kind), **fields})
+
+
+def _offered() -> dict[str, FaultKind]:
+    around = (*REPLICATED, "drawn-0", "lone-0")
+    processes = [
+        offered(Kill, _drawn(Kill, role=_ANY), around),
+        offered(Stop, _drawn(Stop, role=_ANY), around),
+        offered(Freeze, _drawn(Freeze, role=_ANY), around),
+        offered(PausePastFencing, _drawn(PausePastFencing, role=_HIT), around),
+        offered(PausedZombie, _drawn(PausedZombie, role=_HIT), around),
+    ]
+    links = [
+        offered(CutOffFromControllers, _drawn(CutOffFromControllers, role=_HIT), around),
+        offered(Isolate, _drawn(Isolate, role=_ANY, clients_too=just(False)), around),
+        offered(
+            OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(["leader", "follower", "active controller"])), around
+        ),
+        offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "controllers", "follower"])), around),
+        offered(Loss, _drawn(Loss, role=_HIT, peer=just("brokers")), around),
+        offered(Delay, _drawn(Delay, role=_HIT, peer=just("brokers")), around),
+        offered(RateLimit, _drawn(RateLimit, role=_HIT, peer=just("brokers"), direction=just("out")), around),
+        offered(IsolatedControllerLeader, _drawn(IsolatedControllerLeader), around),
+    ]
+    # Those write records without a key, which a compacted topic refuses, to have something to damage.
+    disks = [
+        offered(kind, _drawn(kind, role=_HIT), UNCOMPACTED)
+        for kind in (
+            CutTailAbove,
+            CutTailBelow,
+            OldEpochCheckpoint,
+            RemoveEpochCheckpoint,
+            RemoveIndexFiles,
+            RemoveReplica,
+            RemoveWatermarkCheckpoint,
+            WipeDisk,
+        )
+    ]
+    alone = [
+        # On the machine's own partition, which the judges follow.
+        *(
+            offered(kind, _drawn(kind, own_topic=just(False)), UNCLEAN_ON)
+            for kind in (UncleanElection, UncleanElectionByConfig)
+        ),
+        offered(FullDisk, _drawn(FullDisk, role=_HIT), UNCOMPACTED),
+        offered(ClockShift, _drawn(ClockShift, role=_HIT), REPLICATED),
+    ]
+    return dict([*processes, *links, *disks, *alone])
+
+
+MAIN = (
+    "kill",
+    "stop",
+    "pause-past-fencing",
+    "cut-off-from-controllers",
+    "isolate",
+    "one-link",
+    "drop",
+    "cut-tail-above",
+    "remove-epoch-checkpoint",
+    "wipe-disk",
+)
+"""The faults each pair of which is to meet on one partition, in either order."""
+
+
+def _looks(on: str) -> SearchStrategy[Step]:
+    return sampled_from([ReadEverything(), ProbeLeaders()])
+
+
+def _begin() -> SearchStrategy[list[Step]]:
+    """A drawn topic, something to read everywhere, and perhaps consumers."""
+    consumers: list[list[Step]] = [[], [Join(), PollGroup()], [Consume()]]
+    return builds(
+        lambda made, written, consuming: [made, written, *consuming],
+        creations("drawn"),
+        produces_to_all(),
+        sampled_from(consumers),
+    )
+
+
+def _always(step: Step) -> Any:
+    return lambda on: just(step)
+
+
+def log_offer() -> Offer:
+    """All that episodes of the log machine are made of."""
+    return Offer(
+        subjects=("strict-0", "loose-0", "drawn-0", "strict-1", "compacted-0", "lone-0"),
+        begin=_begin(),
+        faults=_offered(),
+        main=MAIN,
+        work={
+            "produce": produces,
+            "produce-idempotently": idempotent_produces,
+            "produce-in-flight": produces_in_flight,
+            "fetch-in-flight": fetches_in_flight,
+            "collect": _always(Collect()),
+            "transact": transactions,
+            "produce-to-all": lambda on: produces_to_all(),
+            "read": reads,
+            "fetch-at": fetches,
+            "revisit-position": revisits,
+            "offset-for-leader-epoch": epoch_requests,
+            "list-offsets": offset_requests,
+            "delete-records": deletions,
+            "consume": _always(Consume()),
+            "join": _always(Join()),
+            "poll-group": _always(PollGroup()),
+            "leave": _always(Leave()),
+            "offset-fetch": _always(OffsetFetch()),
+            "echo": lambda on: echoes(),
+            "brief": transient_faults,
+        },
+        administration={
+            "reassign-partition": reassignments,
+            "cancel-reassignment": cancellations,
+            "elect-preferred-leader": preferred_elections,
+            "elect-uncleanly": unclean_elections,
+            "alter-config": alterations,
+            "alter-cluster-default": default_alterations,
+            "create-topic": creations,
+            "delete-topic": topic_deletions,
+            "recreate-topic": recreations,
+            "add-partitions": more_partitions,
+        },
+        looks=_looks,
+    )
+
+
+def transient_faults(on: str) -> SearchStrategy[DisturbBriefly[BriefLogFault]]:
+    there: PartitionName = _uncompacted(on)
+    return one_of(
+        *(brief_disturbances(kind, (there,)) for kind in (MoveLeader, PreferredElection, Reassign, RollingRestart)),
+        *(brief_disturbances(kind, UNCOMPACTED[:3]) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
     )

@@ -7,7 +7,7 @@ are taken.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 from hypothesis.strategies import SearchStrategy, builds, integers, sampled_from
@@ -37,10 +37,12 @@ class SubjectStep(Step, frozen=True, kw_only=True):
 
 
 class Disturb(SubjectStep, Generic[F], frozen=True, kw_only=True, tag="disturb"):
-    """A fault around the subject, which stands until it is healed."""
+    """A fault around the subject, which stands until it is healed. `follow`: the next step waits for the cluster's reaction;
+    without it the next one meets the election or the recovery under way."""
 
     disturbs: ClassVar[bool] = True
     fault: F
+    follow: bool = True
 
 
 class DisturbBriefly(SubjectStep, Generic[F], frozen=True, kw_only=True, tag="disturb-briefly"):
@@ -100,14 +102,54 @@ class AlterConfig(Administer, frozen=True, kw_only=True, tag="alter-config"):
     value: str | None = None
 
 
+class AlterClusterDefault(Step, frozen=True, kw_only=True, tag="alter-cluster-default"):
+    """IncrementalAlterConfigs of one key of the cluster default; None deletes it. It is deleted at the end of the example."""
+
+    key: str
+    value: str | None = None
+
+
 class ElectPreferredLeader(Administer, frozen=True, kw_only=True, tag="elect-preferred-leader"):
     """ElectLeaders, of the preferred replica of one partition."""
 
     partition: int = 0
 
 
+class ElectUncleanly(Administer, frozen=True, kw_only=True, tag="elect-uncleanly"):
+    """ElectLeaders of type unclean, of one partition: refused while it has a leader."""
+
+    partition: int = 0
+
+
+Change: TypeAlias = Literal["grow", "shrink", "swap", "reorder"]
+"""One more replica, one less, another in the place of one, or another preferred leader."""
+
+
+class ReassignPartition(Administer, frozen=True, kw_only=True, tag="reassign-partition"):
+    """AlterPartitionReassignments of one partition, from the replicas that it has. `pick` counts the replica that goes or comes
+    first, modulo their number. Left out where no broker is free, or only one replica is left."""
+
+    partition: int = 0
+    change: Change = "reorder"
+    pick: int = 0
+
+
+class CancelReassignment(Administer, frozen=True, kw_only=True, tag="cancel-reassignment"):
+    """AlterPartitionReassignments of one partition without replicas; refused where it is not being reassigned."""
+
+    partition: int = 0
+
+
 AdministrationStep: TypeAlias = (
-    CreateTopic | DeleteTopic | RecreateTopic | AddPartitions | AlterConfig | ElectPreferredLeader
+    CreateTopic
+    | DeleteTopic
+    | RecreateTopic
+    | AddPartitions
+    | AlterConfig
+    | ElectPreferredLeader
+    | ElectUncleanly
+    | ReassignPartition
+    | CancelReassignment
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import singledispatchmethod
 from typing import TypeVar
 
@@ -13,18 +13,28 @@ from conformance.core.roles import Absent
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.configs import ResourceType
-from fixtures.wire.topics import ElectionType, NewTopic
+from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
 from strategies.steps import (
     AddPartitions,
+    AlterClusterDefault,
     AlterConfig,
+    CancelReassignment,
+    Change,
     CreateTopic,
     DeleteTopic,
     ElectPreferredLeader,
+    ElectUncleanly,
+    ReassignPartition,
     RecreateTopic,
     Step,
 )
 
 S = TypeVar("S", bound=Step)
+
+CLUSTER_DEFAULT = (ResourceType.BROKER, "")
+"""As IncrementalAlterConfigs names it."""
+ASKED_FOR_MS = 5_000
+"""The time-out of a request to the controller: there may be none that could act."""
 
 
 class TopicAdministration(StepExecutor[S]):
@@ -92,9 +102,54 @@ class TopicAdministration(StepExecutor[S]):
         self.asked_broker().incremental_alter_configs(ResourceType.TOPIC, name, {step.key: step.value})
 
     @run.register
+    def _alter_cluster_default(self, step: AlterClusterDefault) -> None:
+        self.asked_broker().incremental_alter_configs(*CLUSTER_DEFAULT, {step.key: step.value})
+
+    @run.register
     def _elect(self, step: ElectPreferredLeader) -> None:
         name = self.topic(step.on).name
-        self.asked_broker().elect_leaders([(name, step.partition)], ElectionType.PREFERRED)
+        self.asked_broker().elect_leaders([(name, step.partition)], ElectionType.PREFERRED, timeout_ms=ASKED_FOR_MS)
+
+    @run.register
+    def _elect_uncleanly(self, step: ElectUncleanly) -> None:
+        name = self.topic(step.on).name
+        self.asked_broker().elect_leaders([(name, step.partition)], ElectionType.UNCLEAN, timeout_ms=ASKED_FOR_MS)
+
+    @run.register
+    def _reassign(self, step: ReassignPartition) -> None:
+        asked, name = self.asked_broker(), self.topic(step.on).name
+        partitions = asked.metadata([name]).topic(name).partitions
+        held = next((one.replicas for one in partitions if one.partition == step.partition), ())
+        brokers = [self.bench.id_of(broker) for broker in self.bench.brokers]
+        target = reassigned(held, brokers, step.change, step.pick)
+        asked.alter_partition_reassignments([Reassignment(name, step.partition, target)], timeout_ms=ASKED_FOR_MS)
+        # The set of replicas that the judges have to know of may be over before the next look.
+        asked.metadata([name])
+
+    @run.register
+    def _cancel(self, step: CancelReassignment) -> None:
+        cancelled = Reassignment(self.topic(step.on).name, step.partition, None)
+        self.asked_broker().alter_partition_reassignments([cancelled], timeout_ms=ASKED_FOR_MS)
 
 
-__all__ = ["TopicAdministration"]
+def reassigned(held: Sequence[int], brokers: Sequence[int], change: Change, pick: int) -> tuple[int, ...]:
+    """The replicas to ask for, the preferred leader first. Raises Absent where the change is not possible.
+
+    >>> reassigned((1, 2), (1, 2, 3), "swap", 1), reassigned((1, 2, 3), (1, 2, 3), "reorder", 1)
+    ((1, 3), (2, 3, 1))
+    """
+    free = [broker for broker in brokers if broker not in held]
+    place = pick % len(held) if held else 0
+    if not held or (change in ("grow", "swap") and not free) or (change in ("shrink", "reorder") and len(held) < 2):
+        raise Absent(f"replicas {list(held)} of brokers {list(brokers)} cannot {change}")
+    before, after = tuple(held[:place]), tuple(held[place + 1 :])
+    added = tuple(free[pick % len(free) :][:1]) if free else ()
+    return {
+        "grow": (*held, *added),
+        "shrink": (*before, *after),
+        "swap": (*before, *added, *after),
+        "reorder": (*held[place:], *held[:place]),
+    }[change]
+
+
+__all__ = ["CLUSTER_DEFAULT", "TopicAdministration", "reassigned"]

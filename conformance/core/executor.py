@@ -101,7 +101,7 @@ class StepExecutor(ABC, Generic[S]):
 
     @run.register(Disturb)
     def _disturb(self, step: Disturb[Fault]) -> None:
-        self.standing.append(self._injected(step.on, step.fault))
+        self.standing.append(self._injected(step.on, step.fault, follow=step.follow))
 
     @run.register(DisturbBriefly)
     def _disturb_briefly(self, step: DisturbBriefly[Fault]) -> None:
@@ -110,10 +110,10 @@ class StepExecutor(ABC, Generic[S]):
         self.faults.heal(self._injected(step.on, step.fault))
         self.after_fault()
 
-    def _injected(self, on: str, fault: Fault) -> Fault:
+    def _injected(self, on: str, fault: Fault, *, follow: bool = True) -> Fault:
         injected, (topic, index) = fault.fresh(), self.around(on)
         self.before_fault()
-        self.faults.inject(injected, topic, index)
+        self.faults.inject(injected, topic, index, follow=follow)
         self.after_fault()
         return injected
 

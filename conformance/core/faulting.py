@@ -36,13 +36,14 @@ class Faults:
         self._target = target
         self._injector = Injector(target, tape) if target is not None else None
 
-    def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0) -> Injected:
-        """Inject, around another partition where one is given, and wait for the witness.
+    def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0, *, follow: bool = True) -> Injected:
+        """Inject, around another partition where one is given, and wait for the witness and, unless it is not to `follow` it, for
+        the cluster's reaction.
 
         Raises Unavailable (nothing was done) and Unwitnessed (it was taken back).
         """
         about = self._target.about(topic, index) if self._target is not None and topic is not None else None
-        return self._recorded("inject", fault, lambda: self._live().inject(fault, about))
+        return self._recorded("inject", fault, lambda: self._live().inject(fault, about, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
         """Take it back and wait until it is gone and, if no other stands, the cluster is whole. Raises Unhealed."""

@@ -41,7 +41,7 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
@@ -52,6 +52,7 @@ from conformance.judging.judge import Judge, Judged, judged
 from conformance.judging.laws.judges import with_laws
 from fixtures.cluster import Topology
 from history.events import History
+from strategies.episodes import Steering
 from strategies.former_steps import current_step
 from strategies.steps import Step
 
@@ -77,10 +78,16 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
     `model_type`."""
 
     model_type: type[M]
+    steps_per_rule: ClassVar[int] = 1
+    """About how many steps a rule takes."""
 
-    def __init__(self, run_step: Callable[[Step], None], finish: Callable[[], None]) -> None:
+    def __init__(
+        self, run_step: Callable[[Step], None], finish: Callable[[], None], steering: Steering | None = None
+    ) -> None:
+        """`steering` says which meetings were rarest in earlier examples, for machines that draw episodes."""
         super().__init__()
         self.model = self.model_type()
+        self.steering = steering
         self._run_step = run_step
         self._finish = finish
 
@@ -98,7 +105,8 @@ class MachineCheck(Generic[S]):
 
     `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes each
     rule once, so that no profile is so short that a rule was never tried; Hypothesis draws all others. `simpler` gives other
-    parameters for a step, the simplest first.
+    parameters for a step, the simplest first. `topologies` are other clusters that it runs on: its parts take turns, since what
+    a broker cannot change while it runs is the same for a whole cluster.
     """
 
     def __init__(
@@ -112,9 +120,11 @@ class MachineCheck(Generic[S]):
         opening: Sequence[S],
         *,
         simpler: Callable[[S], list[S]] | None = None,
+        topologies: Sequence[Topology] = (),
     ) -> None:
         self.id = id
         self.topology = topology
+        self.topologies = (topology, *topologies)
         self.machine = machine
         self.executor = executor
         self.step = step
@@ -124,6 +134,14 @@ class MachineCheck(Generic[S]):
         self.rows = tuple(dict.fromkeys(one.row for one in judges))
         self.module = machine.__module__
         self.title = (machine.__doc__ or id).strip().splitlines()[0]
+
+    def topology_of(self, part: int) -> Topology:
+        """The cluster of a part, counted from 1."""
+        return self.topologies[(part - 1) % len(self.topologies)]
+
+    def rules_in(self, steps: int) -> int:
+        """The number of rules that take about as many steps, 1 at least."""
+        return max(1, round(steps / self.machine.steps_per_rule))
 
     def judge(self, history: History) -> Judged:
         return judged(with_laws(self.judges), history)

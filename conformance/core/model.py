@@ -16,8 +16,8 @@ class FaultModel:
     A machine's own model extends `takes` by what its rules need to know.
     """
 
-    most_faults: ClassVar[int] = 2
-    """At once. With two of three brokers down most partitions have no leader, and writes find too few replicas in the ISR."""
+    most_faults: ClassVar[int] = 3
+    """At once: enough for every replica of a partition in turn, down to the last."""
 
     faults: int = 0
 

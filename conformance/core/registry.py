@@ -10,6 +10,7 @@ from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.judging.due import GENERAL
 from conformance.judging.laws.judges import LAW_ROWS
+from fixtures.cluster import Topology
 
 AnyCheck = Check | AnyMachine
 
@@ -31,6 +32,11 @@ def check_of_item(nodeid: str) -> AnyCheck:
 @cache
 def _by_item() -> dict[tuple[str, str], AnyCheck]:
     return {(check.module, check.id.rpartition(".")[2]): check for check in every_check().values()}
+
+
+def topology_of(check: AnyCheck, part: int) -> Topology:
+    """The cluster on which a check, or this part of a machine, runs."""
+    return check.topology_of(part) if isinstance(check, MachineCheck) else check.topology
 
 
 def is_soak(check: AnyCheck) -> bool:

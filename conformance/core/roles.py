@@ -38,6 +38,12 @@ class Roles:
             on: PartitionView(bench, Topic(topic), index, beside=topics) for on, (topic, index) in partitions.items()
         }
 
+    def add(self, on: str, topic: str, index: int) -> None:
+        """Another partition, or one that was created again under the same name."""
+        beside = [view.topic.name for view in self._views.values()]
+        self._views[on] = PartitionView(self._bench, Topic(topic), index, beside=beside)
+        self._leaderless.discard(on)
+
     # --- after and before faults
 
     def refresh(self) -> None:
@@ -62,6 +68,8 @@ class Roles:
 
     def state(self, on: str) -> PartitionMetadata:
         """The partition at the newest leader epoch that a running broker knows, once it has a leader. Raises Absent."""
+        if on not in self._views:
+            raise Absent(f"{on} was not created yet")
         state = self._newest(on)
         if state is None and on not in self._leaderless:
             state = self._elected(on)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from hypothesis.stateful import precondition, rule
-from hypothesis.strategies import SearchStrategy, runner
+from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.strategies import SearchStrategy, runner, tuples
 
 from conformance.core.machines import KafkaMachine, M
+from strategies.episodes import Offer, Steering, Swarm, episodes, steered, swarms
 from strategies.steps import (
     Administer,
     Disturb,
@@ -55,6 +56,38 @@ class DisturbRules(KafkaMachine[M]):
     def before_heal(self) -> list[Step]:
         """Steps that are worth taking while faults still stand."""
         return []
+
+
+class EpisodeRules(KafkaMachine[M]):
+    """Everything is drawn in episodes: faults that meet, with work and administration between them (`strategies.episodes`).
+
+    There is one rule, so that Hypothesis cannot leave out what disturbs; what an example may use is its swarm, drawn first.
+    """
+
+    offer: ClassVar[Offer]
+    steps_per_rule = 10
+
+    def __init__(
+        self, run_step: Callable[[Step], None], finish: Callable[[], None], steering: Steering | None = None
+    ) -> None:
+        super().__init__(run_step, finish, steering or steered(self.offer, {}))
+
+    @initialize(
+        drawn=runner().flatmap(lambda machine: tuples(swarms(machine.offer, machine.steering), machine.offer.begin))
+    )
+    def begin(self, drawn: tuple[Swarm, list[Step]]) -> None:
+        self.swarm, steps = drawn
+        for step in steps:
+            self.do(step)
+
+    @rule(
+        steps=runner().flatmap(
+            lambda machine: episodes(machine.offer, machine.swarm, machine.model.faults, machine.model.most_faults)
+        )
+    )
+    def episode(self, steps: list[Step]) -> None:
+        for step in steps:
+            self.do(step)
 
 
 class PartialHealRules(DisturbRules[M]):

@@ -104,6 +104,22 @@ is gone."""
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
 """The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
 
+LOG_QUORUM = Topology(name="log-quorum", controllers=3, brokers=3, config={**QUICK, "replica.lag.time.max.ms": "5000"})
+"""Three controllers beside three brokers, so that the log machine can lose some; followers leave the ISR after five seconds."""
+
+LOG_PROMPT = Topology(
+    name="log-prompt",
+    controllers=1,
+    brokers=3,
+    config={
+        **QUICK,
+        "replica.lag.time.max.ms": "1000",
+        "replica.high.watermark.checkpoint.interval.ms": "500",
+        "log.flush.start.offset.checkpoint.interval.ms": "500",
+    },
+)
+"""One controller again, and brokers that act early: followers leave the ISR after a second, checkpoints are written soon."""
+
 LAGGING = Topology(
     name="lagging",
     controllers=1,

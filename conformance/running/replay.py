@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine, MachineCheck
 from conformance.core.registry import AnyCheck
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
@@ -15,6 +15,7 @@ from conformance.running.machine.example import Ending
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.run import MachineRun
 from conformance.running.probe.run import ProbeRun
+from fixtures.cluster import Topology
 from history.observations import Observation
 
 
@@ -51,8 +52,15 @@ class ReplayRun(CheckRun):
 
     def _runner(self) -> ProbeRun | MachineRun:
         if isinstance(self._check, MachineCheck):
-            return MachineRun(self._check, self.lab, self.label)
+            run = MachineRun(self._check, self.lab, self.label)
+            run.topology = self._topology(self._check)
+            return run
         return ProbeRun(self._check, self.lab, self.label)
+
+    def _topology(self, check: AnyMachine) -> Topology:
+        """The one that the schedule was recorded on; the machine's usual one if it does not name any that there still is."""
+        named = (one for one in check.topologies if one.name == self._schedule.topology)
+        return next(named, check.topology)
 
     def _once(self, runner: ProbeRun | MachineRun) -> None:
         if isinstance(runner, MachineRun):

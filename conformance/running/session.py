@@ -21,6 +21,7 @@ from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
+from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import MINUTES, PARTS, TimePlan, Work, planned
 from conformance.running.planning.search import Search
@@ -179,6 +180,7 @@ class ConformanceSession:
         left = unfinished_lines(shards, every_check(), self.settings.out_dir)
         self._lines = [
             *reached_lines,
+            *reach_lines(self.settings.out_dir),
             *verdict_lines(self._cells),
             *spent_lines(shards),
             *left,

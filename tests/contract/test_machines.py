@@ -67,7 +67,7 @@ class Drawn:
 
         drawn = settings(
             max_examples=examples,
-            stateful_step_count=STEPS,
+            stateful_step_count=check.rules_in(STEPS),
             phases=[Phase.generate],
             database=None,
             deadline=None,

@@ -144,7 +144,7 @@ def hunt(
         return check.machine(example.step, lambda: finish(example))
 
     with suppress(RequirementViolated, ExceptionGroup, Flaky):
-        run_state_machine_as_test(factory, settings=_settings(examples, shrink, steps))  # type: ignore[arg-type]
+        run_state_machine_as_test(factory, settings=_settings(examples, shrink, check.rules_in(steps)))  # type: ignore[arg-type]
     found.seconds = time.monotonic() - began
     return found
 

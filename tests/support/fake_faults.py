@@ -118,8 +118,9 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
     def available(self, target: Any) -> Availability:
         return AVAILABLE if self.possible else Availability("it cannot be")
 
-    def aim(self, target: Any) -> None:
+    def aim(self, target: Any, *, amid: bool = False) -> None:
         self.target = target
+        self.amid = amid
         self.before = target.snapshot()
         self.nodes = [self.on]
 
@@ -167,8 +168,8 @@ class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
     def links(self) -> list[Link]:
         return [Link(*ends) for ends in self.cut]
 
-    def aim(self, target: Any) -> None:
-        super().aim(target)
+    def aim(self, target: Any, *, amid: bool = False) -> None:
+        super().aim(target, amid=amid)
         self.hit = self.links()
 
 

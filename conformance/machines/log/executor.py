@@ -1,14 +1,18 @@
-"""The steps of the log machine besides the shared ones: requests by role, and consumers, around one of five partitions."""
+"""The steps of the log machine besides the shared ones: requests by role, producers and consumers, around some partitions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial, singledispatchmethod
 
+from conformance.core.administration import CLUSTER_DEFAULT, TopicAdministration
 from conformance.core.bench import Bench
-from conformance.core.executor import StepExecutor
+from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
+from conformance.judging.timeline import UNCLEAN_ELECTION
+from conformance.machines.log.producers import IdempotentProducers, InFlight, TransactionalProducer
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from fixtures.consumers import Consumer, ConsumerTrouble
@@ -16,13 +20,15 @@ from fixtures.errors import KitError
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
-from fixtures.wire.records import NewBatch, NewRecord
+from fixtures.wire.records import Codec, NewBatch, NewRecord
 from fixtures.wire.topics import NewTopic
 from strategies.log import (
     EVERY_PARTITION,
+    Collect,
     Consume,
     DeleteRecords,
     FetchAt,
+    FetchInFlight,
     Join,
     Leave,
     ListOffsets,
@@ -32,12 +38,15 @@ from strategies.log import (
     PollGroup,
     ProbeLeaders,
     Produce,
+    ProduceIdempotently,
+    ProduceInFlight,
     ProduceToAll,
     Read,
     ReplicaRole,
     RevisitPosition,
+    Transact,
 )
-from strategies.steps import Step
+from strategies.steps import DeleteTopic, RecreateTopic, Step
 
 SETTINGS: dict[str, dict[str, str]] = {
     "strict": {"min.insync.replicas": "2"},
@@ -61,12 +70,15 @@ REVISITED: tuple[ReplicaRole, ...] = ("leader", "follower")
 """The roles that get requests with former positions at rest."""
 
 
-class LogExecutor(StepExecutor[LogStep]):
-    """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and a lone one."""
+class LogExecutor(TopicAdministration[LogStep]):
+    """Runs log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, and a lone one;
+    and on the topics that its steps create."""
 
     def __init__(self, bench: Bench) -> None:
         self.partitions = _new_partitions(bench)
         super().__init__(bench, bench.faults(self.partitions["strict-0"].topic))
+        self.topics = {on.rpartition("-")[0]: made.topic for on, made in self.partitions.items()}
+        self._forget_defaults()
         self.roles = Roles(bench, {on: (made.name, made.index) for on, made in self.partitions.items()})
         self._written = 0
         self._ends: dict[str, int] = defaultdict(int)
@@ -74,6 +86,10 @@ class LogExecutor(StepExecutor[LogStep]):
         self._alone: Consumer | None = None
         self._members: list[Consumer] = []
         self._joined = 0
+        self._idempotent = IdempotentProducers()
+        self._transactional = TransactionalProducer(bench, self.roles, f"transactions-{bench.tape.example.example}")
+        self._in_flight = InFlight()
+        self._deleted: set[str] = set()
 
     @singledispatchmethod
     def run(self, step: Step) -> None:
@@ -83,29 +99,58 @@ class LogExecutor(StepExecutor[LogStep]):
 
     @run.register
     def _(self, step: ProduceToAll) -> None:
-        for on in EVERY_PARTITION:
+        for on in filter(self.partitions.__contains__, EVERY_PARTITION):
             self.attempt(Produce(on=on, records=step.records, acks=step.acks, to=step.to))
 
     @run.register
     def _(self, step: Produce) -> None:
-        self._write(step.on, self.roles.node(step.on, step.to), step.acks, step.records)
+        batch = self._batch(step.on, step.records, step.size, Codec[step.codec.upper()])
+        self._write(step.on, self.roles.node(step.on, step.to), step.acks, batch)
 
     def _write(
-        self, on: str, node: NodeClient, acks: int, records: int = 1, within_ms: int = ACKNOWLEDGED_WITHIN_MS
+        self, on: str, node: NodeClient, acks: int, batch: NewBatch, within_ms: int = ACKNOWLEDGED_WITHIN_MS
     ) -> None:
-        partition = self.partitions[on]
-        answer = node.produce(
-            partition.topic, partition.index, self._batch(on, records), acks=acks, timeout_ms=within_ms
-        )
+        partition = self.partition(on)
+        answer = node.produce(partition.topic, partition.index, batch, acks=acks, timeout_ms=within_ms)
         if answer.error is Error.NONE:
-            self._ends[on] = max(self._ends[on], answer.base_offset + records)
+            self._ends[on] = max(self._ends[on], answer.base_offset + len(batch.records))
 
-    def _batch(self, on: str, count: int) -> NewBatch:
+    def _batch(self, on: str, count: int = 1, size: int = 0, codec: Codec = Codec.NONE) -> NewBatch:
+        """A batch of numbered values, filled up to `size` bytes each."""
         numbers = range(self._written, self._written + count)
         self._written += count
         keyed = on == "compacted-0"
-        records = [NewRecord(f"value {n}".encode(), key=f"key {n % KEYS}".encode() if keyed else None) for n in numbers]
-        return NewBatch(tuple(records), timestamp=self.bench.now().unix_ms)
+        records = [
+            NewRecord(f"value {n}".encode().ljust(size, b"."), key=f"key {n % KEYS}".encode() if keyed else None)
+            for n in numbers
+        ]
+        return NewBatch(tuple(records), timestamp=self.bench.now().unix_ms, codec=codec)
+
+    @run.register
+    def _(self, step: ProduceIdempotently) -> None:
+        leader, batch = self.roles.node(step.on, step.to), self._batch(step.on, step.records)
+        self._idempotent.write(step.producer, step.on, self.partition(step.on), leader, batch)
+
+    @run.register
+    def _(self, step: Transact) -> None:
+        leader, batch = self.roles.node(step.on, "leader"), self._batch(step.on, step.records)
+        self._transactional.write(step.on, self.partition(step.on), leader, batch)
+        if step.end != "open":
+            self._transactional.end(committed=step.end == "commit")
+
+    @run.register
+    def _(self, step: ProduceInFlight) -> None:
+        node, batch = self.roles.node(step.on, step.to), self._batch(step.on, step.records)
+        self._in_flight.produce(self.partition(step.on), node, batch)
+
+    @run.register
+    def _(self, step: FetchInFlight) -> None:
+        node, epoch = self.roles.node(step.on, step.role), self.roles.epoch(step.on)
+        self._in_flight.fetch(self.partition(step.on), node, self._ends[step.on], epoch)
+
+    @run.register
+    def _(self, step: Collect) -> None:
+        self._in_flight.collect()
 
     # --- leaders and former leaders
 
@@ -121,7 +166,7 @@ class LogExecutor(StepExecutor[LogStep]):
         """Whether it commits, whether its high watermark waits for the present ISR, and which leader epochs it serves."""
         leader, epoch = self.roles.node(on, "leader"), self.roles.epoch(on, 0)
         for acks in (-1, 1, -1):
-            self._write(on, leader, acks)
+            self._write(on, leader, acks, self._batch(on))
             self.roles.state(on)
         for _ in range(3):
             self._note_positions(on, read_whole(self.partitions[on], leader, epoch))
@@ -137,7 +182,7 @@ class LogExecutor(StepExecutor[LogStep]):
         old = max(0, state.leader_epoch - 1)
         for acks in (1, -1, -1, -1):
             self._fetch(on, former, self._log_start(on, former), old)
-            self._write(on, former, acks, within_ms=STALE_WITHIN_MS)
+            self._write(on, former, acks, self._batch(on), within_ms=STALE_WITHIN_MS)
         for epoch in (old, state.leader_epoch):
             self._fetch(on, former, self._log_start(on, former), epoch)
 
@@ -159,8 +204,8 @@ class LogExecutor(StepExecutor[LogStep]):
 
     @run.register
     def _(self, step: Read) -> None:
-        node, epoch = self.roles.node(step.on, step.role), self.roles.epoch(step.on, step.current_back)
-        partition = self.partitions[step.on]
+        node, partition = self.roles.node(step.on, step.role), self.partition(step.on)
+        epoch = -1 if step.current_back is None else self.roles.epoch(step.on, step.current_back)
         if step.full_log:
             self._note_positions(step.on, read_whole(partition, node, epoch))
         else:
@@ -184,16 +229,16 @@ class LogExecutor(StepExecutor[LogStep]):
 
     def _revisit(self, on: str, role: ReplicaRole, offset: int, epoch: int) -> None:
         current = self.roles.state(on).leader_epoch
-        partition, leader = self.partitions[on], self.roles.node(on, "leader")
+        partition, leader = self.partition(on), self.roles.node(on, "leader")
         self._fetch(on, self.roles.node(on, role), offset + 1, current, last=epoch)
         leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
 
     def _fetch(self, on: str, node: NodeClient, offset: int, epoch: int, last: int = -1) -> FetchedPartition:
-        partition = self.partitions[on]
+        partition = self.partition(on)
         return node.fetch(partition.topic, partition.index, offset, current_leader_epoch=epoch, last_fetched_epoch=last)
 
     def _log_start(self, on: str, node: NodeClient) -> int:
-        partition = self.partitions[on]
+        partition = self.partition(on)
         return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
 
     def _note_positions(self, on: str, answer: FetchedPartition) -> None:
@@ -204,20 +249,20 @@ class LogExecutor(StepExecutor[LogStep]):
 
     @run.register
     def _(self, step: OffsetForLeaderEpoch) -> None:
-        node, partition = self.roles.node(step.on, step.role), self.partitions[step.on]
+        node, partition = self.roles.node(step.on, step.role), self.partition(step.on)
         epoch, current = self.roles.epoch(step.on, step.epochs_back), self.roles.epoch(step.on, step.current_back)
         node.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
 
     @run.register
     def _(self, step: ListOffsets) -> None:
-        node, partition = self.roles.node(step.on, step.role), self.partitions[step.on]
+        node, partition = self.roles.node(step.on, step.role), self.partition(step.on)
         current = self.roles.epoch(step.on, step.current_back)
         for timestamp in (EARLIEST, LATEST):
             node.list_offsets(partition.name, partition.index, timestamp, current_leader_epoch=current)
 
     @run.register
     def _(self, step: DeleteRecords) -> None:
-        node, partition = self.roles.node(step.on, "leader"), self.partitions[step.on]
+        node, partition = self.roles.node(step.on, step.to), self.partition(step.on)
         latest = node.list_offsets(partition.name, partition.index, LATEST).offset
         node.delete_records(partition.name, partition.index, max(0, latest - step.keep), timeout_ms=2_000)
 
@@ -273,10 +318,56 @@ class LogExecutor(StepExecutor[LogStep]):
     def _group(self) -> str:
         return f"{GROUP}-{self.bench.tape.example.example}"
 
+    # --- topics that steps create and delete
+
+    def partition(self, on: str) -> Partition:
+        """Raises Absent for one that no step has created yet."""
+        if on not in self.partitions:
+            raise Absent(f"{on} was not created yet")
+        return self.partitions[on]
+
+    def _create_as(
+        self, on: str, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]
+    ) -> None:
+        super()._create_as(on, name, partitions, replication_factor, configs)
+        made = self.topics[on]
+        if made.id is not None and made not in self._known_as(on):
+            self._deleted.discard(on)
+            for index in range(partitions):
+                self._enter(f"{on}-{index}", Partition(self.bench, PartitionData(made, index)))
+
+    def _known_as(self, on: str) -> list[Topic]:
+        """The topics whose partitions are known under this name."""
+        return [made.topic for name, made in self.partitions.items() if name.rpartition("-")[0] == on]
+
+    def _enter(self, on: str, partition: Partition) -> None:
+        if on in EVERY_PARTITION:
+            self.partitions[on] = partition
+            self.roles.add(on, partition.name, partition.index)
+            self._ends[on] = 0
+            self._positions[on] = []
+
+    @run.register
+    def _(self, step: DeleteTopic) -> None:
+        self.topic(step.on)
+        self._deleted.add(step.on)
+        super().run(step)
+
+    @run.register
+    def _(self, step: RecreateTopic) -> None:
+        self.topic(step.on)
+        self._deleted.add(step.on)
+        super().run(step)
+
+    def _forget_defaults(self) -> None:
+        """An earlier example may have ended before it could do so."""
+        with suppress(*UNANSWERED, Absent):
+            self.asked_broker().incremental_alter_configs(*CLUSTER_DEFAULT, {UNCLEAN_ELECTION: None})
+
     # --- faults
 
     def around(self, on: str) -> tuple[Topic, int]:
-        partition = self.partitions[on]
+        partition = self.partition(on)
         return partition.topic, partition.index
 
     def before_fault(self) -> None:
@@ -296,13 +387,20 @@ class LogExecutor(StepExecutor[LogStep]):
     # --- rest
 
     def before_rest(self, *, healed: bool) -> None:
+        self.run(Collect())
+        with suppress(*UNANSWERED, Absent):
+            self._transactional.end(committed=False)
+        self._forget_defaults()
         self.attempt(OffsetFetch())
         if healed:
             # All that was written before is then followed by a later leader epoch, where the leader has changed.
             self.run(ProduceToAll())
 
     def agrees(self) -> bool:
-        return at_rest(*self.partitions.values())
+        """Of the partitions that no step has asked to delete."""
+        kept = {on: made for on, made in self.partitions.items() if on.rpartition("-")[0] not in self._deleted}
+        self.partitions = kept
+        return at_rest(*kept.values())
 
     def at_rest(self) -> None:
         self._revisit_positions()

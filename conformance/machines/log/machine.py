@@ -1,31 +1,30 @@
-"""The log machine: replicated partitions under writes, reads and rebalances, while leaders change (KIP-101, KIP-320).
+"""The log machine: replicated partitions under writes, reads and administration, while faults meet (KIP-101, KIP-320).
 
-Producers write with acks 0, 1 and all, to leaders and to former leaders. Raw fetchers send drawn leader epochs.
-Consumers of kafka-python read alone and in a group. Brokers are killed, cut off, frozen and woken; uncommitted suffixes and
-leader-epoch-checkpoint files are lost; a replica out of the ISR is elected. `executor` runs the steps,
-`conformance.judging.log` judges the history by the catalogue.
+Producers write with acks 0, 1 and all, idempotently, in transactions, and without waiting, to leaders and to former leaders. Raw
+fetchers send drawn leader epochs. Consumers of kafka-python read alone and in a group. Topics are created, reassigned, altered
+and deleted. Brokers and controllers are killed, cut off, frozen and woken; files and disks are lost; replicas out of the ISR
+are elected. Up to three faults stand at once, and are healed in any order. `executor` runs the steps, `conformance.judging.log`
+judges the history by the catalogue.
 """
 
 from __future__ import annotations
 
-from hypothesis.stateful import initialize, precondition, rule
-from hypothesis.strategies import one_of
-
 from conformance.core.machines import MachineCheck, machine
-from conformance.core.rules import DisturbRules, ReadEverythingRules, TransientFaultRules
-from conformance.core.topologies import QUICK_CLUSTER
+from conformance.core.model import FaultModel
+from conformance.core.rules import EpisodeRules
+from conformance.core.topologies import LOG_PROMPT, LOG_QUORUM, QUICK_CLUSTER
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.machines.log.executor import LogExecutor
-from conformance.machines.log.model import LogModel
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from strategies.log import (
+    Collect,
     Consume,
-    ConsumerStep,
     DeleteRecords,
     FetchAt,
+    FetchInFlight,
     Join,
     Leave,
     ListOffsets,
@@ -35,85 +34,40 @@ from strategies.log import (
     PollGroup,
     ProbeLeaders,
     Produce,
+    ProduceIdempotently,
+    ProduceInFlight,
     ProduceToAll,
     Read,
     RevisitPosition,
-    commits_and_offset_fetches,
-    consumer_steps,
-    deletions,
-    epoch_requests,
-    fetches,
-    first_consumers,
-    offset_requests,
-    produces,
-    produces_to_all,
-    reads,
-    revisits,
-    standing_faults,
-    transient_faults,
+    Transact,
+    log_offer,
 )
-from strategies.steps import Disturb, DisturbBriefly, Heal, ReadEverything, Step
+from strategies.steps import (
+    CreateTopic,
+    Disturb,
+    DisturbBriefly,
+    Echo,
+    Heal,
+    HealPartly,
+    ReadEverything,
+    ReassignPartition,
+    RecreateTopic,
+)
 
 
-class LogMachine(DisturbRules[LogModel], TransientFaultRules[LogModel], ReadEverythingRules[LogModel]):
-    """Two partitions with min.insync.replicas=2, one that may be elected uncleanly, one compacted, one of a single replica."""
+class LogMachine(EpisodeRules[FaultModel]):
+    """Two partitions with min.insync.replicas=2, one that may be elected uncleanly, one compacted, one of a single replica, and
+    topics that are drawn."""
 
-    model_type = LogModel
-    standing_faults = standing_faults()
-    transient_faults = transient_faults()
-
-    # --- producers
-
-    @initialize(step=produces_to_all())
-    def write_to_every_partition_first(self, step: ProduceToAll) -> None:
-        self.do(step)
-
-    @rule(step=produces_to_all())
-    def write_to_every_partition(self, step: ProduceToAll) -> None:
-        self.do(step)
-
-    @rule(step=produces())
-    def produce(self, step: Produce) -> None:
-        self.do(step)
-
-    # --- raw fetchers
-
-    @rule(step=one_of(reads(), fetches(), revisits()))
-    def fetch(self, step: Read | FetchAt | RevisitPosition) -> None:
-        self.do(step)
-
-    @rule(step=one_of(epoch_requests(), offset_requests()))
-    def ask_for_epochs_and_offsets(self, step: OffsetForLeaderEpoch | ListOffsets) -> None:
-        self.do(step)
-
-    @rule(step=deletions())
-    def delete_records(self, step: DeleteRecords) -> None:
-        self.do(step)
-
-    # --- consumers
-
-    @initialize(step=first_consumers())
-    def begin_to_consume(self, step: Consume | Join) -> None:
-        self.do(step)
-        self.do(PollGroup())
-
-    @rule(step=consumer_steps())
-    def consume_or_rebalance(self, step: ConsumerStep) -> None:
-        self.do(step)
-
-    @precondition(lambda self: self.model.consumers)
-    @rule(step=commits_and_offset_fetches())
-    def commit_or_fetch_offsets(self, step: PollGroup | OffsetFetch) -> None:
-        self.do(step)
-
-    # --- faults
-
-    def before_heal(self) -> list[Step]:
-        return [ProbeLeaders()]
+    model_type = FaultModel
+    offer = log_offer()
 
 
 OPENING: list[LogStep] = [
+    CreateTopic(on="drawn", partitions=1, replication_factor=2),
     ProduceToAll(records=2),
+    ProduceIdempotently(on="strict-0"),
+    Transact(on="strict-1", end="commit"),
     Produce(on="strict-0", records=3),
     Produce(on="loose-0", records=2),
     Produce(on="compacted-0", records=3),
@@ -127,6 +81,9 @@ OPENING: list[LogStep] = [
     OffsetForLeaderEpoch(on="strict-0", epochs_back=1),
     RevisitPosition(on="strict-0", back=1),
     ListOffsets(on="strict-0"),
+    ProduceInFlight(on="strict-0"),
+    FetchInFlight(on="loose-0"),
+    ReassignPartition(on="drawn", change="grow"),
     Disturb(on="strict-0", fault=CutOffFromControllers(role="leader")),
     Produce(on="strict-0", records=2),
     Read(on="strict-0"),
@@ -136,8 +93,10 @@ OPENING: list[LogStep] = [
     Read(on="strict-0", role="former-leader", current_back=1),
     Read(on="strict-0", role="former-leader"),
     OffsetForLeaderEpoch(on="strict-0", epochs_back=0, current_back=1),
+    Collect(),
     ProbeLeaders(),
     Heal(),
+    Echo(),
     FetchAt(on="strict-0", before_end=0, last_fetched_back=1),
     Join(),
     PollGroup(),
@@ -151,7 +110,10 @@ OPENING: list[LogStep] = [
     Disturb(on="strict-1", fault=Kill(role="leader")),
     Produce(on="strict-1", records=2, acks=0),
     Disturb(on="strict-1", fault=PausePastFencing(role="follower")),
+    CreateTopic(on="fleeting", partitions=1, replication_factor=3),
     ProbeLeaders(),
+    HealPartly(which=1),
+    RecreateTopic(on="fleeting", partitions=1, replication_factor=2),
     ReadEverything(),
     Heal(),
     DeleteRecords(on="strict-0", keep=2),
@@ -164,6 +126,7 @@ LOG_MACHINE = machine(
     MachineCheck(
         id="machines.log.LogMachine",
         topology=QUICK_CLUSTER,
+        topologies=(LOG_QUORUM, LOG_PROMPT),
         machine=LogMachine,
         executor=LogExecutor,
         step=LogStep,

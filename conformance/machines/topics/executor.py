@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import singledispatchmethod
 
-from conformance.core.administration import TopicAdministration
+from conformance.core.administration import CLUSTER_DEFAULT, TopicAdministration
 from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent
@@ -37,7 +37,6 @@ from strategies.topics import (
 Owner = tuple[ResourceType, str]
 """A resource type and a name, as IncrementalAlterConfigs takes them."""
 
-CLUSTER_DEFAULT: Owner = (ResourceType.BROKER, "")
 DESCRIBED_WITHIN = 30.0
 """Seconds in which every broker describes what was acknowledged (GEN-19)."""
 KEYS = {

@@ -31,6 +31,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
     check: str
     column: Column
+    topology: str = ""
     requirement: str = ""
     case: str = ""
     inputs: dict[str, Any] = {}
@@ -61,7 +62,7 @@ def write_evidence(out: Path, standing: Standing, history: History, observation:
     replay = _command(standing.column, folder)
     (folder / "replay.txt").write_text(replay + "\n")
     read = violation(standing.column, history, observation)
-    _write_json(folder / "schedule.json", schedule_of(read))
+    _write_json(folder / "schedule.json", schedule_of(read, standing.cluster.topology.name))
     (folder / "history.jsonl").write_bytes(b"".join(_lines(history)))
     collected = _Collected(folder, standing.cluster, time.time() - seconds - BEFORE)
     collected.all(read.subjects)
@@ -83,11 +84,12 @@ def conclude(folder: Path, replays: ReplayResult) -> None:
         _write_json(folder / "shrunk.json", msgspec.structs.replace(whole, steps=replays.schedule))
 
 
-def schedule_of(read: ViolationHistory) -> Schedule:
+def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
     example = read.history.example
     return Schedule(
         check=example.check,
         column=read.column,
+        topology=topology,
         requirement=read.observation.requirement,
         case=example.case,
         inputs=example.inputs,

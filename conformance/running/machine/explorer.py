@@ -18,19 +18,23 @@ from conformance.core.machines import AnyMachine
 from conformance.running.machine.discovery import Discovery, Record
 from conformance.running.machine.example import ExampleRun
 from conformance.running.violations import RequirementViolated, violation_of
+from strategies.episodes import Steering
 
-BATCH = 20
-"""Examples that Hypothesis draws in one run of it: it repeats none of them, and time may be up after any."""
+BATCH = 10
+"""Examples that Hypothesis draws in one run of it: it repeats none of them, time may be up after any, and what they reached
+steers the next run."""
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
-    """How examples are drawn: by `seed`, of `steps` steps each, kept in the `database` of `column` below its folder."""
+    """How examples are drawn: by `seed`, of about `steps` steps each, towards what was rarest so far (`steering`), kept in the
+    `database` of `column` below its folder."""
 
     seed: str
     steps: int
     database: Path
     column: str
     reuse: bool
+    steering: Steering | None = None
 
 
 class Explorer:
@@ -53,17 +57,17 @@ class Explorer:
         found: list[Discovery] = []
 
         def machine() -> Any:
-            return self._machine(found)
+            return self._machine(found, drawing.steering)
 
         seeded: Any = seed(zlib.crc32(drawing.seed.encode()))(machine)
         # Raised in teardown so that Hypothesis keeps the example in its database; what it was is in the shard by then.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
-            run_state_machine_as_test(seeded, settings=_settings(drawing, max(1, min(BATCH, self._wanted()))))
+            run_state_machine_as_test(seeded, settings=self._settings(drawing))
         return found[0] if found else None
 
-    def _machine(self, found: list[Discovery]) -> Any:
+    def _machine(self, found: list[Discovery], steering: Steering | None) -> Any:
         if found or self._wanted() <= 0:
-            return self._check.machine(lambda step: None, lambda: None)
+            return self._check.machine(lambda step: None, lambda: None, steering)
         self.drawn += 1
         example = self._begin()
 
@@ -73,22 +77,21 @@ class Explorer:
                 found.append(finding)
                 raise violation_of(finding.news)
 
-        return self._check.machine(example.step, finish)
+        return self._check.machine(example.step, finish, steering)
 
-
-def _settings(drawing: Drawing, examples: int) -> settings:
-    reused = [Phase.reuse] if drawing.reuse else []
-    return settings(
-        max_examples=examples,
-        stateful_step_count=drawing.steps,
-        phases=[Phase.explicit, *reused, Phase.generate],
-        database=database_of(drawing.database, drawing.column),
-        derandomize=False,
-        deadline=None,
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-    )
+    def _settings(self, drawing: Drawing) -> settings:
+        reused = [Phase.reuse] if drawing.reuse else []
+        return settings(
+            max_examples=max(1, min(BATCH, self._wanted())),
+            stateful_step_count=self._check.rules_in(drawing.steps),
+            phases=[Phase.explicit, *reused, Phase.generate],
+            database=database_of(drawing.database, drawing.column),
+            derandomize=False,
+            deadline=None,
+            verbosity=Verbosity.quiet,
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+        )
 
 
 def database_of(folder: Path, column: str) -> Any:

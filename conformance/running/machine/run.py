@@ -18,6 +18,7 @@ from conformance.running.machine.discovery import Discovery, Reproduced
 from conformance.running.machine.example import Ending, ExampleRun, Played, Schedule, Stops
 from conformance.running.machine.explorer import BATCH, Drawing, Explorer
 from conformance.running.machine.investigator import Investigator
+from conformance.running.machine.reach import FOLDER, Reach
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
 from fixtures.errors import KitError
@@ -48,11 +49,13 @@ class MachineRun(CheckRun):
         super().__init__(check, lab, label, further=further)
         self.check = check
         self.part = part
+        self.topology = check.topology_of(part)
         self.found: dict[Breach, str] = dict(known or {})
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._explores_until = math.inf
         self._investigating = False
+        self._reach = Reach(lab.settings.out_dir / FOLDER / slug(label), check, str(part))
         self._explorer = Explorer(check, lambda: self._example(self._ending), self.record, self._wanted)
         self._investigator = Investigator(
             check,
@@ -94,6 +97,7 @@ class MachineRun(CheckRun):
             column=slug(self.standing().column.label),
             # Schedules kept from earlier runs are tried once; later they are known.
             reuse=not self.found,
+            steering=self._reach.steering(),
         )
 
     def _say_what_time_left_out(self) -> None:
@@ -147,6 +151,8 @@ class MachineRun(CheckRun):
         shown = [o for o in first if o in news or (shows is not None and shows(o))]
         finding = Discovery(played=played, news=news, evidence={breach_of(o): self._evidence(played, o) for o in shown})
         self.found = finding.evidence | self.found
+        if not self._investigating:
+            self._reach.note(played)
         evidence = {id(o): finding.evidence[breach_of(o)] for o in shown}
         self.file(
             played.standing,

@@ -78,7 +78,7 @@ class MiniInjector:
         self.cluster = cluster
         self.open: list[tuple[Fault, Effect, Injected]] = []
 
-    def inject(self, fault: Fault, key: Key, log: Tape) -> Injected:
+    def inject(self, fault: Fault, key: Key, log: Tape, *, follow: bool = True) -> Injected:
         effect = self._aimed(fault, key)
         record(log, effect, "inject", {**msgspec.to_builtins(fault), "partition": f"{key[0]}-{key[1]}"})
         try:
@@ -97,7 +97,8 @@ class MiniInjector:
             witness_seconds=0.0,
         )
         self.open.append((fault, effect, injected))
-        self._follow(effect, injected, log)
+        if follow:
+            self._follow(effect, injected, log)
         return injected
 
     def _aimed(self, fault: Fault, key: Key) -> Effect:
@@ -179,9 +180,9 @@ class MiniFaults(Faults):
         self._mini = injector
         self._key: Key = (topic.name, index)
 
-    def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0) -> Injected:
+    def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0, *, follow: bool = True) -> Injected:
         key = self._key if topic is None else (topic.name, index)
-        return self._recorded("inject", fault, lambda: self._mini.inject(fault, key, self._tape))
+        return self._recorded("inject", fault, lambda: self._mini.inject(fault, key, self._tape, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
         return self._recorded("heal", fault, lambda: self._mini.heal(fault, self._tape))

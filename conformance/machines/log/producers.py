@@ -1,0 +1,187 @@
+"""Producers of the log machine that keep state: idempotent ones, one with transactions, and requests in flight."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.roles import Absent, Roles
+from conformance.rigs.log.partition import Partition
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import PendingRequest
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.log import FetchOptions, FetchPartition, ProducePartition
+from fixtures.wire.records import NewBatch
+
+ANSWERED_WITHIN_MS = 1_500
+TRANSACTION_TIMEOUT_MS = 20_000
+LEGACY = {"Produce": 11, "EndTxn": 4}
+"""The highest versions of a producer that adds its partitions by requests of its own (before KIP-890's second part)."""
+IN_FLIGHT_MS = 8_000
+COLLECTED_WITHIN = 2.0
+"""Seconds for which a late answer is waited for; then its outcome stays unknown."""
+
+APPENDED = frozenset((Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER))
+MAY_BE_APPENDED = frozenset(
+    (
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.NOT_ENOUGH_REPLICAS,
+        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Error.REQUEST_TIMED_OUT,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.KAFKA_STORAGE_ERROR,
+    )
+)
+"""Errors after which a producer sends the same batch again: it may have been appended, or may be appended by another leader."""
+
+Ending: TypeAlias = Literal["commit", "abort", "open"]
+
+
+class Sequences:
+    """The batches of one producer id: numbered by partition, each sent again until its outcome is known."""
+
+    def __init__(self, producer_id: int, epoch: int, *, transactional: bool = False) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.broken = False
+        """Whether a batch was refused for good, so that the next ones need another producer id or epoch."""
+        self._transactional = transactional
+        self._next: dict[str, int] = defaultdict(int)
+        self._pending: dict[str, NewBatch] = {}
+
+    def batch(self, on: str, fresh: NewBatch) -> NewBatch:
+        """The batch without an outcome, if there is one, or else the fresh one with the next sequence number."""
+        if on not in self._pending:
+            self._pending[on] = msgspec.structs.replace(
+                fresh,
+                producer_id=self.producer_id,
+                producer_epoch=self.epoch,
+                base_sequence=self._next[on],
+                transactional=self._transactional,
+            )
+        return self._pending[on]
+
+    def answered(self, on: str, error: Error) -> None:
+        if error in APPENDED:
+            self._next[on] += len(self._pending.pop(on).records)
+        elif error not in MAY_BE_APPENDED:
+            self.broken = True
+
+
+class IdempotentProducers:
+    """Idempotent producers by number, each with a producer id that it replaces when the brokers refuse its batches."""
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, Sequences] = {}
+
+    def write(self, number: int, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
+        producer = self._by_number.get(number)
+        if producer is None or producer.broken:
+            given = leader.init_producer_id()
+            if given.error is not Error.NONE:
+                raise Absent(f"no producer id is to be had: {given.error.name}")
+            producer = self._by_number[number] = Sequences(given.producer_id, given.producer_epoch)
+        batch = producer.batch(on, fresh)
+        answer = leader.produce(partition.topic, partition.index, batch, timeout_ms=ANSWERED_WITHIN_MS)
+        producer.answered(on, answer.error)
+
+
+class TransactionalProducer:
+    """One transactional id, whose transactions have one batch on each partition that they were told to write to."""
+
+    def __init__(self, bench: Bench, roles: Roles, transactional_id: str) -> None:
+        self.is_open = False
+        self._bench = bench
+        self._roles = roles
+        self._id = transactional_id
+        self._producer: Sequences | None = None
+
+    def write(self, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
+        """Add the partition and produce to it. Raises Absent where there is no coordinator, or it gives no producer id."""
+        coordinator = self._coordinator()
+        producer = self._begun(coordinator)
+        added = coordinator.add_partitions_to_txn(
+            self._id, producer.producer_id, producer.epoch, [(partition.name, partition.index)]
+        )
+        if added.error is not Error.NONE or any(one.error is not Error.NONE for one in added.partitions):
+            producer.broken = True
+            return
+        self.is_open = True
+        answer = leader.produce(
+            partition.topic,
+            partition.index,
+            producer.batch(on, fresh),
+            transactional_id=self._id,
+            timeout_ms=ANSWERED_WITHIN_MS,
+            version=self._bench.at_most(leader, "Produce", LEGACY["Produce"]),
+        )
+        producer.answered(on, answer.error)
+
+    def end(self, *, committed: bool) -> None:
+        """End what is open. Whatever the answer, the next transaction begins with another epoch unless it was ended."""
+        if self._producer is None or not self.is_open:
+            return
+        coordinator, producer = self._coordinator(), self._producer
+        self.is_open = False
+        producer.broken, broken = True, producer.broken
+        ended = coordinator.end_txn(
+            self._id,
+            producer.producer_id,
+            producer.epoch,
+            committed=committed and not broken,
+            version=self._bench.at_most(coordinator, "EndTxn", LEGACY["EndTxn"]),
+        )
+        producer.broken = broken or ended.error is not Error.NONE
+
+    def _begun(self, coordinator: NodeClient) -> Sequences:
+        if self._producer is None or self._producer.broken:
+            self.is_open = False
+            given = coordinator.init_producer_id(self._id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS)
+            if given.error is not Error.NONE:
+                raise Absent(f"{self._id} gets no producer id: {given.error.name}")
+            self._producer = Sequences(given.producer_id, given.producer_epoch, transactional=True)
+        return self._producer
+
+    def _coordinator(self) -> NodeClient:
+        return self._roles.coordinator(self._id, CoordinatorType.TRANSACTION)
+
+
+class _Sent(NamedTuple):
+    node: NodeClient
+    request: PendingRequest
+    produces: bool
+
+
+class InFlight:
+    """Requests whose answers nobody has waited for yet."""
+
+    def __init__(self) -> None:
+        self._sent: list[_Sent] = []
+
+    def produce(self, partition: Partition, node: NodeClient, batch: NewBatch) -> None:
+        wanted = [ProducePartition(partition.topic, partition.index, batch)]
+        self._sent.append(_Sent(node, node.park_produce(wanted, timeout_ms=IN_FLIGHT_MS), True))
+
+    def fetch(self, partition: Partition, node: NodeClient, offset: int, epoch: int) -> None:
+        wanted = FetchPartition(
+            topic=partition.topic, partition=partition.index, fetch_offset=offset, current_leader_epoch=epoch
+        )
+        options = FetchOptions(max_wait_ms=IN_FLIGHT_MS, min_bytes=1)
+        self._sent.append(_Sent(node, node.park_fetch([wanted], options), False))
+
+    def collect(self) -> None:
+        """The answers to all of them; those that do not come have an unknown outcome."""
+        sent, self._sent = self._sent, []
+        for one in sent:
+            with suppress(WireError):
+                if one.produces:
+                    one.node.parked_produce(one.request, within=COLLECTED_WITHIN)
+                else:
+                    one.node.parked_fetch(one.request, within=COLLECTED_WITHIN)
+
+
+__all__ = ["Ending", "IdempotentProducers", "InFlight", "Sequences", "TransactionalProducer"]

@@ -1,0 +1,183 @@
+"""What the examples of a machine have reached: counted, kept from run to run, and the aim of later examples.
+
+Each part of a machine writes a file of its own, so that parts need not wait for each other; what all of them have reached is
+the sum of the files. Counts change what is drawn only from one batch of examples to the next.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.core.machines import AnyMachine, all_machines
+from conformance.running.machine.example import Played
+from history.events import Answer, Call, Fault, History
+from history.shards import ExcuseCount
+from history.taken import taken
+from strategies.episodes import Meeting, Offer, Steering, steered
+from strategies.meetings import meetings
+
+FOLDER = "reached"
+"""Below the directory of a run: a folder for each column."""
+UNKNOWN = "not described yet"
+
+
+class Reached(msgspec.Struct, kw_only=True):
+    """Counts by what was reached, in words.
+
+    `meetings`: "kill isolate" for the second fault injected around a partition around which the first stood, and
+    "reassign-partition kill" for administration beside a fault. `states`: a fault and the state of its partition when it was
+    injected. `answers`: a request and the error of its answer. `excuses`: a row, its case and an excuse.
+    """
+
+    meetings: dict[str, int] = {}
+    states: dict[str, int] = {}
+    answers: dict[str, int] = {}
+    excuses: dict[str, int] = {}
+
+    def __add__(self, other: Reached) -> Reached:
+        names = self.__struct_fields__
+        return Reached(**{name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names})
+
+    def met(self) -> dict[Meeting, int]:
+        return {_pair(words): times for words, times in self.meetings.items()}
+
+
+def _pair(words: str) -> Meeting:
+    one, other = words.split()
+    return one, other
+
+
+# --- one example
+
+
+def reached_by(played: Played) -> Reached:
+    """By the steps that were not left out, and by the answers."""
+    did = [played.steps[step.number] for step in taken(played.history) if not step.left_out]
+    return Reached(
+        meetings={" ".join(pair): times for pair, times in meetings(did).items()},
+        states=Counter(_states(played.history)),
+        answers=Counter(_answers(played.history)),
+        excuses=_excuses(played.excuses),
+    )
+
+
+def _states(history: History) -> Iterator[str]:
+    """Each injection with the state of its partition, as the latest Metadata before described it."""
+    known: dict[str, str] = {}
+    for call, answer, event in _in_order(history):
+        if event is not None and event.phase == "inject":
+            yield f"{event.fault} of the {event.role}: {known.get(event.detail.get('partition', ''), UNKNOWN)}"
+        elif call is not None and answer is not None and call.op == "metadata" and isinstance(answer.value, dict):
+            known |= _described(answer.value)
+
+
+def _in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fault | None]]:
+    calls: dict[int, Call] = {}
+    for event in history.events:
+        if isinstance(event, Call):
+            calls[event.n] = event
+        elif isinstance(event, Answer):
+            yield calls.get(event.call), event, None
+        elif isinstance(event, Fault):
+            yield None, None, event
+
+
+def _described(metadata: dict[str, Any]) -> dict[str, str]:
+    return {
+        f"{topic['name']}-{one['partition']}": _state(one)
+        for topic in metadata.get("topics", ())
+        for one in topic.get("partitions", ())
+    }
+
+
+def _state(partition: dict[str, Any]) -> str:
+    led = "led" if partition.get("leader", -1) >= 0 else "no leader"
+    return f"{led}, {len(partition.get('isr', ()))} of {len(partition.get('replicas', ()))} in the ISR"
+
+
+def _answers(history: History) -> Iterator[str]:
+    for call, answer, _ in _in_order(history):
+        if call is not None and answer is not None:
+            error = answer.value.get("error") if isinstance(answer.value, dict) else None
+            yield f"{call.op}: {answer.outcome if error is None else error}"
+
+
+def _excuses(excuses: Iterable[ExcuseCount]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for one in excuses:
+        found[f"{one.requirement} {one.case}: {one.excuse}"] += one.times
+    return found
+
+
+# --- all examples
+
+
+class Reach:
+    """The counts of one part of a machine on one column, beside those of all parts and earlier runs in the same folder."""
+
+    def __init__(self, folder: Path, check: AnyMachine, name: str) -> None:
+        self._path = folder / f"{check.id}-{name}.json"
+        self._own = _read(self._path)
+        self._others = total(read for read in _all_but(self._path, check.id))
+        self._offer: Offer | None = getattr(check.machine, "offer", None)
+        self._turn = 0
+
+    def note(self, played: Played) -> None:
+        self._own += reached_by(played)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._path.with_suffix(".part")
+        draft.write_bytes(msgspec.json.encode(self._own))
+        draft.replace(self._path)
+
+    def steering(self) -> Steering | None:
+        """For the next batch of examples; None for a machine that draws no episodes."""
+        if self._offer is None:
+            return None
+        self._turn += 1
+        return steered(self._offer, (self._own + self._others).met(), self._turn)
+
+
+def total(reached: Iterable[Reached]) -> Reached:
+    return functools.reduce(operator.add, reached, Reached())
+
+
+def read_reached(folder: Path, machine: str) -> Reached:
+    """What all parts of a machine have reached, from their files in a folder."""
+    return total(map(_read, sorted(folder.glob(f"{machine}-*.json"))))
+
+
+def _all_but(own: Path, machine: str) -> Iterator[Reached]:
+    return (_read(path) for path in sorted(own.parent.glob(f"{machine}-*.json")) if path != own)
+
+
+def _read(path: Path) -> Reached:
+    return msgspec.json.decode(path.read_bytes(), type=Reached) if path.exists() else Reached()
+
+
+def reach_lines(out: Path) -> list[str]:
+    """What the machines that draw episodes have reached, over all columns: for the end of a run."""
+    return [line for check in all_machines().values() for line in _lines(out / FOLDER, check)]
+
+
+def _lines(folder: Path, check: AnyMachine) -> list[str]:
+    offer: Offer | None = getattr(check.machine, "offer", None)
+    reached = total(read_reached(column, check.id) for column in sorted(folder.glob("*"))).met()
+    if offer is None or not reached:
+        return []
+    return [
+        f"{check.id}: {_share('pairs of faults on one partition', offer.pairs, reached)}",
+        f"{check.id}: {_share('kinds of administration beside a fault', offer.besides, reached)}",
+    ]
+
+
+def _share(what: str, wanted: list[Meeting], reached: dict[Meeting, int]) -> str:
+    missed = [" + ".join(pair) for pair in wanted if not reached.get(pair)]
+    told = f", not yet: {', '.join(missed[:5])}{' and others' if len(missed) > 5 else ''}" if missed else ""
+    return f"{len(wanted) - len(missed)} of {len(wanted)} {what}{told}"

@@ -1,0 +1,60 @@
+"""What meets in a schedule: faults that stand together on one subject, and administration beside a standing fault.
+
+Pure functions over steps. A fault that could not be injected and a step that was left out are to be taken out before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from strategies.episodes import Meeting
+from strategies.steps import AdministrationStep, AlterClusterDefault, Disturb, Heal, HealPartly, Step
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A fault that stands, by its name, and its subject."""
+
+    fault: str
+    on: str
+
+
+def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[Standing]]]:
+    """Each step with the faults that stood before it, the earliest first."""
+    standing: list[Standing] = []
+    for step in steps:
+        yield step, list(standing)
+        match step:
+            case Disturb():
+                standing.append(Standing(step.fault.name, step.on))
+            case HealPartly() if standing:
+                del standing[step.which % len(standing)]
+            case Heal():
+                standing.clear()
+
+
+def meetings(steps: Sequence[Step]) -> Counter[Meeting]:
+    """How often each pair of faults came to stand together on one subject, the first before the second; and each kind of
+    administration beside each fault, by the names of `strategies.episodes.Offer`."""
+    found: Counter[Meeting] = Counter()
+    for step, standing in standing_at_each(steps):
+        if isinstance(step, Disturb):
+            found.update((one.fault, step.fault.name) for one in standing if one.on == step.on)
+        elif isinstance(step, AdministrationStep | AlterClusterDefault):
+            found.update((tag_of(step), one.fault) for one in standing)
+    return found
+
+
+def most_at_once(steps: Sequence[Step]) -> int:
+    """The largest number of faults that stood at the same time."""
+    return max((len(standing) + isinstance(step, Disturb) for step, standing in standing_at_each(steps)), default=0)
+
+
+def tag_of(step: Any) -> str:
+    return str(step.__struct_config__.tag)
+
+
+__all__ = ["Standing", "meetings", "most_at_once", "standing_at_each"]
