@@ -334,6 +334,10 @@ class PartitionStory(Story):
         """Was the log start moved into a segment? A crash may set it back behind a leader epoch cache that was trimmed."""
         return bool(self.deletions) or any(span.effects.start_inside_segment for span in self.timeline.spans)
 
+    def is_replica(self, node: str) -> bool:
+        """Is it one by the last Metadata? A broker that was down while it ceased to be one may still have the directory."""
+        return not self.metadata or self.timeline.ids.get(node, -1) in self.metadata[-1].replicas
+
     def stays(self, node: str) -> bool:
         """Was it a replica all the time? One that is removed and added again starts with an empty log."""
         return node in self._always
@@ -350,6 +354,18 @@ class PartitionStory(Story):
             if seen.replicas:
                 always &= {names.get(id, "") for id in seen.replicas}
         return always
+
+    @cached_property
+    def reassigned(self) -> bool:
+        """May it have got another set of replicas, by a request or a fault?"""
+        first = {*self.metadata[0].replicas} if self.metadata else set[int]()
+        asked = any(not one.refused and {*(one.replicas or first)} != first for one in self.reassignments)
+        return asked or bool(self.hits(lambda effects: effects.moves_replicas))
+
+    @cached_property
+    def fewest_replicas(self) -> int:
+        """The fewest that it was seen with: acks=all never waits for more than all of them."""
+        return min((len(seen.replicas) for seen in self.first_metadata), default=1)
 
     # --- leaders
 
