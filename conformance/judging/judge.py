@@ -187,9 +187,9 @@ class Judging:
         self._plan = _plan(tuple(judges))
         self._history = History(example=example, events=[])
         self._noted: list[AnyEvent] = []
-        self._claims: dict[tuple[object, str], list[tuple[int, list[Claim]]]] = {}
-        """By what is looked at and its name: the numbers of the judges, each with its claims."""
-        self._versions: dict[tuple[object, str], tuple[int, int]] = {}
+        self._claims: dict[tuple[object, str, int], list[tuple[int, list[Claim]]]] = {}
+        """By what is looked at, its name and its number of that name: the numbers of the judges, each with its claims."""
+        self._versions: dict[tuple[object, str, int], tuple[int, int]] = {}
 
     @cached_property
     def _reading(self) -> Reading:
@@ -241,22 +241,24 @@ class Judging:
 
     def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
         """Of a whole history, under no name; looked at again when it has grown."""
-        if self._has_changed(look, "", (len(self._history.events), 0)):
+        if self._has_changed((look, "", 0), (len(self._history.events), 0)):
             parts = look(self._history, self._noted)
             judges = self._plan.of_look(look) if parts else ()
-            self._claims[look, ""] = [(n, [c for part in parts for c in judge.function(part)]) for n, judge in judges]
-        return self._claims[look, ""]
+            self._claims[look, "", 0] = [
+                (n, [c for part in parts for c in judge.function(part)]) for n, judge in judges
+            ]
+        return self._claims[look, "", 0]
 
     def _of_story(self, story: Story) -> list[tuple[int, list[Claim]]]:
-        at = type(story)
-        if self._has_changed(at, story.name, (story.version, story.timeline.version)):
+        at = (type(story), story.name, story.number)
+        if self._has_changed(at, (story.version, story.timeline.version)):
             story.forget()
             found = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
-            self._claims[at, story.name] = [pair for pair in found if pair[1]]
-        return self._claims[at, story.name]
+            self._claims[at] = [pair for pair in found if pair[1]]
+        return self._claims[at]
 
-    def _has_changed(self, at: object, name: str, version: tuple[int, int]) -> bool:
-        known, self._versions[at, name] = self._versions.get((at, name)), version
+    def _has_changed(self, at: tuple[object, str, int], version: tuple[int, int]) -> bool:
+        known, self._versions[at] = self._versions.get(at), version
         return known != version
 
 

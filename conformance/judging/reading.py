@@ -7,10 +7,15 @@ from typing import Any
 
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import Decoding
+from conformance.judging.facts.log import unanswered
+from conformance.judging.recreations import UNTOLD, Recreations
 from conformance.judging.story import Story
 from conformance.judging.timeline import CONFIGURES, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
 from history.subjects import Kind
+
+Named = dict[tuple[str, int], Story]
+"""The stories of one type by the names of their subjects; topics of one name that followed each other are numbered from 0."""
 
 
 class Reading:
@@ -19,15 +24,16 @@ class Reading:
     def __init__(self, example: Example, stories: Iterable[type[Story]]) -> None:
         self._events: list[AnyEvent] = []
         self.timeline = Timeline(example, self._events)
-        self._stories: dict[type[Story], dict[str, Story]] = {story: {} for story in stories}
-        self._by_kind: dict[Kind, list[tuple[type[Story], dict[str, Story]]]] = {}
+        self._stories: dict[type[Story], Named] = {story: {} for story in stories}
+        self._by_kind: dict[Kind, list[tuple[type[Story], Named]]] = {}
         for story, found in self._stories.items():
             self._by_kind.setdefault(story.kind, []).append((story, found))
         self._decoders = decoders_of(frozenset(self._by_kind))
         self._decoding = Decoding(self.timeline)
+        self._recreations = Recreations(self.timeline)
 
     def stories(self, story: type[Story]) -> list[Story]:
-        """The stories of one type, by the names of their subjects."""
+        """The stories of one type, by the names of their subjects; those of one name in their order."""
         return [found for _, found in sorted(self._stories[story].items())]
 
     def feed(self, events: Iterable[AnyEvent]) -> None:
@@ -39,9 +45,10 @@ class Reading:
                 assert type(call) is Call
                 if call.op in CONFIGURES:
                     self.timeline.note_configuration(call, event)
+                self._recreations.answered(call, event)
                 for decode in self._decoders.get(call.op, ()):
-                    for fact in decode(call, event, self._decoding):
-                        self._take(*fact)
+                    for kind, name, fact in decode(call, event, self._decoding):
+                        self._attribute(kind, name, fact, call, event)
             elif type(event) is not Call or event.op in NOTED:
                 self._note(event)
 
@@ -49,14 +56,37 @@ class Reading:
         if isinstance(event, Fault) and "quorum-state" in self.timeline.effects_of(event).disk:
             self._end_stories()
         self.timeline.feed(event)
+        if type(event) is Call:
+            self._recreations.asked(event)
 
-    def _take(self, kind: Kind, name: str, fact: Any) -> None:
+    def _attribute(self, kind: Kind, name: str, fact: Any, call: Call, answer: Answer) -> None:
+        """Hand a fact to the story of its subject; one of a partition to that of the topic that had the name at the time."""
+        if kind != "partition":
+            self._take(kind, name, fact)
+            return
+        topic, node = name.rpartition("-")[0], getattr(fact, "node", call.node)
+        number = self._recreations.number(topic, node, call, answer)
+        if number >= 0:
+            self._take(kind, name, fact, number)
+        elif number == UNTOLD and (request := unanswered(fact)) is not None:
+            self._take(kind, name, request, self._recreations.latest(topic))
+
+    def _take(self, kind: Kind, name: str, fact: Any, number: int = 0) -> None:
         for type, stories in self._by_kind.get(kind, ()):
-            story = stories.get(name)
+            story = stories.get((name, number))
             if story is None:
-                story = stories[name] = type(name, self.timeline)
+                story = stories[name, number] = self._begin(type, stories, name, number)
             story.version += 1
             story.take(fact)
+
+    def _begin(self, type: type[Story], stories: Named, name: str, number: int) -> Story:
+        """A request without an answer that was sent to a topic of this name before may reach the new one."""
+        story = type(name, self.timeline)
+        story.number = number
+        for former in [stories[name, n] for n in range(number) if (name, n) in stories][-1:]:
+            for request in former.unanswered:
+                story.take(request)
+        return story
 
     def _end_stories(self) -> None:
         """From here on two leaders of one epoch are legal: the stories that depend on the quorum keep what they have."""

@@ -30,12 +30,19 @@ class Story:
     def __init__(self, name: str, timeline: Timeline) -> None:
         self.name = name
         self.timeline = timeline
+        self.number = 0
+        """How many of its name there were before it: of topics that were deleted and created again."""
         self.version = 0
         self._derived: dict[Any, Any] = {}
 
     def take(self, fact: Any) -> None:
         """Add a fact. The reading raises `version` for it."""
         raise NotImplementedError
+
+    @property
+    def unanswered(self) -> list[Any]:
+        """Requests of unknown outcome that may still reach the next subject of its name."""
+        return []
 
     def lived_through(self, event: int) -> list[str]:
         """The faults, by name, that were witnessed before an event."""

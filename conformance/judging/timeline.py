@@ -22,7 +22,7 @@ CONVERGES_WITHIN = 33.0
 """Seconds from HEALED to AT_REST: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """Actions by which a node may come back."""
-NOTED = RETURNS | {"create_topics", "delete_topics", "incremental_alter_configs"}
+NOTED = RETURNS | {"delete_topics", "incremental_alter_configs"}
 """Calls that the timeline is fed; of the other events it is fed all but answers."""
 CONFIGURES = frozenset(("create_topics", "incremental_alter_configs", "describe_configs"))
 """Calls that set or describe configurations. The timeline takes their answers too."""
@@ -30,6 +30,8 @@ UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replic
 JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR))
 """The settings whose value at a given time a partition is judged by."""
 NEVER = sys.maxsize
+_MAY_HAVE_CREATED = frozenset((-1, 7, 13, 20, 41))
+"""No answer, or an error that leaves it open whether a topic was created."""
 TOPIC = 2
 """The resource type of a topic in IncrementalAlterConfigs."""
 
@@ -83,11 +85,11 @@ class Timeline:
         self.brokers = frozenset(int(m["id"]) for m in example.members if m.get("role") != "controller")
         self.broker_names = {self.names[id] for id in self.brokers}
         self.topic_configs: dict[str, dict[str, str]] = {}
-        """The settings with which CreateTopics was last asked for a topic."""
+        """The settings with which a topic was created, or may have been."""
         self.deleted_topics: set[str] = set()
-        """Topics that DeleteTopics named."""
-        self.altered_topics: dict[str, set[str]] = {}
-        """By topic, the names of the settings that requests altered."""
+        """Topics that DeleteTopics named since they were created."""
+        self.altered_topics: dict[str, dict[str, set[str | None]]] = {}
+        """By topic and setting, the values that requests gave it; None for a deletion."""
         self.configured: list[tuple[Call, Answer]] = []
         """Requests that create a topic, or that alter or describe a setting of JUDGED_BY, with their answers."""
         self.sent_before = example.sent
@@ -115,8 +117,6 @@ class Timeline:
 
     def feed(self, event: AnyEvent) -> None:
         match event:
-            case Call(op="create_topics"):
-                self.topic_configs |= {topic["name"]: topic["configs"] for topic in event.request["topics"]}
             case Call(op="delete_topics"):
                 self.deleted_topics |= {_name_of(topic) for topic in event.request["topics"]}
                 self.version += 1
@@ -132,9 +132,21 @@ class Timeline:
     def note_configuration(self, call: Call, answer: Answer) -> None:
         if call.op == "create_topics":
             self.configured.append((call, answer))
+            for topic in call.request["topics"] if not call.request.get("validate_only") else ():
+                self._note_creation(topic, answer)
         elif JUDGED_BY & {*call.request.get("changes", ())} or JUDGED_BY & _described_by(answer):
             self.configured.append((call, answer))
             self.version += 1
+
+    def _note_creation(self, topic: dict[str, Any], answer: Answer) -> None:
+        """A refused one changes nothing, nor does one of unknown outcome while the topic is there."""
+        name = topic["name"]
+        results = answer.value["topics"] if answer.outcome == "ok" else ()
+        error = next((one["error_code"] for one in results if one["name"] == name), -1)
+        there = name in self.topic_configs and name not in self.deleted_topics
+        if error == 0 or (error in _MAY_HAVE_CREATED and not there):
+            self.topic_configs[name] = topic["configs"]
+            self.deleted_topics.discard(name)
 
     def frozen(self) -> Timeline:
         """The timeline as it is now, which further events do not change."""
@@ -155,7 +167,9 @@ class Timeline:
 
     def _note_alteration(self, call: Call) -> None:
         if call.request["resource_type"] == TOPIC:
-            self.altered_topics.setdefault(call.request["resource_name"], set()).update(call.request["changes"])
+            altered = self.altered_topics.setdefault(call.request["resource_name"], {})
+            for key, value in call.request["changes"].items():
+                altered.setdefault(key, set()).add(value)
             self.version += 1
 
     def _note_return(self, call: Call) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import zlib
 from typing import Any, NamedTuple, Self
+from uuid import UUID
 
 import msgspec
 
@@ -37,6 +38,9 @@ from fixtures.wire.topics import (
     NewTopic,
     PartitionResult,
     PartitionResults,
+    Reassignment,
+    TopicResult,
+    TopicResults,
 )
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 
@@ -89,6 +93,8 @@ class LogHistory:
         members = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in BROKERS]
         self.example = Example(example="e-1", check="log", column="4.3.1", members=members)
         self.events: list[AnyEvent] = []
+        self.id: UUID | None = None
+        """That of the topic that was created last."""
         self._waited = 0.0
 
     @property
@@ -131,12 +137,13 @@ class LogHistory:
         unfenced: tuple[int, ...] = BROKERS,
         isr: tuple[int, ...] = BROKERS,
         replicas: tuple[int, ...] = BROKERS,
+        id: UUID | None = None,
     ) -> Self:
-        """`broker` names leader and epoch, and the brokers that are alive."""
+        """`broker` names leader and epoch, the brokers that are alive, and an id of the topic, by default the latest."""
         partition = PartitionMetadata(
             error=error, partition=0, leader=leader, leader_epoch=epoch, replicas=replicas, isr=isr
         )
-        topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, partitions=(partition,))
+        topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, topic_id=id or self.id, partitions=(partition,))
         return self._answered(
             self._asked(broker, "metadata", [TOPIC.name]),
             MetadataAnswer(version=12, brokers=_alive(unfenced), topics=(topic,)),
@@ -188,14 +195,16 @@ class LogHistory:
         error: Error = Error.NONE,
         lost: bool = False,
         producer: Producer = NO_PRODUCER,
+        id: UUID | None = None,
     ) -> Self:
-        """One batch, acknowledged at an offset; `lost`: its outcome is unknown."""
+        """One batch, acknowledged at an offset; `lost`: its outcome is unknown; with an `id`: to the topic of that id."""
         records = batch(*(value.encode() for value in values), timestamp=1, **producer.fields)
-        call = self._asked(broker, "produce", TOPIC, 0, records, acks=acks)
+        call = self._asked(broker, "produce", Topic(TOPIC.name, id), 0, records, acks=acks)
         if lost:
             return self._lost(call)
+        version = 13 if id is not None else 9
         return self._answered(
-            call, ProducedPartition(version=9, topic=TOPIC.name, partition=0, error=error, base_offset=at)
+            call, ProducedPartition(version=version, topic=TOPIC.name, partition=0, error=error, base_offset=at)
         )
 
     def fetch(
@@ -289,10 +298,39 @@ class LogHistory:
 
     def created(self, **configs: str) -> Self:
         """The topic is made with these settings, written with underscores for dots."""
-        settings = {name.replace("_", "."): value for name, value in configs.items()}
-        call = self._asked(1, "create_topics", [NewTopic(TOPIC.name, (BROKERS,), configs=settings)])
-        made = CreatedTopic(name=TOPIC.name, error=Error.NONE)
+        return self.created_as(None, configs)
+
+    def created_as(
+        self,
+        id: UUID | None,
+        configs: dict[str, str] | None = None,
+        *,
+        error: Error = Error.NONE,
+        validate_only: bool = False,
+    ) -> Self:
+        """The same, answered with a topic id or an error."""
+        settings = {name.replace("_", "."): value for name, value in (configs or {}).items()}
+        wanted = [NewTopic(TOPIC.name, (BROKERS,), configs=settings)]
+        call = self._asked(1, "create_topics", wanted, validate_only=validate_only)
+        self.id = id if error is Error.NONE and not validate_only else self.id
+        made = CreatedTopic(name=TOPIC.name, error=error, topic_id=id)
         return self._answered(call, CreateTopicsAnswer(version=7, topics=(made,)))
+
+    def deleted(self, *, id: UUID | None = None, error: Error = Error.NONE, lost: bool = False) -> Self:
+        """DeleteTopics, by id if there is one."""
+        call = self._asked(1, "delete_topics", [TOPIC.name if id is None else Topic(TOPIC.name, id)])
+        if lost:
+            return self._lost(call)
+        result = TopicResult(name=TOPIC.name, topic_id=id, error=error)
+        return self._answered(call, TopicResults(version=6, topics=(result,)))
+
+    def reassigned(self, *replicas: int, error: Error = Error.NONE, lost: bool = False) -> Self:
+        """AlterPartitionReassignments to these replicas; without any it cancels."""
+        call = self._asked(1, "alter_partition_reassignments", [Reassignment(TOPIC.name, 0, replicas or None)])
+        if lost:
+            return self._lost(call)
+        result = PartitionResult(version=0, topic=TOPIC.name, partition=0, error=error)
+        return self._answered(call, PartitionResults(version=0, partitions=(result,)))
 
     def altered(
         self, key: str, value: str | None, *, of: str = TOPIC.name, error: Error = Error.NONE, lost: bool = False

@@ -36,8 +36,8 @@ READ_COMMITTED = 1
 FUTURE_REPLICA = -3
 """The replica id whose fetches show a replica's whole log, the uncommitted suffix included."""
 UNCLEAN_ELECTION = 1
-ELECTION_UNKNOWN = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER)
-"""Errors after which an election may have been held, or may still be."""
+CONTROLLER_UNKNOWN = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER)
+"""Errors after which what a controller was asked for may have happened, or may still happen."""
 ELECTION_REFUSED = 84
 """ELECTION_NOT_NEEDED, in place of any refusal: also where the answer does not name the partition, which was not asked for."""
 ABORT, COMMIT = 0, 1
@@ -272,6 +272,17 @@ class UncleanElectionResult(Exchange, frozen=True, gc=False):
     granted: bool
 
 
+class ReassignmentResult(Exchange, frozen=True, gc=False):
+    """AlterPartitionReassignments: the target replicas, None to cancel one; `error` is -1 where the outcome is unknown."""
+
+    replicas: tuple[int, ...] | None
+    error: int
+
+    @property
+    def refused(self) -> bool:
+        return self.error != NONE and self.error not in CONTROLLER_UNKNOWN
+
+
 class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One replica on disk. `epochs` are the (epoch, start offset) of leader-epoch-checkpoint, None where the file was missing.
 
@@ -291,6 +302,24 @@ class TopicCreated(Exchange, frozen=True, gc=False):
     """A topic that CreateTopics asked for, with its settings."""
 
     configs: dict[str, str]
+
+
+# --- requests of unknown outcome
+
+
+def unanswered(fact: Any) -> Any:
+    """The same request with an unknown outcome; None for one that changes nothing, or certainly has not."""
+    replace = msgspec.structs.replace
+    match fact:
+        case ProduceResult(failed=False):
+            return replace(fact, error=UNKNOWN_OUTCOME, offset=-1, log_start=-1)
+        case DeleteRecordsResult():
+            return replace(fact, error=UNKNOWN_OUTCOME, low_watermark=-1)
+        case ReassignmentResult():
+            return replace(fact, error=UNKNOWN_OUTCOME)
+        case UncleanElectionResult():
+            return replace(fact, granted=False)
+    return None
 
 
 # --- decoders
@@ -529,7 +558,7 @@ def _elect_leaders(call: Call, answer: Answer, at: Decoding) -> Iterator[Attribu
         return
     for topic, index in call.request["partitions"] or ():
         error = _election_error(answer, topic, index)
-        if error == NONE or error in ELECTION_UNKNOWN:
+        if error == NONE or error in CONTROLLER_UNKNOWN:
             fact = UncleanElectionResult(*at.exchange(call, answer), granted=error == NONE)
             yield ("partition", f"{topic}-{index}", fact)
 
@@ -541,6 +570,26 @@ def _election_error(answer: Answer, topic: str, index: int) -> int:
         return int(answer.value["error_code"])
     own = (one for one in answer.value["partitions"] if (one["topic"], one["partition"]) == (topic, index))
     return next((int(one["error_code"]) for one in own), ELECTION_REFUSED)
+
+
+@decodes("alter_partition_reassignments", about=["partition"])
+def _alter_partition_reassignments(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    if answer.outcome == "fail":  # it was never sent
+        return
+    for one in call.request["reassignments"]:
+        replicas = None if one["replicas"] is None else tuple(one["replicas"])
+        error = _error_about(answer, one["topic"], one["partition"])
+        yield ("partition", partition_of(one), ReassignmentResult(*at.exchange(call, answer), replicas, error))
+
+
+def _error_about(answer: Answer, topic: str, index: int) -> int:
+    """The error of a partition, or of the whole answer; unknown where the answer does not name the partition."""
+    if answer.outcome != "ok":
+        return UNKNOWN_OUTCOME
+    if answer.value["error_code"] != NONE:
+        return int(answer.value["error_code"])
+    own = (one for one in answer.value["partitions"] if (one["topic"], one["partition"]) == (topic, index))
+    return next((int(one["error_code"]) for one in own), UNKNOWN_OUTCOME)
 
 
 @decodes("describe_topic_partitions", about=["partition"])

@@ -25,7 +25,7 @@ def acknowledged_outlives_disks(story: PartitionStory) -> Iterator[Claim]:
     empties the ELR, and a reassignment brings in other replicas: partitions with either are left out.
     """
     reads = [read for read in story.leader_reads if read.full]
-    if not reads or not story.hits(_loses_log) or story.hits(lambda effects: effects.moves_replicas):
+    if not reads or not story.hits(_loses_log) or story.reassigned:
         return
     survivor: tuple[int, int] | None = None
     for write in (write for write in story.produced if write.committed and write.values):
@@ -53,7 +53,8 @@ def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
     # No controller can know of a disk that is lost after a controlled shutdown.
     if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
         return -1
-    return min((span.began for span in lost), default=-1) if len(crashed | unsure) < int(*possible) else -1
+    enough = min(int(*possible), story.fewest_replicas)
+    return min((span.began for span in lost), default=-1) if len(crashed | unsure) < enough else -1
 
 
 def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effects], bool]) -> set[str]:

@@ -53,12 +53,13 @@ def end_of(story: PartitionStory) -> FinalState | None:
     since = timeline.rest if timeline.rest >= 0 else timeline.disagreed
     if since < 0 or not story.deletes or story.corrupted:
         return None
-    last = {read.node: read for read in story.full_reads if read.asked > since}
+    last = {read.node: read for read in story.full_reads if read.asked > since and story.is_replica(read.node)}
     newest = max((read.cur for read in last.values()), default=-1)
     leader = next((read for read in last.values() if read.cur == newest and story.by_leader(read)), None)
     others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
-    disk = tuple({held.node: held for held in story.on_disk if held.event > since}.values())
+    held_since = (held for held in story.on_disk if held.event > since and story.is_replica(held.node))
+    disk = tuple({held.node: held for held in held_since}.values())
     certain = timeline.rest >= 0 or _had_time(story)
     return FinalState(since, certain, look, leader, others, disk, story.agree_below(since))
 
@@ -187,7 +188,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Finding]:
         *(("follower", *one) for one in _fenced(story)),
         *(("leader", *one) for one in _tails(story, end.leader)),
     ]
-    for case, node, event in premises:
+    for case, node, event in (one for one in premises if story.is_replica(one[1])):
         by = (event, end.leader.event, end.look.event)
         differs = end.differs(node)
         if end.converged(node, story.timeline.ids.get(node, -1)):

@@ -38,7 +38,7 @@ def maps_cover_the_log(story: PartitionStory) -> Iterator[Finding]:
     """At rest: epochs and start offsets rise, each stamp in the log has its entry, and entries begin and end where stamps do."""
     starts = {read.node: read.log_start for read in story.full_reads}
     for disk in story.on_disk if story.deletes else ():
-        if not story.at_rest(disk) or disk.node in story.epoch_caches_lost:
+        if not story.at_rest(disk) or disk.node in story.epoch_caches_lost or not story.is_replica(disk.node):
             continue
         entries = disk.epochs or ()
         # The log start is written behind the log: what lies below it is still in its segment, and after a crash it may fall

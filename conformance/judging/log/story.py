@@ -13,10 +13,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from conformance.judging.facts.exchange import Exchange
+from conformance.judging.facts.exchange import UNKNOWN_OUTCOME, Exchange
 from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, OffsetCommit, ReaderStep
 from conformance.judging.facts.log import (
+    CONTROLLER_UNKNOWN,
     FUTURE_REPLICA,
+    NETWORK_EXCEPTION,
+    REQUEST_TIMED_OUT,
     Batch,
     DeleteRecordsResult,
     EpochEndOffset,
@@ -26,6 +29,7 @@ from conformance.judging.facts.log import (
     PartitionMetadata,
     PartitionState,
     ProduceResult,
+    ReassignmentResult,
     RegisteredPartition,
     ReplicaOnDisk,
     UncleanElectionResult,
@@ -64,7 +68,8 @@ class PartitionStory(Story):
 
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
-        self.configs = timeline.topic_configs.get(name.rpartition("-")[0], {})
+        self.topic = name.rpartition("-")[0]
+        self.configs = timeline.topic_configs.get(self.topic, {})
         self.reads: list[FetchResult] = []
         self.full_reads: list[FetchResult] = []
         self.errors: list[ErrorResponse] = []
@@ -85,6 +90,7 @@ class PartitionStory(Story):
         self.on_disk: list[ReplicaOnDisk] = []
         self.registered: list[RegisteredPartition] = []
         self.unclean_elections: list[UncleanElectionResult] = []
+        self.reassignments: list[ReassignmentResult] = []
         self._pieces: dict[str, list[FetchResult]] = {}
         self._views: dict[str, _View] = {}
 
@@ -160,17 +166,30 @@ class PartitionStory(Story):
         PartitionMetadata: _take_metadata,
         ProduceResult: lambda story, fact: story.produced.append(fact),
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
+        ReassignmentResult: lambda story, fact: story.reassignments.append(fact),
         ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
         RegisteredPartition: lambda story, fact: story.registered.append(fact),
         UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
     }
+
+    @property
+    def unanswered(self) -> list[Any]:
+        """Also those without an answer to a topic that has since been deleted and created again under the same name."""
+        open_ = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION)
+        return [
+            *(one for one in self.produced if one.error == UNKNOWN_OUTCOME and not one.failed),
+            *(one for one in self.deletions if one.error in open_),
+            *(one for one in self.reassignments if one.error in CONTROLLER_UNKNOWN),
+            *(one for one in self.unclean_elections if not one.granted),
+        ]
 
     # --- preconditions
 
     @property
     def deletes(self) -> bool:
         """cleanup.policy=delete: replicas hold the same bytes, and offsets have no holes. Internal topics are compacted."""
-        return not self.internal and "compact" not in self.configs.get("cleanup.policy", "delete")
+        policies = {self.configs.get("cleanup.policy"), *self._altered.get("cleanup.policy", ())}
+        return not self.internal and not any("compact" in policy for policy in policies if policy is not None)
 
     @property
     def internal(self) -> bool:
@@ -179,26 +198,30 @@ class PartitionStory(Story):
 
     @property
     def from_the_start(self) -> bool:
-        """Was it created in this history and never deleted, so that all requests about it are known?
+        """Was it created in this history, so that all requests about it are known?
 
         Internal topics, and topics of an example that goes on where another one left off, have an earlier past.
         """
-        topic = self.name.rpartition("-")[0]
-        created = topic in self.timeline.topic_configs or not self.timeline.continues
-        return created and not self.internal and topic not in self.timeline.deleted_topics
+        created = self.number > 0 or self.topic in self.timeline.topic_configs or not self.timeline.continues
+        return created and not self.internal
 
     @property
     def sent_before(self) -> dict[str, int] | None:
         """The values that earlier examples sent to it, and how often; None if they are not known."""
         sent = self.timeline.sent_before
-        topic = self.name.rpartition("-")[0]
-        return sent.get(self.name, {}) if sent is not None and topic not in self.timeline.deleted_topics else None
+        if self.number > 0 or sent is None:
+            return {} if self.number > 0 else None
+        return sent.get(self.name, {})
 
     @property
     def retains_by_setting(self) -> bool:
         """Was the topic created with, or altered to, a setting that deletes old segments?"""
-        altered = self.timeline.altered_topics.get(self.name.rpartition("-")[0], set())
-        return any("retention." in name for name in {*self.configs, *altered})
+        return any("retention." in name for name in {*self.configs, *self._altered})
+
+    @property
+    def _altered(self) -> dict[str, set[str | None]]:
+        """The values that requests gave to settings of the topic after its creation, or of an earlier one of its name."""
+        return self.timeline.altered_topics.get(self.topic, {})
 
     @property
     def log_start_unbounded_from(self) -> float:
@@ -215,9 +238,8 @@ class PartitionStory(Story):
     @cached_property
     def _retentions(self) -> list[FaultSpan]:
         """Faults that set the retention of the topic: of all its partitions, whichever one the fault was aimed at."""
-        topic = self.name.rpartition("-")[0]
         spans = (span for span in self.timeline.spans if span.effects.retention != "none")
-        return [span for span in spans if span.partition.rpartition("-")[0] in ("", topic)]
+        return [span for span in spans if span.partition.rpartition("-")[0] in ("", self.topic)]
 
     def was_away(self, node: str, event: int) -> bool:
         """Was it seen outside the ISR before an event?"""
@@ -246,7 +268,9 @@ class PartitionStory(Story):
             if old.state is not seen.state and _leadership(old) != _leadership(seen):
                 changes.append(seen.event)
             last[seen.node] = seen
-        first = ((one.fault, bisect_left(changes, one.began)) for one in self.timeline.witnessed)
+        since = self.metadata[0].event if self.number > 0 and self.metadata else -1
+        mine = (one for one in self.timeline.witnessed if one.began > since)
+        first = ((one.fault, bisect_left(changes, one.began)) for one in mine)
         return [(fault, changes[place]) for fault, place in first if place < len(changes)]
 
     def hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
@@ -310,6 +334,10 @@ class PartitionStory(Story):
         """Was the log start moved into a segment? A crash may set it back behind a leader epoch cache that was trimmed."""
         return bool(self.deletions) or any(span.effects.start_inside_segment for span in self.timeline.spans)
 
+    def is_replica(self, node: str) -> bool:
+        """Is it one by the last Metadata? A broker that was down while it ceased to be one may still have the directory."""
+        return not self.metadata or self.timeline.ids.get(node, -1) in self.metadata[-1].replicas
+
     def stays(self, node: str) -> bool:
         """Was it a replica all the time? One that is removed and added again starts with an empty log."""
         return node in self._always
@@ -319,10 +347,25 @@ class PartitionStory(Story):
         names = self.timeline.names
         moved = {node for span in self.hits(lambda effects: effects.moves_replicas) for node in span.nodes}
         always = set(names.values()) - moved
+        for one in self.reassignments:
+            if not one.refused:  # by a cancellation those leave that were being added
+                always &= {names.get(id, "") for id in one.replicas} if one.replicas is not None else always
         for seen in self.first_metadata:
             if seen.replicas:
                 always &= {names.get(id, "") for id in seen.replicas}
         return always
+
+    @cached_property
+    def reassigned(self) -> bool:
+        """May it have got another set of replicas, by a request or a fault?"""
+        first = {*self.metadata[0].replicas} if self.metadata else set[int]()
+        asked = any(not one.refused and {*(one.replicas or first)} != first for one in self.reassignments)
+        return asked or bool(self.hits(lambda effects: effects.moves_replicas))
+
+    @cached_property
+    def fewest_replicas(self) -> int:
+        """The fewest that it was seen with: acks=all never waits for more than all of them."""
+        return min((len(seen.replicas) for seen in self.first_metadata), default=1)
 
     # --- leaders
 

@@ -94,3 +94,18 @@ def test_a_last_known_leader_is_no_excuse() -> None:
     """While 3 keeps running and holds the record, ISR and ELR are not both empty."""
     history = lose(acknowledged(), 1).metadata(3, -1, 1, isr=())
     assert broken(LAW, history.settled(1, 2, isr=(1,)).whole(1, A, epoch=2, hw=1)) == ["disks"]
+
+
+def test_a_partition_with_fewer_replicas_than_min_insync_replicas() -> None:
+    """With two replicas acks=all waits for no third one, so that two lost disks may lose the record."""
+    for replicas, expected in (((1, 2), []), ((1, 2, 3), ["disks"])):
+        history = LogHistory().created(min_insync_replicas="3").settled(1, 0, replicas=replicas, isr=replicas)
+        lose(history.produce(1, "a", "b", at=0), 1, 2)
+        history.settled(2, 1, replicas=replicas, isr=(2,)).whole(2, A, epoch=1, hw=1)
+        assert broken(LAW, history) == expected
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [((1, 3), []), ((3, 2, 1), ["disks"])])
+def test_replicas_that_moved_meanwhile(replicas: tuple[int, ...], expected: list[str]) -> None:
+    history = lose(acknowledged().reassigned(*replicas), 2)
+    assert broken(LAW, led(history, 2, gone=True)) == expected

@@ -1,0 +1,147 @@
+"""Topics that are deleted and created again under their name: which of them a request and its answer are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from conformance.judging.facts.exchange import NONE, name_of
+from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+from conformance.judging.timeline import Timeline
+from history.events import Answer, Call
+from history.since import since
+
+UNTOLD: Final = -1
+"""In place of a number: it may be about any topic of that name, or fall between two of them."""
+DELETED: Final = -2
+"""In place of a number: it names the id of a topic that was deleted."""
+APPLIES_WITHIN = 2.0
+"""Seconds after which a broker that told the id of the new topic no longer serves the deleted one under its name."""
+DELETED_ALREADY = frozenset((UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID))
+DELETED_BY_ID_FROM = since("DeleteTopicsRequest", "Topics")
+BY_ID_FROM = {
+    "produce": since("ProduceRequest", "TopicId"),
+    "produce_many": since("ProduceRequest", "TopicId"),
+    "fetch": since("FetchRequest", "TopicId"),
+    "fetch_many": since("FetchRequest", "TopicId"),
+}
+"""By operation, the version from which on its request names topics by id."""
+TELLS_IDS = frozenset(("metadata", "describe_topic_partitions"))
+"""Operations whose answers have the id of each topic."""
+
+
+class _Topic:
+    """The latest topic of a name: its number and its id, empty if none was told; and requests by which it may be deleted.
+
+    `told` has the time at which each incarnation of a broker first told the id.
+    """
+
+    def __init__(self, number: int = 0, id: str = "", former: frozenset[str] = frozenset()) -> None:
+        self.number, self.id, self.former = number, id, former
+        self.deletions: set[int] = set()
+        self.told: dict[tuple[str, int], float] = {}
+
+    def successor(self, id: str) -> _Topic:
+        return _Topic(self.number + 1, id, self.former | {self.id})
+
+
+class Recreations:
+    """Numbers the topics of one name in a history: 0 for the first, and one more for each that was created after a deletion.
+
+    That is one whose creation was acknowledged with its id. Once a deletion was requested, an answer is about the topic whose id
+    it tells; without an id it is about the latest topic, if the broker had told the id of that for some time.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._topics: dict[str, _Topic] = {}
+        self._deleted: set[str] = set()
+        """Names of topics whose deletion was requested."""
+
+    # --- following the history
+
+    def asked(self, call: Call) -> None:
+        """From a request to delete it on, a topic may be gone."""
+        for wanted in call.request["topics"] if call.op == "delete_topics" else ():
+            topic = self._topics.setdefault(name_of(wanted), _Topic())
+            if _may_mean(call, wanted, topic):
+                topic.deletions.add(call.n)
+                self._deleted.add(name_of(wanted))
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        if call.op == "create_topics" and answer.outcome == "ok" and not call.request.get("validate_only"):
+            self._created(answer)
+        elif call.op == "delete_topics":
+            for name in _kept(call, answer):
+                self._topics[name].deletions.discard(call.n)
+        elif call.op == "metadata" and self._deleted and answer.outcome == "ok":
+            self._told(call, answer)
+
+    def _created(self, answer: Answer) -> None:
+        for one in answer.value["topics"]:
+            id = one.get("topic_id") or ""
+            if one["error_code"] == NONE and id:
+                topic = self._topics.setdefault(one["name"], _Topic())
+                self._topics[one["name"]] = topic.successor(id) if topic.deletions else topic
+                topic.id = topic.id or id
+
+    def _told(self, call: Call, answer: Answer) -> None:
+        by = (call.node, self._timeline.incarnations.get(call.node, 0))
+        for one in answer.value["topics"]:
+            topic = self._topics.get(one["name"])
+            if topic is not None and topic.id and one.get("topic_id") == topic.id:
+                topic.told.setdefault(by, self._timeline.time(answer.n))
+
+    # --- asking
+
+    def number(self, name: str, node: str, call: Call, answer: Answer) -> int:
+        """Which topic of that name what a node answered is about, or UNTOLD, or DELETED."""
+        if name not in self._deleted:
+            return 0
+        topic, id = self._topics[name], _id_in(name, call, answer)
+        if id and id in topic.former:
+            return DELETED
+        known = id == topic.id if id and topic.id else topic.number == 0 or self._serves(topic, node, call)
+        return topic.number if known and not topic.deletions else UNTOLD
+
+    def latest(self, name: str) -> int:
+        """The number of the latest topic of that name."""
+        return self._topics[name].number
+
+    def _serves(self, topic: _Topic, node: str, call: Call) -> bool:
+        """Had the broker certainly applied, before the request, what made the topic?"""
+        told = topic.told.get((node, self._timeline.incarnations.get(node, 0)))
+        return told is not None and self._timeline.time(call.n) - told > APPLIES_WITHIN
+
+
+def _may_mean(call: Call, wanted: Any, topic: _Topic) -> bool:
+    """A request by the id of another topic means none of this one."""
+    id = _id(wanted) if (call.request.get("version") or DELETED_BY_ID_FROM) >= DELETED_BY_ID_FROM else ""
+    return not (id and topic.id) or id == topic.id
+
+
+def _kept(call: Call, answer: Answer) -> Iterator[str]:
+    """The topics that a deletion certainly left as they were."""
+    results = answer.value["topics"] if answer.outcome == "ok" else ()
+    for wanted in call.request["topics"]:
+        names = {name_of(wanted), _id(wanted)} - {""}
+        own = (one["error_code"] for one in results if names & {one["name"], one.get("topic_id")})
+        error = next(own, NONE)
+        refused = error != NONE and error not in OPEN and error not in DELETED_ALREADY
+        if answer.outcome == "fail" or refused:
+            yield name_of(wanted)
+
+
+def _id_in(name: str, call: Call, answer: Answer) -> str:
+    """The id of a topic, by which the request was handled or which the answer tells; empty if there is none."""
+    if answer.outcome != "ok":
+        return ""
+    if call.op in TELLS_IDS:
+        return next((one.get("topic_id") or "" for one in answer.value["topics"] if one["name"] == name), "")
+    by_id = answer.value.get("version", -1) >= BY_ID_FROM[call.op] if call.op in BY_ID_FROM else False
+    parts = call.request.get("partitions") or [call.request] if by_id else []
+    return next((_id(one["topic"]) for one in parts if name_of(one["topic"]) == name), "")
+
+
+def _id(topic: Any) -> str:
+    return "" if isinstance(topic, str) else str(topic.get("id") or "")
