@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from conformance.core.topologies import QUICK_CLUSTER
 from conformance.running.evidence import on_disk as stored
 from conformance.running.evidence.folder import ReplayResult, conclude, write_evidence
 from conformance.running.lab import Standing
@@ -59,6 +60,7 @@ class FakeCluster:
     """Frames and logs are given, or of a hundred and of five seconds ago, and one line a node."""
 
     def __init__(self, trouble: bool = False, entries: list[Entry] | None = None, logs: Mapping[str, str] = {}) -> None:
+        self.topology = QUICK_CLUSTER
         names = {"controller-101": False, "broker-1": True, "broker-2": True}
         self.nodes = {
             name: FakeNode(name, broker, logs.get(name, ""), trouble and name == "broker-1")

@@ -91,7 +91,7 @@ def _in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fa
 
 def _described(metadata: dict[str, Any]) -> dict[str, str]:
     return {
-        f"{topic['name']}-{one['partition']}": _state(one)
+        f"{topic['name']}-{one.get('partition', 0)}": _state(one)
         for topic in metadata.get("topics", ())
         for one in topic.get("partitions", ())
     }

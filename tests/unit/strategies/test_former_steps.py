@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.machines.log.machine import LOG_MACHINE, OPENING
+from history.taken import kind_of
 from strategies.former_steps import FORMER_FIELDS, FORMER_STEPS, current_step
 from strategies.log import FetchAt, ListOffsets, OffsetForLeaderEpoch, ProduceToAll, Read, RevisitPosition
 
@@ -25,14 +26,30 @@ OTHERS = [
 ]
 
 
+NEWER = {
+    "collect",
+    "create-topic",
+    "echo",
+    "fetch-in-flight",
+    "heal-partly",
+    "produce-idempotently",
+    "produce-in-flight",
+    "reassign-partition",
+    "recreate-topic",
+    "transact",
+}
+"""Kinds of steps that the opening has had only since then."""
+
+
 def test_a_recorded_schedule_is_the_one_of_today() -> None:
-    assert LOG_MACHINE.steps(RECORDED) == [*OPENING, *OTHERS]
+    older = [step for step in OPENING if kind_of(step) not in NEWER]
+    assert LOG_MACHINE.steps(RECORDED) == [*older, *OTHERS]
 
 
 def test_no_recorded_field_is_lost() -> None:
     """msgspec leaves out what a step does not have."""
-    read = [msgspec.to_builtins(step) for step in LOG_MACHINE.steps(RECORDED)]
-    assert [len(step) for step in read] == [len(step) for step in RECORDED]
+    for recorded, step in zip(RECORDED, LOG_MACHINE.steps(RECORDED), strict=True):
+        assert current_step(recorded).keys() <= msgspec.to_builtins(step).keys()
 
 
 def test_a_step_of_today_stays_itself() -> None:

@@ -98,7 +98,7 @@ def test_faults_stand_only_as_far_as_the_model_allows(schedules: list[list[Step]
 def test_there_is_something_to_heal(schedules: list[list[Step]]) -> None:
     healed = {faults for one in schedules for step, faults in standing(one) if isinstance(step, Heal)}
     partly = {faults for one in schedules for step, faults in standing(one) if isinstance(step, HealPartly)}
-    assert (min(healed), partly) == (1, {2})
+    assert (min(healed), partly) == (1, {2, 3})
 
 
 def test_transient_faults_need_a_healthy_cluster(schedules: list[list[Step]]) -> None:
@@ -113,7 +113,8 @@ def test_the_steps_before_healing_are_taken_while_faults_stand(schedules: list[l
 
 def test_a_partial_heal_never_names_more_faults_than_may_stand(schedules: list[list[Step]]) -> None:
     named = {step.which for schedule in schedules for step in schedule if isinstance(step, HealPartly)}
-    assert named == set(range(FaultModel.most_faults))
+    assert named <= set(range(FaultModel.most_faults))
+    assert max(named) > 0
 
 
 def test_rules_that_a_machine_does_not_inherit_are_not_taken() -> None:
