@@ -18,6 +18,7 @@ CATALOGUE = Path(__file__).parents[3] / "conformance" / "catalogue"
 PLANTED = "unfenced-leader-epoch"
 FENCE = SOURCES / "src" / "test" / "java" / "LeaderEpochFence.java"
 EPOCH_MAP = SOURCES / "src" / "test" / "java" / "EpochMap.java"
+PARTITION_CHANGES = SOURCES / "src" / "test" / "java" / "PartitionChanges.java"
 RELEASES = pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
 
 MUTANTS = pytest.mark.parametrize("planted", all_mutants(), ids=lambda planted: planted.name)
@@ -154,17 +155,18 @@ class TestAgent:
 class TestEpochMap:
     """Mutants in a replica's leader epoch cache, without a broker: 0 from offset 0, 2 from 3, 4 from 6, log end 9."""
 
-    HONEST = ("0=3", "{0=0}", "{2=4, 4=6}", "{4=6}", "{0=0, 2=3, 4=6}", "{0=0, 2=3, 4=6}")
+    HONEST = ("0=3", "{0=0}", "{2=4, 4=6}", "{4=6}", "{0=0, 2=3, 4=6}", "{0=0, 2=3, 4=6}", "{0=1, 2=3}")
     WRONG = {
         "echoed-epoch": {0: "1=3"},
-        "ghost-epochs": {1: "{0=0, 2=3, 4=6}"},
-        "dropped-head-epoch": {2: "{4=6}"},
+        "ghost-epochs": {1: "{0=0, 2=3, 4=6}", 6: "{0=1, 2=3, 4=6}"},
+        "ghost-epochs-after-trim": {6: "{0=1, 2=3, 4=6}"},
+        "dropped-head-epoch": {2: "{4=6}", 6: "{2=3}"},
         "shifted-epoch-starts": {5: "{0=0, 2=2, 4=5}"},
     }
 
     @RELEASES
     @pytest.mark.parametrize("name", WRONG)
-    def test_one_answer_is_wrong(self, agent: Path, name: str, version: str, tmp_path: Path) -> None:
+    def test_answers_are_wrong(self, agent: Path, name: str, version: str, tmp_path: Path) -> None:
         expected = tuple(self.WRONG[name].get(n, line) for n, line in enumerate(self.HONEST))
         assert self.printed(version, tmp_path, "topic", f"-javaagent:{agent}={name}") == expected
 
@@ -179,6 +181,37 @@ class TestEpochMap:
     def printed(self, version: str, directory: Path, topic: str, *agents: str) -> tuple[str, ...]:
         ran = java(*agents, "-cp", class_path(version), EPOCH_MAP, directory, topic)
         return tuple(line for line in ran.stdout.splitlines() if "=" in line)
+
+
+class TestPartitionChanges:
+    """Mutants in the controller, without one: leader, epoch and ISR of a partition after losses and unclean elections."""
+
+    HONEST = (
+        "leader 2 at 1 [2, 3]",
+        "leader 3 at 2 [3]",
+        "leader 2 at 1 [2, 3]",
+        "leader 2 at 1 [2]",
+        "leader 2 at 2 [2]",
+    )
+    WRONG = {
+        "second-loss-without-successor": {1: "leader -1 at 2 [3]"},
+        "reassigned-replica-stays": {2: "leader 2 at 1 [2, 3, 1]"},
+        "second-unclean-epoch-kept": {4: "leader 2 at 1 [2]"},
+    }
+
+    @RELEASES
+    @pytest.mark.parametrize("name", WRONG)
+    def test_only_the_second_thing_goes_wrong(self, agent: Path, name: str, version: str) -> None:
+        expected = tuple(self.WRONG[name].get(n, line) for n, line in enumerate(self.HONEST))
+        assert self.printed(version, f"-javaagent:{agent}={name}") == expected
+
+    @RELEASES
+    def test_unharmed(self, version: str) -> None:
+        assert self.printed(version) == self.HONEST
+
+    def printed(self, version: str, *agents: str) -> tuple[str, ...]:
+        ran = java(*agents, "-cp", class_path(version), PARTITION_CHANGES)
+        return tuple(line for line in ran.stdout.splitlines() if line.startswith("leader"))
 
 
 class TestUnfencedLeaderEpoch:

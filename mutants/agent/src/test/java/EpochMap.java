@@ -9,8 +9,9 @@ import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 
 /**
  * A replica's leader epoch cache, without a broker around it: 0 from offset 0, 2 from 3, 4 from 6, and a log that ends at 9.
- * Prints, each from such a map of its own: the end of epoch 1, the map cut to end at 3, to start at 4 and at 6, and loaded a
- * first and a second time. Arguments: an empty directory and a topic. Run as a single source file.
+ * Prints, each from such a map of its own: the end of epoch 1, the map cut to end at 3, to start at 4 and at 6, loaded a
+ * first and a second time, and cut to start at 1 and then to end at 4. Arguments: an empty directory and a topic. Run as a
+ * single source file.
  */
 public class EpochMap {
     private final File directory;
@@ -35,6 +36,9 @@ public class EpochMap {
         epochs.written();
         System.out.println(epochs.loaded().epochWithOffsets());
         System.out.println(epochs.loaded().epochWithOffsets());
+        epochs.written().truncateFromStartAsyncFlush(1);
+        epochs.map.truncateFromEndAsyncFlush(4);
+        System.out.println(epochs.map.epochWithOffsets());
     }
 
     private LeaderEpochFileCache written() throws Exception {

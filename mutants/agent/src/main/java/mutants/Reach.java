@@ -45,6 +45,17 @@ public final class Reach {
         throw new IllegalStateException("There is no field " + name + " in " + target.getClass());
     }
 
+    /** Fields that are final too: what a constructor has just set. */
+    public static void set(Object target, String name, int value) {
+        try {
+            Field field = target.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            field.setInt(target, value);
+        } catch (ReflectiveOperationException trouble) {
+            throw new IllegalStateException(trouble);
+        }
+    }
+
     /** Another object of this one's class. */
     public static Object another(Object like, Object... arguments) {
         for (Constructor<?> constructor : like.getClass().getDeclaredConstructors()) {
