@@ -63,6 +63,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return [(kinds[one], kinds[other]) for one, other in pairs_of(list(kinds))]
 
     @property
+    def alone(self) -> list[str]:
+        """The faults that no other can overlap; any, where there are none."""
+        return [name for name, fault in self.faults.items() if fault.kind.alone] or list(self.faults)
+
+    @property
     def besides(self) -> list[Meeting]:
         """Each kind of administration beside each fault that others can overlap."""
         standing = [name for name, fault in self.faults.items() if not fault.kind.alone]
@@ -105,7 +110,7 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
     return Swarm(
         pair=pair,
         beside=beside,
-        faults=_with(draw(_some(offer.faults, 1, 4)), *pair, beside[1]),
+        faults=_with(draw(_some(offer.faults, 1, 4)), draw(sampled_from(offer.alone)), *pair, beside[1]),
         work=draw(_some(offer.work, 2, 6)),
         administration=_with(draw(_some(offer.administration, 0, 3)), beside[0]),
     )
@@ -142,6 +147,8 @@ class _Episode:
             if self._standing < self._most:
                 self._standing += 1
                 yield self._injection(fault)
+            if fault == self._swarm.beside[1]:
+                yield self._administration(self._swarm.beside[0])
             yield from self._meanwhile()
         yield from self._end()
         yield from self._work(0, 2)
@@ -151,15 +158,12 @@ class _Episode:
 
     def _faults(self) -> tuple[str, ...]:
         """One to three that can stand together, by name; or one that stands alone."""
-        choice = self._draw(sampled_from(["pair", "pair", "three", "beside", "any", "three"]))
+        choice = self._draw(sampled_from(["pair", "three", "beside", "three", "beside", "any"]))
+        if choice == "any":
+            return (self._draw(sampled_from(self._swarm.faults)),)
         if choice == "beside":
             return (self._swarm.beside[1],)
-        if choice == "any":
-            return (self._any(),)
         return (*self._swarm.pair, self._swarm.beside[1]) if choice == "three" else self._swarm.pair
-
-    def _any(self) -> str:
-        return self._draw(sampled_from(self._swarm.faults))
 
     def _injection(self, name: str) -> Disturb[Any]:
         offered = self._offer.faults[name]
@@ -173,13 +177,11 @@ class _Episode:
     def _meanwhile(self) -> Iterator[Step]:
         """Some work, often beside administration."""
         yield from self._work(0, 2)
-        if self._draw(sampled_from([True, True, False])):
-            yield self._administration()
+        if self._draw(sampled_from([True, False])):
+            yield self._administration(self._draw(sampled_from(self._swarm.administration)))
             yield from self._work(0, 2)
 
-    def _administration(self) -> Step:
-        usual = self._draw(sampled_from([True, False]))
-        kind = self._swarm.beside[0] if usual else self._draw(sampled_from(self._swarm.administration))
+    def _administration(self, kind: str) -> Step:
         return self._about(self._offer.administration[kind])
 
     def _work(self, least: int, most: int) -> Iterator[Step]:

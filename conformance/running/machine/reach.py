@@ -91,15 +91,15 @@ def _in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fa
 
 def _described(metadata: dict[str, Any]) -> dict[str, str]:
     return {
-        f"{topic['name']}-{one.get('partition', 0)}": _state(one)
+        f"{topic['name']}-{one['partition_index']}": _state(one)
         for topic in metadata.get("topics", ())
         for one in topic.get("partitions", ())
     }
 
 
 def _state(partition: dict[str, Any]) -> str:
-    led = "led" if partition.get("leader", -1) >= 0 else "no leader"
-    return f"{led}, {len(partition.get('isr', ()))} of {len(partition.get('replicas', ()))} in the ISR"
+    led = "led" if partition["leader_id"] >= 0 else "no leader"
+    return f"{led}, {len(partition['isr_nodes'])} of {len(partition['replica_nodes'])} in the ISR"
 
 
 def _answers(history: History) -> Iterator[str]:

@@ -1,0 +1,116 @@
+"""Floors of discovery: how far the drawn schedules of every machine that draws episodes bring faults together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.core.machines import AnyMachine, all_machines
+from conformance.core.rules import EpisodeRules
+from conformance.running.machine.explorer import BATCH
+from conformance.running.machine.run import STEPS
+from strategies.episodes import Meeting, Offer, Steering, steered
+from strategies.meetings import meetings, most_at_once, standing_at_each, tag_of
+from strategies.steps import Disturb
+
+EXAMPLES = 400
+CHECKS = [check for check in all_machines().values() if issubclass(check.machine, EpisodeRules)]
+WITHOUT_FAULTS = 0.1
+"""The share of examples that may pass without a standing fault."""
+WITH_TWO = 1 / 3
+"""The share of examples that have two faults at once at some time."""
+
+Schedules = tuple[AnyMachine, list[list[Any]], Counter[Meeting]]
+
+
+def batch_of(check: AnyMachine, number: int, steering: Steering) -> list[list[Any]]:
+    """The schedules that Hypothesis draws in one run of it, in the quick profile."""
+    schedules: list[list[Any]] = []
+
+    @seed(number)
+    def factory() -> Any:
+        schedules.append([])
+        return check.machine(schedules[-1].append, lambda: None, steering)
+
+    drawn = settings(
+        max_examples=BATCH,
+        stateful_step_count=check.rules_in(STEPS["quick"]),
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(factory, settings=drawn)  # type: ignore[arg-type]
+    return schedules
+
+
+@pytest.fixture(scope="module", params=CHECKS, ids=lambda check: check.machine.__name__)
+def drawn(request: pytest.FixtureRequest) -> Schedules:
+    """Batch by batch, each steered by what was drawn before it, as on a cluster by what was reached."""
+    check: AnyMachine = request.param
+    offer: Offer = check.machine.offer  # type: ignore[attr-defined]
+    met: Counter[Meeting] = Counter()
+    schedules: list[list[Any]] = []
+    for number in range(EXAMPLES // BATCH):
+        batch = batch_of(check, number, steered(offer, met, number))
+        met.update(meeting for schedule in batch for meeting in meetings(schedule).elements())
+        schedules += batch
+    return check, schedules, met
+
+
+def test_the_log_machine_draws_episodes() -> None:
+    assert [check.machine.__name__ for check in CHECKS] == ["LogMachine"]
+
+
+def test_few_examples_pass_without_a_standing_fault(drawn: Schedules) -> None:
+    _, schedules, _ = drawn
+    quiet = sum(most_at_once(schedule) == 0 for schedule in schedules)
+    assert quiet <= WITHOUT_FAULTS * len(schedules)
+
+
+def test_many_examples_have_two_faults_at_once_and_some_have_three(drawn: Schedules) -> None:
+    _, schedules, _ = drawn
+    at_once = [most_at_once(schedule) for schedule in schedules]
+    assert sum(most >= 2 for most in at_once) >= WITH_TWO * len(schedules)
+    assert max(at_once) == 3
+
+
+def test_each_pair_of_main_faults_meets_on_one_partition(drawn: Schedules) -> None:
+    check, _, met = drawn
+    assert [pair for pair in check.machine.offer.pairs if not met[pair]] == []  # type: ignore[attr-defined]
+
+
+def test_each_kind_of_administration_is_drawn_beside_each_fault(drawn: Schedules) -> None:
+    check, _, met = drawn
+    assert [pair for pair in check.machine.offer.besides if not met[pair]] == []  # type: ignore[attr-defined]
+
+
+def test_every_fault_on_offer_is_drawn(drawn: Schedules) -> None:
+    check, schedules, _ = drawn
+    found = {step.fault.name for schedule in schedules for step in schedule if isinstance(step, Disturb)}
+    assert found == set(check.machine.offer.faults)  # type: ignore[attr-defined]
+
+
+def test_some_faults_meet_the_reaction_to_another(drawn: Schedules) -> None:
+    """The fault before them was not followed."""
+    _, schedules, _ = drawn
+    faults = [[step for step in schedule if isinstance(step, Disturb)] for schedule in schedules]
+    assert any(not one.follow for found in faults for one in found[:-1])
+
+
+def test_something_is_done_while_faults_stand(drawn: Schedules) -> None:
+    _, schedules, _ = drawn
+    during = Counter(
+        tag_of(step) for schedule in schedules for step, standing in standing_at_each(schedule) if standing
+    )
+    assert {"produce", "produce-in-flight", "transact", "echo", "reassign-partition", "read"} <= set(during)
+
+
+def test_equal_counts_give_equal_schedules(drawn: Schedules) -> None:
+    check, schedules, _ = drawn
+    steering = steered(check.machine.offer, {}, 0)  # type: ignore[attr-defined]
+    assert batch_of(check, 0, steering) == schedules[:BATCH] == batch_of(check, 0, steering)

@@ -1,0 +1,66 @@
+"""What examples reach: counted from their history, kept in files, and told at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.machines.log.machine import LOG_MACHINE
+from conformance.running.machine.reach import FOLDER, Reach, Reached, reach_lines, reached_by, read_reached
+from fixtures.faults.kinds.process import Kill, Stop
+from strategies.steps import Disturb, Heal, ReassignPartition
+from tests.miniature.machine import play
+
+SCHEDULE: list[Any] = [
+    Disturb(on="strict-0", fault=Kill(role="follower")),
+    Disturb(on="strict-0", fault=Stop(role="follower")),
+    ReassignPartition(on="loose", change="reorder"),
+    Heal(),
+]
+LEFT_OUT = Disturb(on="strict-0", fault=Kill(role="voter"))
+"""The miniature has one controller only."""
+
+
+def test_an_example_reaches_what_it_did_and_not_what_was_left_out() -> None:
+    reached = reached_by(play(LOG_MACHINE, [LEFT_OUT, *SCHEDULE]))
+    assert reached.meetings == {"kill stop": 1, "reassign-partition kill": 1, "reassign-partition stop": 1}
+
+
+def test_the_state_of_the_partition_at_each_injection_is_told() -> None:
+    reached = reached_by(play(LOG_MACHINE, SCHEDULE))
+    assert reached.states["kill of the follower: led, 3 of 3 in the ISR"] == 1
+    assert reached.states["stop of the follower: led, 2 of 3 in the ISR"] == 1
+
+
+def test_answers_are_told_by_request_and_error() -> None:
+    reached = reached_by(play(LOG_MACHINE, SCHEDULE))
+    assert reached.answers["metadata: ok"] > 0
+
+
+def test_parts_add_up_and_outlive_their_run(tmp_path: Path) -> None:
+    played = play(LOG_MACHINE, SCHEDULE)
+    for part in ("1", "2"):
+        Reach(tmp_path, LOG_MACHINE, part).note(played)
+    again = Reach(tmp_path, LOG_MACHINE, "1")
+    again.note(played)
+    assert read_reached(tmp_path, LOG_MACHINE.id).meetings["kill stop"] == 3
+
+
+def test_what_was_reached_in_earlier_runs_steers_away_from_it(tmp_path: Path) -> None:
+    before = Reach(tmp_path, LOG_MACHINE, "1").steering()
+    assert before is not None
+    met = Reached(meetings={" ".join(before.pairs[0]): 9})
+    (tmp_path / f"{LOG_MACHINE.id}-2.json").write_bytes(msgspec.json.encode(met))
+    after = Reach(tmp_path, LOG_MACHINE, "1").steering()
+    assert after is not None
+    assert before.pairs[0] not in after.pairs
+
+
+def test_the_end_of_a_run_tells_what_was_reached_and_what_was_not(tmp_path: Path) -> None:
+    assert reach_lines(tmp_path) == []
+    Reach(tmp_path / FOLDER / "4.3.1", LOG_MACHINE, "1").note(play(LOG_MACHINE, SCHEDULE))
+    pairs, besides = reach_lines(tmp_path)
+    assert pairs.startswith("machines.log.LogMachine: 1 of 100 pairs of faults on one partition, not yet: kill + kill")
+    assert besides.startswith("machines.log.LogMachine: 2 of 210 kinds of administration beside a fault")

@@ -1,0 +1,82 @@
+"""What a swarm and its episodes may use, and how the rarest meetings come first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis.strategies import DataObject, builds, data, integers, just
+
+from fixtures.faults.kinds.process import Kill, RollingRestart, Stop
+from fixtures.faults.kinds.shapes import Isolate
+from strategies.episodes import RAREST, Offer, episodes, offered, steered, swarms
+from strategies.steps import CreateTopic, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
+
+OFFER = Offer(
+    subjects=("a-0", "b-0"),
+    begin=just([]),
+    faults=dict(
+        [
+            offered(Kill, just(Kill()), ("a-0", "b-0")),
+            offered(Stop, just(Stop()), ("a-0", "b-0")),
+            offered(Isolate, just(Isolate()), ("b-0",)),
+            offered(RollingRestart, just(RollingRestart()), ("a-0",)),
+        ]
+    ),
+    main=("kill", "stop", "rolling-restart"),
+    work={"read": lambda on: just(ReadEverything()), "create-topic": lambda on: just(CreateTopic(on=on))},
+    administration={"delete-topic": lambda on: just(DeleteTopic(on=on))},
+    looks=lambda on: just(ReadEverything()),
+)
+STEERING = steered(OFFER, {})
+
+
+def test_pairs_are_of_main_faults_that_can_overlap() -> None:
+    assert OFFER.pairs == [("kill", "kill"), ("kill", "stop"), ("stop", "kill"), ("stop", "stop")]
+
+
+def test_administration_is_to_meet_each_fault_that_others_can_overlap() -> None:
+    assert OFFER.besides == [("delete-topic", "kill"), ("delete-topic", "stop"), ("delete-topic", "isolate")]
+
+
+def test_the_rarest_come_first_and_equals_take_turns() -> None:
+    met = {("kill", "kill"): 3, ("kill", "stop"): 1, ("stop", "stop"): 2}
+    assert steered(OFFER, met).pairs[:4] == (("stop", "kill"), ("kill", "stop"), ("stop", "stop"), ("kill", "kill"))
+    assert steered(OFFER, {}, 1).besides[0] != steered(OFFER, {}, 0).besides[0]
+
+
+def test_there_are_always_as_many_to_choose_from() -> None:
+    """A strategy of another size would draw other schedules from the same choices."""
+    for met in ({}, {("kill", "kill"): 5}):
+        assert len(steered(OFFER, met).pairs) == len(steered(OFFER, met).besides) == RAREST
+
+
+@given(data=data())
+@settings(max_examples=200, deadline=None)
+def test_an_episode_uses_its_swarm_and_never_has_too_many_faults(data: DataObject) -> None:
+    swarm = data.draw(swarms(OFFER, STEERING))
+    standing = data.draw(integers(0, 3))
+    steps = data.draw(episodes(OFFER, swarm, standing, 3))
+    for step in steps:
+        if isinstance(step, Disturb):
+            standing += 1
+            assert standing <= 3
+            assert step.fault.name in swarm.faults
+            assert step.on in OFFER.faults[step.fault.name].subjects
+        standing = 0 if isinstance(step, Heal) else max(0, standing - isinstance(step, HealPartly))
+    kinds = {step.__struct_config__.tag for step in steps} - {"disturb", "heal", "heal-partly", "read-everything"}
+    assert kinds <= {*swarm.work, *swarm.administration}
+
+
+@given(data=data())
+@settings(max_examples=50, deadline=None)
+def test_a_swarm_can_bring_about_the_meetings_that_it_was_drawn_for(data: DataObject) -> None:
+    swarm = data.draw(swarms(OFFER, STEERING))
+    assert {*swarm.pair, swarm.beside[1]} <= set(swarm.faults)
+    assert swarm.beside[0] in swarm.administration
+
+
+def test_a_fault_on_offer_goes_by_its_own_name() -> None:
+    drawn: Any = builds(Kill)
+    name, made = offered(Kill, drawn, ["a-0"])
+    assert (name, made.kind, made.subjects) == ("kill", Kill, ("a-0",))
