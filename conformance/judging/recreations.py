@@ -33,13 +33,13 @@ TELLS_IDS = frozenset(("metadata", "describe_topic_partitions"))
 class _Topic:
     """The latest topic of a name: its number and its id, empty if none was told; and requests by which it may be deleted.
 
-    `told` has the time at which each incarnation of a broker first told the id.
+    `named` has the time at which each incarnation of a broker first told the id.
     """
 
     def __init__(self, number: int = 0, id: str = "", former: frozenset[str] = frozenset()) -> None:
         self.number, self.id, self.former = number, id, former
         self.deletions: set[int] = set()
-        self.told: dict[tuple[str, int], float] = {}
+        self.named: dict[tuple[str, int], float] = {}
 
     def successor(self, id: str) -> _Topic:
         return _Topic(self.number + 1, id, self.former | {self.id})
@@ -75,7 +75,7 @@ class Recreations:
             for name in _kept(call, answer):
                 self._topics[name].deletions.discard(call.n)
         elif call.op == "metadata" and self._deleted and answer.outcome == "ok":
-            self._told(call, answer)
+            self._note_ids(call, answer)
 
     def _created(self, answer: Answer) -> None:
         for one in answer.value["topics"]:
@@ -85,12 +85,12 @@ class Recreations:
                 self._topics[one["name"]] = topic.successor(id) if topic.deletions else topic
                 topic.id = topic.id or id
 
-    def _told(self, call: Call, answer: Answer) -> None:
+    def _note_ids(self, call: Call, answer: Answer) -> None:
         by = (call.node, self._timeline.incarnations.get(call.node, 0))
         for one in answer.value["topics"]:
             topic = self._topics.get(one["name"])
             if topic is not None and topic.id and one.get("topic_id") == topic.id:
-                topic.told.setdefault(by, self._timeline.time(answer.n))
+                topic.named.setdefault(by, self._timeline.time(answer.n))
 
     # --- asking
 
@@ -110,8 +110,8 @@ class Recreations:
 
     def _serves(self, topic: _Topic, node: str, call: Call) -> bool:
         """Had the broker certainly applied, before the request, what made the topic?"""
-        told = topic.told.get((node, self._timeline.incarnations.get(node, 0)))
-        return told is not None and self._timeline.time(call.n) - told > APPLIES_WITHIN
+        since = topic.named.get((node, self._timeline.incarnations.get(node, 0)))
+        return since is not None and self._timeline.time(call.n) - since > APPLIES_WITHIN
 
 
 def _may_mean(call: Call, wanted: Any, topic: _Topic) -> bool:
