@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.judging.facts.exchange import NONE, name_of
-from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, deleted_by
 from conformance.judging.timeline import Timeline
 from history.events import Answer, Call
 from history.since import since
@@ -18,7 +18,6 @@ DELETED: Final = -2
 APPLIES_WITHIN = 2.0
 """Seconds after which a broker that told the id of the new topic no longer serves the deleted one under its name."""
 DELETED_ALREADY = frozenset((UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID))
-DELETED_BY_ID_FROM = since("DeleteTopicsRequest", "Topics")
 BY_ID_FROM = {
     "produce": since("ProduceRequest", "TopicId"),
     "produce_many": since("ProduceRequest", "TopicId"),
@@ -108,6 +107,10 @@ class Recreations:
         """The number of the latest topic of that name."""
         return self._topics[name].number
 
+    def knows_latest(self, name: str, node: str, call: Call) -> bool:
+        """Had the broker applied the creation of the latest topic of that name before the request?"""
+        return self._serves(self._topics[name], node, call)
+
     def _serves(self, topic: _Topic, node: str, call: Call) -> bool:
         """Had the broker certainly applied, before the request, what made the topic?"""
         since = topic.named.get((node, self._timeline.incarnations.get(node, 0)))
@@ -116,7 +119,7 @@ class Recreations:
 
 def _may_mean(call: Call, wanted: Any, topic: _Topic) -> bool:
     """A request by the id of another topic means none of this one."""
-    id = _id(wanted) if (call.request.get("version") or DELETED_BY_ID_FROM) >= DELETED_BY_ID_FROM else ""
+    id = deleted_by(call, wanted)
     return not (id and topic.id) or id == topic.id
 
 

@@ -13,9 +13,10 @@ from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import Reader
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, Stop
+from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
-from fixtures.wire.topics import Reassignment
+from fixtures.wire.topics import NewTopic, Reassignment
 from history.observations import Observation
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
@@ -111,6 +112,17 @@ def reassigned_to_a_dead_broker(*bugs: str) -> list[Observation]:
     return _violations(bench)
 
 
+def deleted_twice_by_id(*bugs: str) -> list[Observation]:
+    """A topic is deleted by its id and created again under its name; the deletion is then repeated."""
+    bench = mini_bench(MiniCluster(bugs))
+    node, wanted = bench.node(1), NewTopic("again", ((1, 2, 3),))
+    former = node.create_topics([wanted]).topics[0].topic_id
+    node.delete_topics([Topic("again", former)])
+    node.create_topics([wanted])
+    node.delete_topics([Topic("again", former)])
+    return _violations(bench)
+
+
 def _write(partition: Partition, value: bytes) -> PartitionMetadata:
     """Produce one record with acks=all to the leader, and return who leads."""
     bench = partition.bench
@@ -126,6 +138,7 @@ def _violations(bench: Bench) -> list[Observation]:
 SCRIPTS: dict[str, Callable[..., list[Observation]]] = {
     "cancelled-by-half": reassigned_to_a_dead_broker,
     "elected-out-of-isr": follower_comes_back_first,
+    "former-id-deletes": deleted_twice_by_id,
     "no-next-leader": last_replica_comes_back,
     "older-epoch-skipped": read_across_an_election,
     "reassigned-early": reassigned_to_a_dead_broker,
