@@ -7,8 +7,8 @@ from typing import Any
 
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import Decoding
-from conformance.judging.facts.log import unanswered
-from conformance.judging.recreations import UNTOLD, Recreations
+from conformance.judging.facts.log import ProducedToDeleted, ProduceResult, unanswered
+from conformance.judging.recreations import DELETED, UNTOLD, Recreations
 from conformance.judging.story import Story
 from conformance.judging.timeline import CONFIGURES, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
@@ -70,6 +70,8 @@ class Reading:
             self._take(kind, name, fact, number)
         elif number == UNTOLD and (request := unanswered(fact)) is not None:
             self._take(kind, name, request, self._recreations.latest(topic))
+        elif number == DELETED and type(fact) is ProduceResult and self._recreations.knows_latest(topic, node, call):
+            self._take(kind, name, ProducedToDeleted.of(fact), self._recreations.latest(topic))
 
     def _take(self, kind: Kind, name: str, fact: Any, number: int = 0) -> None:
         for type, stories in self._by_kind.get(kind, ()):

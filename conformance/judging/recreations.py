@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.judging.facts.exchange import NONE, name_of
-from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, deleted_by
 from conformance.judging.timeline import Timeline
 from history.events import Answer, Call
 from history.since import since
@@ -18,7 +18,6 @@ DELETED: Final = -2
 APPLIES_WITHIN = 2.0
 """Seconds after which a broker that told the id of the new topic no longer serves the deleted one under its name."""
 DELETED_ALREADY = frozenset((UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID))
-DELETED_BY_ID_FROM = since("DeleteTopicsRequest", "Topics")
 BY_ID_FROM = {
     "produce": since("ProduceRequest", "TopicId"),
     "produce_many": since("ProduceRequest", "TopicId"),
@@ -33,13 +32,13 @@ TELLS_IDS = frozenset(("metadata", "describe_topic_partitions"))
 class _Topic:
     """The latest topic of a name: its number and its id, empty if none was told; and requests by which it may be deleted.
 
-    `told` has the time at which each incarnation of a broker first told the id.
+    `named` has the time at which each incarnation of a broker first told the id.
     """
 
     def __init__(self, number: int = 0, id: str = "", former: frozenset[str] = frozenset()) -> None:
         self.number, self.id, self.former = number, id, former
         self.deletions: set[int] = set()
-        self.told: dict[tuple[str, int], float] = {}
+        self.named: dict[tuple[str, int], float] = {}
 
     def successor(self, id: str) -> _Topic:
         return _Topic(self.number + 1, id, self.former | {self.id})
@@ -75,7 +74,7 @@ class Recreations:
             for name in _kept(call, answer):
                 self._topics[name].deletions.discard(call.n)
         elif call.op == "metadata" and self._deleted and answer.outcome == "ok":
-            self._told(call, answer)
+            self._note_ids(call, answer)
 
     def _created(self, answer: Answer) -> None:
         for one in answer.value["topics"]:
@@ -85,12 +84,12 @@ class Recreations:
                 self._topics[one["name"]] = topic.successor(id) if topic.deletions else topic
                 topic.id = topic.id or id
 
-    def _told(self, call: Call, answer: Answer) -> None:
+    def _note_ids(self, call: Call, answer: Answer) -> None:
         by = (call.node, self._timeline.incarnations.get(call.node, 0))
         for one in answer.value["topics"]:
             topic = self._topics.get(one["name"])
             if topic is not None and topic.id and one.get("topic_id") == topic.id:
-                topic.told.setdefault(by, self._timeline.time(answer.n))
+                topic.named.setdefault(by, self._timeline.time(answer.n))
 
     # --- asking
 
@@ -108,15 +107,19 @@ class Recreations:
         """The number of the latest topic of that name."""
         return self._topics[name].number
 
+    def knows_latest(self, name: str, node: str, call: Call) -> bool:
+        """Had the broker applied the creation of the latest topic of that name before the request?"""
+        return self._serves(self._topics[name], node, call)
+
     def _serves(self, topic: _Topic, node: str, call: Call) -> bool:
         """Had the broker certainly applied, before the request, what made the topic?"""
-        told = topic.told.get((node, self._timeline.incarnations.get(node, 0)))
-        return told is not None and self._timeline.time(call.n) - told > APPLIES_WITHIN
+        since = topic.named.get((node, self._timeline.incarnations.get(node, 0)))
+        return since is not None and self._timeline.time(call.n) - since > APPLIES_WITHIN
 
 
 def _may_mean(call: Call, wanted: Any, topic: _Topic) -> bool:
     """A request by the id of another topic means none of this one."""
-    id = _id(wanted) if (call.request.get("version") or DELETED_BY_ID_FROM) >= DELETED_BY_ID_FROM else ""
+    id = deleted_by(call, wanted)
     return not (id and topic.id) or id == topic.id
 
 

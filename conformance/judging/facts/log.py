@@ -176,6 +176,16 @@ class ProduceResult(Exchange, frozen=True, gc=False):
         return self.acks == -1 and self.error == NONE and self.offset >= 0
 
 
+class ProducedToDeleted(Exchange, frozen=True, gc=False):
+    """A Produce by the id of a topic that was deleted, to a broker that serves another one of the same name by then."""
+
+    error: int
+
+    @staticmethod
+    def of(write: ProduceResult) -> ProducedToDeleted:
+        return ProducedToDeleted(write.asked, write.event, write.node, write.incarnation, write.error)
+
+
 class PartitionState(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Leader (-1 for none), epoch, ISR and replicas of a partition, and the brokers that the same answer named unfenced."""
 

@@ -19,6 +19,7 @@ from conformance.judging.facts.exchange import (
     name_of,
 )
 from history.events import Answer, Call
+from history.since import since
 
 OPEN = {7: "REQUEST_TIMED_OUT", 13: "NETWORK_EXCEPTION", 20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 41: "NOT_CONTROLLER"}
 """Errors that leave it open whether the request took effect."""
@@ -28,6 +29,7 @@ UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, UNKNOWN_TO
 TOPIC, BROKER, GROUP = 2, 4, 32
 """Resource types of DescribeConfigs and IncrementalAlterConfigs."""
 OWN_SOURCE = {TOPIC: 1, BROKER: 2, GROUP: 8}
+DELETED_BY_ID_FROM = since("DeleteTopicsRequest", "Topics")
 CLUSTER_DEFAULT_SOURCE = 3
 """ConfigSource of a value that was set on the resource itself; of a broker's, on the cluster default."""
 
@@ -55,7 +57,8 @@ class Change(Exchange, frozen=True, gc=False):
     """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
 
     `partitions` is the number of partitions that it asks for, -1 where it names none; `error` is -1 where no answer came.
-    `topic_id` is that of a topic that was created, if its creation told one; `left_open` is why an outcome is open.
+    `topic_id` is that of a topic that was created, if its creation told one, or by which it was to be deleted; `left_open` is why
+    an outcome is open.
     """
 
     resource: Resource
@@ -137,8 +140,15 @@ def create_topics(call: Call, answer: Answer, decoding: Decoding) -> Iterator[At
 @decodes("delete_topics", about=["resource"])
 def delete_topics(call: Call, answer: Answer, decoding: Decoding) -> Iterator[Attributed]:
     for topic in call.request["topics"]:
-        name = name_of(topic)
-        yield from _change(call, answer, decoding, Resource(TOPIC, name), "delete", _error_of_topic(answer, name))
+        name, id = name_of(topic), deleted_by(call, topic)
+        error = _error_of_topic(answer, name, id)
+        yield from _change(call, answer, decoding, Resource(TOPIC, name), "delete", error, topic_id=id)
+
+
+def deleted_by(call: Call, topic: Any) -> str:
+    """The id by which DeleteTopics is asked to delete a topic; empty for its name."""
+    by_id = not isinstance(topic, str) and (call.request.get("version") or DELETED_BY_ID_FROM) >= DELETED_BY_ID_FROM
+    return str(topic.get("id") or "") if by_id else ""
 
 
 @decodes("create_partitions", about=["resource"])
@@ -189,10 +199,12 @@ def _id_of_topic(answer: Answer, name: str) -> str:
     return next((one.get("topic_id") or "" for one in topics if one["name"] == name and one["error_code"] == NONE), "")
 
 
-def _error_of_topic(answer: Answer, name: str) -> int:
+def _error_of_topic(answer: Answer, name: str, id: str = "") -> int:
+    """A deletion by id is answered by id, and may leave out the name."""
     if answer.outcome != "ok":
         return UNKNOWN_OUTCOME
-    return next((int(one["error_code"]) for one in answer.value["topics"] if one["name"] == name), UNKNOWN_OUTCOME)
+    own = (one for one in answer.value["topics"] if one["name"] == name or (id and one.get("topic_id") == id))
+    return next((int(one["error_code"]) for one in own), UNKNOWN_OUTCOME)
 
 
 @decodes("describe_configs", about=["resource"])

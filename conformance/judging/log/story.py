@@ -28,6 +28,7 @@ from conformance.judging.facts.log import (
     ListedOffset,
     PartitionMetadata,
     PartitionState,
+    ProducedToDeleted,
     ProduceResult,
     ReassignmentResult,
     RegisteredPartition,
@@ -74,6 +75,7 @@ class PartitionStory(Story):
         self.full_reads: list[FetchResult] = []
         self.errors: list[ErrorResponse] = []
         self.produced: list[ProduceResult] = []
+        self.produced_to_deleted: list[ProducedToDeleted] = []
         self.metadata: list[PartitionMetadata] = []
         self.metadata_by_incarnation: dict[Incarnation, list[PartitionMetadata]] = {}
         self.first_metadata: list[PartitionMetadata] = []
@@ -164,6 +166,7 @@ class PartitionStory(Story):
         ListedOffset: lambda story, fact: story.listed.append(fact),
         OffsetCommit: lambda story, fact: story.commits.append(fact),
         PartitionMetadata: _take_metadata,
+        ProducedToDeleted: lambda story, fact: story.produced_to_deleted.append(fact),
         ProduceResult: lambda story, fact: story.produced.append(fact),
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
         ReassignmentResult: lambda story, fact: story.reassignments.append(fact),

@@ -125,7 +125,8 @@ class ResourceStory(Story):
         """The creation of the latest topic of that name of which the broker had told the id by then."""
         before = (one for one in self.seen if one is answer or one.event < answer.asked)
         ids = {one.topic_id for one in before if _same_process(one, answer)}
-        return next((change for change in reversed(self.changes) if change.topic_id in ids - {""}), None)
+        created = (change for change in reversed(self.changes) if change.kind == "create")
+        return next((change for change in created if change.topic_id in ids - {""}), None)
 
     def is_accounted_for(self, seen: TopicSeen, refused: Change) -> bool:
         """Whether it is the topic of an acknowledged creation, or was there before what was refused was asked for.

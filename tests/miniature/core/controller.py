@@ -207,7 +207,8 @@ class Controller:
         return Error.NONE
 
     def _cancelled(self, state: PartitionState) -> Error:
-        kept = tuple(id for id in state.replicas if id not in state.adding)
+        added = state.adding if "cancelled-by-half" not in self.bugs else ()
+        kept = tuple(id for id in state.replicas if id not in added)
         self._put(replace(state, replicas=kept, target=None, adding=()))
         return Error.NONE
 
@@ -215,7 +216,8 @@ class Controller:
         """Once all new replicas are in sync the others go; that raises the epoch, with any leader (KIP101-EPOCH-03)."""
         target = state.target
         isr = tuple(id for id in target or () if id in state.isr)
-        if target is None or not isr or not set(state.adding) <= set(isr):
+        waits = not set(state.adding) <= set(isr) and "reassigned-early" not in self.bugs
+        if target is None or not isr or waits:
             return
         done = replace(state, replicas=target, isr=isr, target=None, adding=())
         if state.leader not in target:

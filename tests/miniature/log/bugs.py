@@ -192,6 +192,15 @@ BUGS: dict[str, Bug] = by_name(
         ),
     ),
     of_row(
+        "GEN-02",
+        ("former-id-deletes", "a deletion by the id of a former topic deletes the next one", "late-copy-acted"),
+    ),
+    of_row(
+        "GEN-11",
+        ("reassigned-early", "a reassignment completes while the new replica is not in the ISR", "too-few-copies"),
+        ("cancelled-by-half", "a cancelled reassignment leaves the new replica", "not-restored"),
+    ),
+    of_row(
         "GEN-15",
         ("trimmed-too-far", "DeleteRecords deletes one record more than was asked for", "deleted-too-much"),
         also=("KIP320-DR-02", "KIP101-INV-05"),

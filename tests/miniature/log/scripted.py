@@ -6,15 +6,17 @@ from collections.abc import Callable
 
 from conformance.core.bench import Bench
 from conformance.judging.judge import judge_all
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import AT_REST, CONVERGES_WITHIN
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import Reader
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, Stop
+from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.records import batch
+from fixtures.wire.topics import NewTopic, Reassignment
 from history.observations import Observation
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
@@ -94,6 +96,33 @@ def follower_comes_back_first(*bugs: str) -> list[Observation]:
     return _violations(bench)
 
 
+def reassigned_to_a_dead_broker(*bugs: str) -> list[Observation]:
+    """A replica is to be replaced by one on a broker that is down; then the reassignment is cancelled."""
+    bench = mini_bench(MiniCluster(bugs))
+    partition, beside = (new_partition(bench, (1, follower), min_insync_replicas="1") for follower in (2, 3))
+    _write(partition, b"a")
+    bench.faults(beside.topic).inject(Kill(role="follower"))
+    for replicas in ((1, 3), None):
+        partition.state("broker-1")
+        bench.node(1).alter_partition_reassignments([Reassignment(partition.name, 0, replicas)])
+        for _ in range(3):
+            partition.state("broker-1")
+    bench.tape.premise(AT_REST, True)
+    partition.state("broker-1")
+    return _violations(bench)
+
+
+def deleted_twice_by_id(*bugs: str) -> list[Observation]:
+    """A topic is deleted by its id and created again under its name; the deletion is then repeated."""
+    bench = mini_bench(MiniCluster(bugs))
+    node, wanted = bench.node(1), NewTopic("again", ((1, 2, 3),))
+    former = node.create_topics([wanted]).topics[0].topic_id
+    node.delete_topics([Topic("again", former)])
+    node.create_topics([wanted])
+    node.delete_topics([Topic("again", former)])
+    return _violations(bench)
+
+
 def _write(partition: Partition, value: bytes) -> PartitionMetadata:
     """Produce one record with acks=all to the leader, and return who leads."""
     bench = partition.bench
@@ -107,9 +136,12 @@ def _violations(bench: Bench) -> list[Observation]:
 
 
 SCRIPTS: dict[str, Callable[..., list[Observation]]] = {
+    "cancelled-by-half": reassigned_to_a_dead_broker,
     "elected-out-of-isr": follower_comes_back_first,
+    "former-id-deletes": deleted_twice_by_id,
     "no-next-leader": last_replica_comes_back,
     "older-epoch-skipped": read_across_an_election,
+    "reassigned-early": reassigned_to_a_dead_broker,
     "success-below-min-isr": too_few_in_sync,
 }
 

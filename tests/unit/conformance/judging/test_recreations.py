@@ -55,7 +55,7 @@ def finished(history: LogHistory) -> LogHistory:
     return history
 
 
-def test_a_topic_of_the_same_name_begins_anew() -> None:
+def test_a_topic_of_the_same_name_is_another_one() -> None:
     history = finished(written(recreated()))
     assert violated(history) == set()
     assert [(story.number, story.from_the_start, len(story.full_reads)) for story in stories(history)] == [

@@ -10,7 +10,7 @@ from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from fixtures.wire import Error
-from tests.support.histories import LogHistory, held_on_disk, stamped
+from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
 from tests.support.judging import judged_by
 
 BOTH = stamped(0, 0, "a", "b")
@@ -60,7 +60,12 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     cut = held_on_disk(2, after, last, epochs=((1, 3), (2, 4), (3, 5)), start=3)
     history.on_disk(whole, cut)
     leaderless = LogHistory().settled(1, 0, isr=(1,)).kill(1).metadata(2, -1, 1, isr=(1,), unfenced=(2, 3))
-    everything = [one for each in (history, leaderless) for one in judge_all(LOG_JUDGES, each.history)]
+    moved = LogHistory().settled(1, 0, replicas=(1, 2), isr=(1, 2)).reassigned(1, 3)
+    moved.settled(1, 0, replicas=(1, 2, 3), isr=(1, 2, 3)).settled(1, 1, replicas=(1, 3), isr=(1, 3))
+    again = LogHistory().settled(1, 0)
+    for _ in range(2):
+        again.produce(1, "a", at=0, producer=Producer(7, 0, 0))
+    everything = [one for each in (history, leaderless, moved, again) for one in judge_all(LOG_JUDGES, each.history)]
     assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
     assert {o.requirement for o in everything} == {one.row for one in LOG_JUDGES if not one.records}
 

@@ -77,7 +77,7 @@ def test_a_fenced_replica_that_was_removed_need_not_come_back(replicas: tuple[in
     ],
     ids=["removed", "no answer", "timed out", "refused", "reordered", "cancelled"],
 )
-def test_a_replica_that_was_removed_and_added_again_begins_anew(
+def test_a_replica_that_was_removed_and_added_again_starts_empty(
     request_: Callable[[LogHistory], LogHistory], expected: list[str]
 ) -> None:
     """No Metadata shows the time in between."""

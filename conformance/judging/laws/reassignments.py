@@ -1,0 +1,205 @@
+"""A reassignment keeps enough copies (GEN-11): replicas leave only once those that were added have what they had.
+
+By AlterPartitionReassignments and by the replicas and the ISR that one process of a broker tells one after the other: it may tell
+them late, but in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReassignmentResult
+from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.in_sync_replicas import AT_ONCE
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.timeline import NEVER
+from history.effects import Effects
+
+Replicas = frozenset[int]
+
+
+@log_judge("GEN-11", "reassignments")
+def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
+    """When replicas leave, those that were added are in the ISR and hold what was acknowledged; cancelling restores the set."""
+    asked = [one for one in story.reassignments if not one.refused]
+    known: set[tuple[int, str]] = set()
+    for change in _completed(story, asked):
+        if (claim := _in_sync(story, change)) is None:
+            continue
+        if claim.held and (change.request.asked, claim.case) not in known:
+            known.add((change.request.asked, claim.case))
+            yield from _held_by_all(story, change)
+            yield claim
+        elif not claim.held:
+            yield claim
+    for place, request in enumerate(asked):
+        if request.replicas is None and request.error == NONE:
+            yield from _cancelled(story, asked, place)
+
+
+# --- completed
+
+
+class Completed(NamedTuple):
+    """A reassignment that one broker told as completed: its request, the replicas that it added, the answers before and after."""
+
+    request: ReassignmentResult
+    added: Replicas
+    case: str
+    before: PartitionMetadata
+    seen: PartitionMetadata
+
+
+def _completed(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
+    """Changes after which the replicas are as requested, and some have left."""
+    pairs = (pair for view in story.metadata_by_incarnation.values() for pair in pairwise(view)) if asked else ()
+    for before, seen in pairs:
+        now = frozenset(seen.replicas)
+        if before.state is seen.state or {*before.replicas} <= now or before.event >= seen.asked:
+            continue
+        meant = [one for one in asked if one.asked < seen.event and frozenset(one.replicas or ()) == now]
+        added = [_added(story, asked, one) for one in meant]
+        if meant and (new := frozenset.intersection(*added)):
+            left = frozenset(before.replicas) - now
+            yield Completed(meant[-1], new, _case(story, asked, meant[-1], new, left, seen), before, seen)
+
+
+def _added(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
+    """Targets that were no replicas when it was requested, neither by an earlier request that may not have been completed."""
+    return frozenset(id for id in request.replicas or () if _is_outside(story, asked, request, id))
+
+
+def _is_outside(
+    story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult, id: int
+) -> bool:
+    since = max((o.event for o in asked if o.asked < request.asked and id in (o.replicas or ())), default=-1)
+    look = _look_before(story, request, since)
+    return look is not None and id not in look.replicas
+
+
+def _look_before(story: PartitionStory, request: ReassignmentResult, since: int = -1) -> PartitionMetadata | None:
+    """The last Metadata before a request."""
+    earlier = (seen for seen in reversed(story.metadata) if since < seen.asked and seen.event < request.asked)
+    return next(earlier, None)
+
+
+def _case(
+    story: PartitionStory,
+    asked: Sequence[ReassignmentResult],
+    request: ReassignmentResult,
+    added: Replicas,
+    left: Replicas,
+    seen: PartitionMetadata,
+) -> str:
+    """The trouble that there was from the request until it was seen to be completed."""
+    hit = {node for span in story.timeline.standing(request.asked, seen.event) for node in span.nodes}
+    if hit & _names(story, added):
+        return "target-down"
+    if hit & _names(story, left):
+        return "source-down"
+    before, earlier = _look_before(story, request), [one for one in asked if one.asked < request.asked]
+    return "undisturbed" if before is not None and _settled(earlier, before) else "two-at-once"
+
+
+def _names(story: PartitionStory, ids: Replicas) -> set[str]:
+    return {story.timeline.names.get(id, "") for id in ids}
+
+
+def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
+    """Was every replica that was added in the ISR when others left? None where one may have joined it and left it unseen."""
+    before, seen = change.before, change.seen
+    missing = change.added - {*seen.isr}
+    by = (change.request.event, before.event, seen.event)
+    if not missing:
+        return Finding(True, change.case, by)
+    if any(id not in before.isr and _stayed_out(story, id, before, seen) for id in missing):
+        shown = f"replicas {before.replicas} became {seen.replicas} by {seen.node}, with the ISR {before.isr}, then {seen.isr}"
+        return Finding(False, change.case, by, shown, "too-few-copies")
+    return None
+
+
+def _stayed_out(story: PartitionStory, id: int, before: PartitionMetadata, seen: PartitionMetadata) -> bool:
+    """Was the replica down all the time, or was the time too short for it to join the ISR and to leave it again?"""
+    timeline = story.timeline
+    quick = timeline.time(seen.event) - timeline.time(before.asked) < AT_ONCE
+    quiet = not timeline.fault_between(before.asked, seen.event)
+    return timeline.down(timeline.names.get(id, ""), before.asked, seen.event) or (quick and quiet)
+
+
+# --- what was acknowledged
+
+
+def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
+    """The first full read of each added replica afterwards has what was acknowledged before, while it stays a replica."""
+    end = _changed_again(story, change)
+    for node in sorted(_names(story, change.added)):
+        own = (one for one in story.full_reads if one.node == node and change.seen.event < one.asked)
+        read = next(own, None)
+        if read is not None and read.event < end and story.is_undamaged(node, read.event):
+            yield from _holds(story, change, read)
+
+
+def _changed_again(story: PartitionStory, change: Completed) -> float:
+    """The event from which on replicas may move again."""
+    later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.refused]
+    moved = [span.began for span in story.hits(_moves_replicas) if span.ended > change.request.asked]
+    return min([*later, *(event for event in moved if event > change.request.asked)], default=NEVER)
+
+
+def _moves_replicas(effects: Effects) -> bool:
+    return effects.moves_replicas
+
+
+def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Iterator[Claim]:
+    shown, kept_as = shown_by(read, story.derived(LogStarts).bound(read.event)), dict[tuple[int, int], Batch]()
+    writes = [write for write in story.produced if write.committed and write.values and _was_before(change, write)]
+    for write in writes:
+        if trouble := gone(read, write, shown, story.deletes, kept_as):
+            since = acknowledged_at(story, write, story.derived(newest_stamps))
+            permission = story.derived(PermittedLosses).between(since, (read.cur, read.event))
+            by = (write.event, change.seen.event, read.event)
+            lost = Finding(False, change.case, by, f"{trouble}, after it had been added", "lost-write")
+            yield lost if permission is None else Excuse(permission, change.case)
+            return
+    if writes:
+        yield Finding(True, change.case, (writes[-1].event, change.seen.event, read.event))
+
+
+def _was_before(change: Completed, write: ProduceResult) -> bool:
+    """Was it acknowledged before the request, or by a leader that told the former replicas even afterwards?"""
+    leader = write.node == change.before.node and write.incarnation == change.before.incarnation
+    return write.event < change.request.asked or (leader and write.event < change.before.asked)
+
+
+# --- cancelled
+
+
+def _cancelled(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Finding]:
+    """The replicas are again those from before the only request that was under way; a broker may tell the merged ones a while."""
+    cancelled, request = asked[place], asked[place - 1] if place else None
+    former = _look_before(story, request) if request is not None else None
+    if request is None or former is None or not request.replicas or not _settled(asked[: place - 1], former):
+        return
+    end = min((one.asked for one in asked[place + 1 :]), default=NEVER)
+    old, merged = {*former.replicas}, {*former.replicas, *request.replicas}
+    if any(span.began < end and request.asked < span.ended for span in story.hits(_moves_replicas)):
+        return
+    for seen in (one for one in story.metadata if cancelled.event < one.asked and one.event < end):
+        now, rest = {*seen.replicas}, 0 <= story.timeline.rest < seen.asked
+        if now == old or now != merged or rest:
+            shown = f"{seen.node} told replicas {seen.replicas}, {former.replicas} before a reassignment to {request.replicas}"
+            by = (request.event, cancelled.event, seen.event)
+            yield Finding(now == old, "cancelled", by, f"{shown} that was cancelled", "not-restored")
+            return
+
+
+def _settled(earlier: Sequence[ReassignmentResult], look: PartitionMetadata) -> bool:
+    """Did this answer show the last of the earlier requests completed?"""
+    last = earlier[-1] if earlier else None
+    return last is None or (last.event < look.asked and {*look.replicas} == {*(last.replicas or ())})

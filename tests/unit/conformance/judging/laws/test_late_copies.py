@@ -1,0 +1,137 @@
+"""A late copy changes nothing that began later (GEN-02): bad histories, each next to a legal one that comes close to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
+from conformance.judging.laws import late_copies
+from conformance.judging.log.permitted_losses import Permission
+from conformance.judging.recreations import APPLIES_WITHIN
+from fixtures.wire import Error
+from tests.support.histories import LogHistory, Producer
+from tests.support.judging import broken, excused, judged_by, labels
+
+PRODUCE, DELETE = (
+    late_copies.late_copy_of_a_produce_appends_nothing,
+    late_copies.late_copy_of_a_deletion_deletes_nothing,
+)
+ONE, TWO = UUID(int=1), UUID(int=2)
+FIRST, NEXT, NEW_EPOCH = Producer(7, 0, 0), Producer(7, 0, 1), Producer(7, 1, 0)
+
+
+def written(**configs: str) -> LogHistory:
+    """Two batches of an idempotent producer."""
+    history = LogHistory().created(min_insync_replicas="2", **configs).settled(1, 0)
+    return history.produce(1, "a", at=0, producer=FIRST).produce(1, "b", at=1, producer=NEXT)
+
+
+def results(history: LogHistory) -> list[tuple[str, str]]:
+    return [(one.case, one.result) for one in judged_by(PRODUCE, history)]
+
+
+# --- batches of idempotent producers
+
+
+def test_a_copy_is_answered_with_the_offset_of_the_original_or_refused() -> None:
+    assert results(written()) == []
+    assert results(written().produce(1, "a", at=0, producer=FIRST)) == [("produce", "held")]
+    for error in (Error.DUPLICATE_SEQUENCE_NUMBER, Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.INVALID_PRODUCER_EPOCH):
+        assert results(written().produce(1, "a", error=error, producer=FIRST)) == [("produce", "held")]
+    assert results(written().produce(1, "a", lost=True, producer=FIRST)) == []
+
+
+def test_a_copy_that_is_appended_again() -> None:
+    again = written().produce(1, "a", at=2, producer=FIRST)
+    assert (broken(PRODUCE, again), labels(PRODUCE, again)) == (["produce"], {"late-copy-acted"})
+    assert broken(PRODUCE, written().move(1, 2).settled(2, 1).produce(2, "a", at=2, producer=FIRST)) == ["produce"]
+
+
+def test_what_is_no_copy() -> None:
+    for producer in (NEW_EPOCH, Producer(8, 0, 0), Producer(-1, -1, -1)):
+        assert results(written().produce(1, "a", at=2, producer=producer)) == []
+    assert results(written().produce(1, "c", at=2, producer=Producer(7, 0, 2))) == []
+    lost = LogHistory().created().settled(1, 0).produce(1, "a", lost=True, producer=FIRST)
+    assert results(lost.produce(1, "a", at=3, producer=FIRST)) == []
+    by_leader_alone = LogHistory().created().settled(1, 0).produce(1, "a", at=0, acks=1, producer=FIRST)
+    assert results(by_leader_alone.settled(2, 1).produce(2, "a", at=3, producer=FIRST)) == []
+
+
+UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], str]] = {
+    "deleted": (lambda history: history.trim(1, 1), PRODUCER_STATE_DELETED),
+    "deleted, as far as is known": (
+        lambda history: history.trim(1, 1, error=Error.REQUEST_TIMED_OUT),
+        PRODUCER_STATE_DELETED,
+    ),
+    "retention": (lambda history: history.altered("retention.ms", "1"), PRODUCER_STATE_DELETED),
+    "files lost": (
+        lambda history: history.hit("cut-tail-above", 2, partition="topic-0").heal("cut-tail-above", 2),
+        PRODUCER_STATE_LOST,
+    ),
+    "unclean election": (
+        lambda history: history.elect_uncleanly(1).settled(2, 1),
+        Permission.ELECTED_UNCLEANLY_ON_REQUEST,
+    ),
+}
+KEPT: dict[str, Callable[[LogHistory], LogHistory]] = {
+    "a trim that was refused": lambda history: history.trim(1, 1, error=Error.OFFSET_OUT_OF_RANGE),
+    "a trim up to the batch": lambda history: history.trim(1, 0),
+    "another setting": lambda history: history.altered("max.message.bytes", "1000"),
+    "files of another partition": lambda history: history.hit("cut-tail-above", 2, partition="other-0"),
+    "a restart": lambda history: history.restart(1),
+    "a clean election": lambda history: history.move(1, 2).settled(2, 1),
+    "an unclean election that was refused": lambda history: history.elect_uncleanly(
+        1, error=Error.ELECTION_NOT_NEEDED
+    ).settled(2, 1),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_the_state_of_the_producer_may_be_gone(name: str) -> None:
+    change, excuse = UNDECIDED[name]
+    history = change(written()).produce(1, "a", at=2, producer=FIRST)
+    assert results(history) == []
+    assert excused(PRODUCE, history) == [("produce", excuse)]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_the_state_of_the_producer_is_kept(name: str) -> None:
+    assert broken(PRODUCE, KEPT[name](written()).produce(1, "a", at=2, producer=FIRST)) == ["produce"]
+
+
+# --- topics that were deleted and created again
+
+
+def recreated(*, wait: float = APPLIES_WITHIN + 1) -> LogHistory:
+    history = LogHistory().created_as(ONE).settled(1, 0).produce(1, "a", at=0, producer=FIRST, id=ONE)
+    return history.deleted(id=ONE).created_as(TWO).settled(1, 0).later(wait)
+
+
+def test_the_next_topic_knows_no_producer_of_the_former() -> None:
+    assert results(recreated().produce(1, "a", at=0, producer=FIRST)) == []
+    assert results(recreated().produce(1, "a", at=5, producer=FIRST, id=TWO)) == []
+
+
+def test_a_copy_by_the_id_of_the_former_topic() -> None:
+    refused = recreated().produce(1, "a", error=Error.UNKNOWN_TOPIC_ID, producer=FIRST, id=ONE)
+    assert results(refused) == [("produce-by-id", "held")]
+    assert broken(PRODUCE, recreated().produce(1, "a", at=0, producer=FIRST, id=ONE)) == ["produce-by-id"]
+    assert results(recreated(wait=0).produce(1, "a", at=0, producer=FIRST, id=ONE)) == []
+    assert results(recreated().produce(1, "a", lost=True, producer=FIRST, id=ONE)) == []
+
+
+def test_a_deletion_by_the_id_of_the_former_topic() -> None:
+    unknown = recreated().deleted(id=ONE, error=Error.UNKNOWN_TOPIC_ID)
+    assert [(one.case, one.result) for one in judged_by(DELETE, unknown)] == [("delete-topics", "held")]
+    assert broken(DELETE, recreated().deleted(id=ONE)) == ["delete-topics"]
+    for legal in (recreated().deleted(id=TWO), recreated().deleted(), recreated().deleted(id=ONE, lost=True)):
+        assert judged_by(DELETE, legal) == []
+
+
+def test_an_original_of_unknown_outcome_may_take_effect_late() -> None:
+    history = LogHistory().created_as(ONE).deleted(id=ONE, lost=True).deleted(id=ONE)
+    assert judged_by(DELETE, history) == []
+    assert judged_by(DELETE, LogHistory().created_as(ONE).deleted(id=ONE).deleted(id=ONE)) == []
