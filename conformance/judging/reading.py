@@ -7,8 +7,8 @@ from typing import Any
 
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import Decoding
-from conformance.judging.facts.log import ProducedToDeleted, ProduceResult, unanswered
-from conformance.judging.recreations import DELETED, UNTOLD, Recreations
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.recreations import DELETED, UNTOLD, ProducedToDeleted, Recreations, unanswered
 from conformance.judging.story import Story
 from conformance.judging.timeline import CONFIGURES, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from conformance.judging.facts.exchange import NONE, name_of
+import msgspec
+
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Exchange, name_of
+from conformance.judging.facts.log import DeleteRecordsResult, ProduceResult, UncleanElectionResult
+from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.topics import OPEN, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, deleted_by
 from conformance.judging.timeline import Timeline
 from history.events import Answer, Call
@@ -148,3 +152,31 @@ def _id_in(name: str, call: Call, answer: Answer) -> str:
 
 def _id(topic: Any) -> str:
     return "" if isinstance(topic, str) else str(topic.get("id") or "")
+
+
+# --- requests to a topic that is, or may be, deleted
+
+
+class ProducedToDeleted(Exchange, frozen=True, gc=False):
+    """A Produce by the id of a topic that was deleted, to a broker that serves another one of the same name by then."""
+
+    error: int
+
+    @staticmethod
+    def of(write: ProduceResult) -> ProducedToDeleted:
+        return ProducedToDeleted(write.asked, write.event, write.node, write.incarnation, write.error)
+
+
+def unanswered(fact: Any) -> Any:
+    """The same request with an unknown outcome; None for one that changes nothing, or certainly has not."""
+    replace = msgspec.structs.replace
+    match fact:
+        case ProduceResult(failed=False):
+            return replace(fact, error=UNKNOWN_OUTCOME, offset=-1, log_start=-1)
+        case DeleteRecordsResult():
+            return replace(fact, error=UNKNOWN_OUTCOME, low_watermark=-1)
+        case ReassignmentResult():
+            return replace(fact, error=UNKNOWN_OUTCOME)
+        case UncleanElectionResult():
+            return replace(fact, granted=False)
+    return None

@@ -1,6 +1,6 @@
 """Operations to typed facts: a module for each kind of subject, and one table of their decoders."""
 
-from conformance.judging.facts import apis, groups, log, quorum, topics, transactions
+from conformance.judging.facts import apis, groups, log, quorum, reassignments, topics, transactions
 from conformance.judging.facts.exchange import DECODERS, Attributed, Decoding, Exchange, decoders_of, decodes
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "groups",
     "log",
     "quorum",
+    "reassignments",
     "topics",
     "transactions",
 ]

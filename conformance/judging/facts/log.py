@@ -176,16 +176,6 @@ class ProduceResult(Exchange, frozen=True, gc=False):
         return self.acks == -1 and self.error == NONE and self.offset >= 0
 
 
-class ProducedToDeleted(Exchange, frozen=True, gc=False):
-    """A Produce by the id of a topic that was deleted, to a broker that serves another one of the same name by then."""
-
-    error: int
-
-    @staticmethod
-    def of(write: ProduceResult) -> ProducedToDeleted:
-        return ProducedToDeleted(write.asked, write.event, write.node, write.incarnation, write.error)
-
-
 class PartitionState(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Leader (-1 for none), epoch, ISR and replicas of a partition, and the brokers that the same answer named unfenced."""
 
@@ -282,17 +272,6 @@ class UncleanElectionResult(Exchange, frozen=True, gc=False):
     granted: bool
 
 
-class ReassignmentResult(Exchange, frozen=True, gc=False):
-    """AlterPartitionReassignments: the target replicas, None to cancel one; `error` is -1 where the outcome is unknown."""
-
-    replicas: tuple[int, ...] | None
-    error: int
-
-    @property
-    def refused(self) -> bool:
-        return self.error != NONE and self.error not in CONTROLLER_UNKNOWN
-
-
 class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One replica on disk. `epochs` are the (epoch, start offset) of leader-epoch-checkpoint, None where the file was missing.
 
@@ -312,24 +291,6 @@ class TopicCreated(Exchange, frozen=True, gc=False):
     """A topic that CreateTopics asked for, with its settings."""
 
     configs: dict[str, str]
-
-
-# --- requests of unknown outcome
-
-
-def unanswered(fact: Any) -> Any:
-    """The same request with an unknown outcome; None for one that changes nothing, or certainly has not."""
-    replace = msgspec.structs.replace
-    match fact:
-        case ProduceResult(failed=False):
-            return replace(fact, error=UNKNOWN_OUTCOME, offset=-1, log_start=-1)
-        case DeleteRecordsResult():
-            return replace(fact, error=UNKNOWN_OUTCOME, low_watermark=-1)
-        case ReassignmentResult():
-            return replace(fact, error=UNKNOWN_OUTCOME)
-        case UncleanElectionResult():
-            return replace(fact, granted=False)
-    return None
 
 
 # --- decoders
@@ -580,26 +541,6 @@ def _election_error(answer: Answer, topic: str, index: int) -> int:
         return int(answer.value["error_code"])
     own = (one for one in answer.value["partitions"] if (one["topic"], one["partition"]) == (topic, index))
     return next((int(one["error_code"]) for one in own), ELECTION_REFUSED)
-
-
-@decodes("alter_partition_reassignments", about=["partition"])
-def _alter_partition_reassignments(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    if answer.outcome == "fail":  # it was never sent
-        return
-    for one in call.request["reassignments"]:
-        replicas = None if one["replicas"] is None else tuple(one["replicas"])
-        error = _error_about(answer, one["topic"], one["partition"])
-        yield ("partition", partition_of(one), ReassignmentResult(*at.exchange(call, answer), replicas, error))
-
-
-def _error_about(answer: Answer, topic: str, index: int) -> int:
-    """The error of a partition, or of the whole answer; unknown where the answer does not name the partition."""
-    if answer.outcome != "ok":
-        return UNKNOWN_OUTCOME
-    if answer.value["error_code"] != NONE:
-        return int(answer.value["error_code"])
-    own = (one for one in answer.value["partitions"] if (one["topic"], one["partition"]) == (topic, index))
-    return next((int(one["error_code"]) for one in own), UNKNOWN_OUTCOME)
 
 
 @decodes("describe_topic_partitions", about=["partition"])

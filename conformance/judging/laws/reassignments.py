@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import NONE
-from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReassignmentResult
+from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult
+from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.in_sync_replicas import AT_ONCE
 from conformance.judging.log.log_starts import LogStarts

@@ -28,13 +28,13 @@ from conformance.judging.facts.log import (
     ListedOffset,
     PartitionMetadata,
     PartitionState,
-    ProducedToDeleted,
     ProduceResult,
-    ReassignmentResult,
     RegisteredPartition,
     ReplicaOnDisk,
     UncleanElectionResult,
 )
+from conformance.judging.facts.reassignments import ReassignmentResult
+from conformance.judging.recreations import ProducedToDeleted
 from conformance.judging.story import Story
 from conformance.judging.timeline import FaultSpan, Timeline
 from history.effects import Effects
