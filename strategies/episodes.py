@@ -111,13 +111,14 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
         pair=pair,
         beside=beside,
         faults=_with(draw(_some(offer.faults, 1, 4)), draw(sampled_from(offer.alone)), *pair, beside[1]),
-        work=draw(_some(offer.work, 2, 6)),
-        administration=_with(draw(_some(offer.administration, 0, 3)), beside[0]),
+        work=draw(_some(offer.work, 4, 9)),
+        administration=_with(draw(_some(offer.administration, 1, 4)), beside[0]),
     )
 
 
 def _some(names: Mapping[str, Any], least: int, most: int) -> SearchStrategy[tuple[str, ...]]:
-    return lists(sampled_from(sorted(names)), min_size=least, max_size=most, unique=True).map(tuple)
+    few = min(least, len(names))
+    return lists(sampled_from(sorted(names)), min_size=few, max_size=most, unique=True).map(tuple)
 
 
 def _with(names: Sequence[str], *others: str) -> tuple[str, ...]:

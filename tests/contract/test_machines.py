@@ -23,6 +23,7 @@ from conformance.core.machines import AnyMachine, all_machines
 from conformance.judging.laws.judges import LAW_ROWS
 from conformance.running.machine.example import Played
 from history.taken import note_of
+from strategies.episodes import Steering, steered
 from tests.miniature.machine import hunt, play
 from tests.miniature.planted import Planted, planted_for
 
@@ -63,7 +64,7 @@ class Drawn:
         @seed(0)
         def factory() -> Any:
             self.schedules.append([])
-            return check.machine(self._step, lambda: None)
+            return check.machine(self._step, lambda: None, self._steering(check))
 
         drawn = settings(
             max_examples=examples,
@@ -81,6 +82,11 @@ class Drawn:
         while frame is not None and frame.f_code not in self._codes:
             frame = frame.f_back  # type: ignore[assignment]
         self.rules[frame.f_code.co_name] += 1
+
+    def _steering(self, check: AnyMachine) -> Steering | None:
+        """Other meetings every few examples, as from batch to batch on a cluster."""
+        offer = getattr(check.machine, "offer", None)
+        return None if offer is None else steered(offer, {}, len(self.schedules) // 3)
 
     @property
     def steps(self) -> list[Any]:

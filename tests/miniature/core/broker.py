@@ -126,7 +126,8 @@ class Broker:
         return in_force(self.configs, self.id, topic, name)
 
     def min_isr(self, key: Key) -> int:
-        return int(self.config(key[0], "min.insync.replicas"))
+        """No more than there are replicas."""
+        return min(int(self.config(key[0], "min.insync.replicas")), len(self.views[key].replicas))
 
     def topic_of(self, id: uuid.UUID) -> TopicState | None:
         return next((topic for topic in self.topics.values() if topic.id == id), None)

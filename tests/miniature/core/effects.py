@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from fixtures.cluster import NodeState
@@ -176,15 +177,22 @@ class Woken(FrozenPastFencing):
     """A zombie: frozen until it is replaced, then let go."""
 
     _seen: Measured | None = None
+    _replaced: Measured | None = None
 
     def inject(self) -> None:
+        """Resumed all the same where it was not replaced in time."""
         super().inject()
-        self.until(lambda: self.succeeded() is not None, "its replacement")
-        self._seen = self.succeeded()
+        self._seen = self.in_state("paused")
+        with suppress(Unwitnessed):
+            self.until(lambda: self.succeeded() is not None, "its replacement")
+        self._replaced = self.succeeded()
         self.cluster.resume(self.id)
 
     def witness(self) -> Measured | None:
         return self._seen
+
+    def consequence(self) -> Measured | None:
+        return self._replaced
 
 
 class Rolling(Effect):

@@ -27,9 +27,16 @@ OTHERS = [
 
 
 NEWER = {
+    "add-partitions",
+    "alter-cluster-default",
+    "alter-config",
+    "cancel-reassignment",
     "collect",
     "create-topic",
+    "delete-topic",
     "echo",
+    "elect-preferred-leader",
+    "elect-uncleanly",
     "fetch-in-flight",
     "heal-partly",
     "produce-idempotently",
