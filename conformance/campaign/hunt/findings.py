@@ -109,6 +109,15 @@ class Finding(msgspec.Struct, kw_only=True):
         """Whether its row is known to be broken on every version on which it was seen."""
         return all(sighting.known for sighting in self.sightings)
 
+    def takes(self, seen: Seen) -> None:
+        """A further sighting. If it is the first whose schedule was shrunk, the finding has that schedule from then on."""
+        shape = shape_of(seen.schedule.steps)
+        is_shorter = seen.sighting.shrunk and not self.source.shrunk and shape != self.shape
+        self.sightings.append(seen.sighting)
+        if is_shorter:
+            self.shown = len(self.sightings) - 1
+            self.shape, self.detail, self.schedule, self.replays = shape, seen.detail, seen.schedule, {}
+
     def judge_again(self, deviations: Sequence[Deviation]) -> None:
         """Mark the sightings by the known deviations of today."""
         self.sightings = [
@@ -225,32 +234,23 @@ def add(findings: list[Finding], seen: Seen) -> Finding | None:
     shrunk schedule takes the place of one that was not.
     """
     alike = [one for one in findings if (one.row, one.label) == (seen.row, seen.label)]
-    shape = shape_of(seen.schedule.steps)
-    same = [one for one in alike if one.shape == shape] + [one for one in alike if _begins(one.shape, shape)]
-    if not same and seen.sighting.shrunk:
-        if unshrunk := [one for one in alike if not one.source.shrunk]:
-            _shorten(unshrunk[0], seen)
-            return None
-        return _new(findings, seen)
-    same += [] if seen.sighting.shrunk else alike
-    if not same:
-        return _new(findings, seen)
-    same[0].sightings.append(seen.sighting)
+    same = _same(alike, shape_of(seen.schedule.steps), shrunk=seen.sighting.shrunk)
+    if same is None:
+        findings.append(Finding.of(seen))
+        return findings[-1]
+    same.takes(seen)
     return None
+
+
+def _same(alike: Sequence[Finding], shape: Shape, *, shrunk: bool) -> Finding | None:
+    """Of findings with one row and label, the one that a schedule of this shape belongs to."""
+    exact = [one for one in alike if one.shape == shape]
+    if not shrunk:
+        return next(iter([*exact, *alike]), None)
+    begun = [one for one in alike if one.source.shrunk and _begins(one.shape, shape)]
+    return next(iter([*exact, *begun, *(one for one in alike if not one.source.shrunk)]), None)
 
 
 def _begins(whole: Shape, shape: Shape) -> bool:
     """A replay of `whole` ends where the violation shows, which may be earlier on another version."""
     return bool(shape) and whole[: len(shape)] == shape
-
-
-def _new(findings: list[Finding], seen: Seen) -> Finding:
-    findings.append(Finding.of(seen))
-    return findings[-1]
-
-
-def _shorten(finding: Finding, seen: Seen) -> None:
-    finding.sightings.append(seen.sighting)
-    finding.shown = len(finding.sightings) - 1
-    finding.shape, finding.detail, finding.schedule = shape_of(seen.schedule.steps), seen.detail, seen.schedule
-    finding.replays = {}

@@ -76,7 +76,7 @@ def _where(finding: Finding) -> list[str]:
         f"| {column} | {_rounds(sightings[column])} | {_first(sightings[column])} | {_fresh(finding, column)} |"
         for column in columns
     ]
-    head = ["| Kafka | seen in | replays while it was shrunk | replays on a fresh cluster |", "|---|---|---|---|"]
+    head = ["| Kafka | seen in | replays where it was found | replays on a fresh cluster |", "|---|---|---|---|"]
     return [*head, *lines, ""]
 
 
