@@ -110,7 +110,7 @@ class FakeRun:
 
 
 def main() -> int:
-    asked = _parser().parse_known_args()[0]
+    asked = parser().parse_known_args()[0]
     words = json.loads(os.environ["FAKE_HUNT"]).get(asked.kafka_version, [])
     if asked.collect_only:
         print("no such option")
@@ -141,7 +141,7 @@ def _interrupted() -> int:
     raise AssertionError("no signal but an interruption was to come")
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     for option in ("--kafka-version", "--conformance-run", "--replay"):
         parser.add_argument(option, default="")
