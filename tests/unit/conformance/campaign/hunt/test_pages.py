@@ -60,7 +60,7 @@ def test_a_report_stands_alone() -> None:
     assert "- [logs](evidence/logs)\n- [report.md](evidence/report.md)\n" in text
 
 
-def test_what_is_lacking_is_told() -> None:
+def test_a_report_names_what_it_lacks() -> None:
     text = report_of(found(1, seen=0, tries=0), "", [], [])
     assert "The releases were not searched." in text
     assert "## The schedule, which could not be shrunk" in text
