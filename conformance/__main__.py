@@ -1,4 +1,4 @@
-"""The kit's jobs: `python -m conformance matrix|setup|sweep|faults|storm|bisect|rejudge`, behind `./kit`.
+"""The kit's jobs: `python -m conformance matrix|setup|sweep|faults|storm|bisect|hunt|rejudge`, behind `./kit`.
 
 Each says with --help what it takes.
 """
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 import conformance.cli.bisect
+import conformance.cli.hunt
 import conformance.cli.matrix
 import conformance.cli.rejudge
 from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
@@ -113,6 +114,11 @@ def bisect(options: Sequence[str]) -> int:
     return conformance.cli.bisect.bisect(options, prepare=lambda versions: have_ready(versions, _say))
 
 
+def hunt(options: Sequence[str]) -> int:
+    """The machines alone over versions in turn, for hours (conformance/cli/hunt.py)."""
+    return conformance.cli.hunt.hunt(options, prepare=lambda versions: have_ready(versions, _say))
+
+
 def rejudge(options: Sequence[str]) -> int:
     """Stored histories judged again, without a cluster (conformance/cli/rejudge.py)."""
     return conformance.cli.rejudge.main(list(options))
@@ -120,6 +126,7 @@ def rejudge(options: Sequence[str]) -> int:
 
 COMMANDS = {
     "bisect": bisect,
+    "hunt": hunt,
     "rejudge": rejudge,
     "matrix": matrix,
     "setup": setup,

@@ -27,6 +27,11 @@ class VerdictBoundary(msgspec.Struct, frozen=True, kw_only=True):
     becomes: Outcome
     between: list[str]
 
+    def __str__(self) -> str:
+        other = {"bad": "good", "good": "bad"}[self.becomes]
+        around = f"; undecided between them: {', '.join(self.between)}" if self.between else ""
+        return f"first {self.becomes}: {self.first} ({self.before} is {other}{around})"
+
 
 def wanted_next(versions: Sequence[str], anchors: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
     """The versions to run next: the anchors, then the middle version between each two neighbours that differ."""

@@ -153,11 +153,15 @@ def read_plan(out: Path, file: str = PLAN) -> Plan | None:
 
 
 def write_plan(out: Path, plan: Plan, file: str = PLAN) -> None:
+    write_whole(out / file, msgspec.json.format(msgspec.json.encode(plan), indent=1))
+
+
+def write_whole(path: Path, content: bytes) -> None:
     """Written atomically: it is read again after this process was killed."""
-    out.mkdir(parents=True, exist_ok=True)
-    draft = out / f"{file}.draft"
-    draft.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
-    draft.rename(out / file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.draft")
+    draft.write_bytes(content)
+    draft.rename(path)
 
 
 def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import Outcome, VerdictBoundary, changes, unseen, wanted_next
+from conformance.campaign.bisection import Outcome, changes, unseen, wanted_next
 from conformance.campaign.column_runs import PYTEST, log_of
 from conformance.campaign.plan import (
     BISECT,
@@ -161,7 +161,7 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
     outcomes = {version: one.outcome for version, one in seen.items()}
     found = changes(versions, outcomes)
     decided = [version for version in versions if outcomes.get(version)]
-    lines = [_in_words(change) for change in found]
+    lines = [str(change) for change in found]
     if not decided:
         lines.append("no version decided whether the row holds")
     elif not found:
@@ -174,12 +174,6 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
         f"{version}: {out / folder}" for version in versions if version in seen for folder in seen[version].evidence
     ]
     return [*lines, *(["evidence:", *evidence] if evidence else [])]
-
-
-def _in_words(change: VerdictBoundary) -> str:
-    other = {"bad": "good", "good": "bad"}[change.becomes]
-    around = f"; undecided between them: {', '.join(change.between)}" if change.between else ""
-    return f"first {change.becomes}: {change.first} ({change.before} is {other}{around})"
 
 
 # --- the command

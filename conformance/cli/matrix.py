@@ -58,8 +58,8 @@ def matrix(
 
 
 def _run(asked: argparse.Namespace, rest: Sequence[str], prepare: Prepare, command: Sequence[str], merge: Merge) -> int:
-    columns = _column_runs(asked)
-    _refuse_wrong(asked, rest, columns, command)
+    columns = column_runs(asked)
+    refuse_wrong(asked, rest, columns, command)
     prepare(versions_of(columns))
     plan = _planned(asked, columns, rest)
     try:
@@ -93,7 +93,7 @@ def _rerun(
         return code_of_interruption(interrupted)
     finally:
         put_aside_unended(out, plan, _say)
-    _say_bad_ends(out, plan)
+    say_bad_ends(out, plan)
     merged = merge(out, [*_archived(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
     _say("\n".join(map(str, seen_again(violated, plan.columns, list(read_shards(out / "shards"))))))
     return code_of(out, plan.columns, known) or merged
@@ -137,15 +137,7 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="./kit matrix", description=matrix.__doc__, allow_abbrev=False)
-    parser.add_argument(
-        "--kafka-version",
-        action="append",
-        default=[],
-        metavar="V",
-        help="a version, a range such as 3.9..4.3, `all` (the newest patch of each minor) or `released` (every patch)",
-    )
-    parser.add_argument("--kafka-image", default=_given("KAFKA_IMAGE"), metavar="IMAGE", help="an image of your own")
-    parser.add_argument("--kafka-home", default=_given("KAFKA_HOME"), metavar="DIR|TGZ", help="a Kafka of your own")
+    add_column_options(parser)
     parser.add_argument(
         "--conformance-out",
         type=Path,
@@ -170,6 +162,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def add_column_options(parser: argparse.ArgumentParser) -> None:
+    """The options that name columns."""
+    parser.add_argument(
+        "--kafka-version",
+        action="append",
+        default=[],
+        metavar="V",
+        help="a version, a range such as 3.9..4.3, `all` (the newest patch of each minor) or `released` (every patch)",
+    )
+    parser.add_argument("--kafka-image", default=_given("KAFKA_IMAGE"), metavar="IMAGE", help="an image of your own")
+    parser.add_argument("--kafka-home", default=_given("KAFKA_HOME"), metavar="DIR|TGZ", help="a Kafka of your own")
+
+
 def _given(option: str) -> str:
     return os.environ.get(f"KAFKA_CONFORMANCE_{option}", "")
 
@@ -178,13 +183,14 @@ def _versions(asked: argparse.Namespace) -> list[str]:
     return asked.kafka_version or _given("KAFKA_VERSION").replace(",", " ").split()
 
 
-def _column_runs(asked: argparse.Namespace) -> list[ColumnRun]:
+def column_runs(asked: argparse.Namespace) -> list[ColumnRun]:
+    """The columns that the options of `add_column_options` name; the newest version if there is none. Raises UnknownVersion."""
     wanted = _versions(asked)
     own = asked.kafka_image or asked.kafka_home
     return column_runs_for(select(wanted) if wanted or not own else (), asked.kafka_image, asked.kafka_home)
 
 
-def _refuse_wrong(
+def refuse_wrong(
     asked: argparse.Namespace, rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]
 ) -> None:
     """Raises WrongUse, before any recording is moved aside or image built."""
@@ -225,7 +231,7 @@ def _checked(baseline: Path) -> Path:
 
 def _concluded(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
     """Merge all shards, whatever the exit codes of the columns are; return the exit code of the campaign."""
-    _say_bad_ends(out, plan)
+    say_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / "baseline.json")] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
     shards = [shard for column in plan.columns if column.run for shard in read_shards(out / "shards", column.run)]
@@ -238,10 +244,10 @@ def _say_each(lines: Sequence[str]) -> None:
         _say(line)
 
 
-def _say_bad_ends(out: Path, plan: Plan) -> None:
-    """Print the last log lines of columns that ended in trouble, wrong use or by a signal, and what was kept on the engine."""
+def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIED, EXIT_VIOLATED)) -> None:
+    """Print the last log lines of columns whose exit code was not expected, and what was kept on the engine."""
     for column in plan.columns:
-        if column.code not in (EXIT_SATISFIED, EXIT_VIOLATED):
+        if column.code not in expected:
             _say(
                 "\n".join(
                     [

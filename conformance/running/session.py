@@ -13,7 +13,7 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.catalogue.former_ids import current_id
-from conformance.core.machines import MachineCheck
+from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
@@ -21,6 +21,7 @@ from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
 from conformance.running.lab import Lab
+from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import MINUTES, PARTS, TimePlan, Work, planned
@@ -39,6 +40,7 @@ from fixtures.spending import counted_in, spending
 from history.shards import read_shards
 
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+ALL_MACHINES = "all"
 
 
 class ConformanceSession:
@@ -52,6 +54,7 @@ class ConformanceSession:
         self.worker = worker
         self._known = read_baseline(Path(settings.baseline)) if settings.baseline else Baseline()
         self._replay = read_schedule(Path(settings.replay)) if settings.replay else None
+        self._beginning = read_beginning(Path(settings.beginning)) if settings.beginning else Beginning()
         self._lab: Lab | None = None
         self._cells: list[Cell] = []
         self._lines: list[str] = []
@@ -118,7 +121,7 @@ class ConformanceSession:
         return self._lab
 
     def parts(self, check: AnyCheck) -> int:
-        return _parts(self.settings, self._replay, check)
+        return _parts(self.settings, self._replay, check, self.workers // len(self.images))
 
     @property
     def seconds(self) -> float:
@@ -127,8 +130,8 @@ class ConformanceSession:
 
     @property
     def searches(self) -> int:
-        """How many workers search for the rarest cases at the end."""
-        return self.workers if self.settings.fills_its_time else 0
+        """How many workers search for the rarest cases at the end. Where only machines run, they have all the time."""
+        return self.workers if self.settings.fills_its_time and not self.settings.machines else 0
 
     def expects(self, items: Sequence[Work]) -> None:
         """The items that were collected, for all workers together: their time is planned now."""
@@ -157,7 +160,8 @@ class ConformanceSession:
         if self._replay is not None:
             return ReplayRun(check, self._replay, self.lab, label)
         if isinstance(check, MachineCheck):
-            return MachineRun(check, self.lab, label, part)
+            beginning = self._beginning.of_part(check.id, part, self.parts(check))
+            return MachineRun(check, self.lab, label, part, beginning=beginning)
         return ProbeRun(check, self.lab, label)
 
     # --- the end
@@ -233,6 +237,9 @@ def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
     try:
         settings = read(config)
         _matched(settings)
+        refuse_unknown_machines(settings.machines, "--conformance-machines")
+        if settings.beginning:
+            read_beginning(Path(settings.beginning))
         if settings.replay:
             read_schedule(Path(settings.replay))
         if settings.baseline:
@@ -255,14 +262,40 @@ def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bo
     """True if the check is to run: that of the schedule, or one of the selected rows that fits the profile's time."""
     if replay is not None:
         return check.id == current_id(replay.check)
+    if settings.machines and not _is_machine_of(settings, check):
+        return False
     wanted = {row.id for row in shipped().matching(settings.requirements)}
     named = bool(settings.requirements) and not is_soak(check)
     return bool(wanted.intersection(observed_by(check))) and (named or in_profile(check, settings.profile))
 
 
-def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck) -> int:
-    """The number of parts in which a check is run; a schedule is replayed by one worker."""
-    return PARTS[settings.profile] if isinstance(check, MachineCheck) and replay is None else 1
+def _is_machine_of(settings: Settings, check: AnyCheck) -> bool:
+    return isinstance(check, MachineCheck) and bool({ALL_MACHINES, machine_name(check)}.intersection(settings.machines))
+
+
+def machine_name(check: AnyMachine) -> str:
+    """The name of `machines.log.LogMachine` for users: `log`, after the folder that it is in."""
+    return check.id.split(".")[-2]
+
+
+def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
+    """Raises ValueError for a name that is not one of a machine."""
+    known = [ALL_MACHINES, *map(machine_name, all_machines().values())]
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"{option} {unknown[0]!r}: there is no such machine. Give one of {', '.join(known)}.")
+
+
+def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers: int = 1) -> int:
+    """The number of parts in which a check is run; a schedule is replayed by one worker.
+
+    Where only machines run, they share the `workers` of a column: each part has one from the beginning to the end.
+    """
+    if replay is not None or not isinstance(check, MachineCheck):
+        return 1
+    if settings.machines:
+        machines = sum(_selects(settings, replay, one) for one in all_machines().values())
+        return max(1, workers // max(1, machines))
+    return PARTS[settings.profile]
 
 
 def _versions(settings: Settings) -> tuple[str, ...]:

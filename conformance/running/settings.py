@@ -25,6 +25,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     minutes: float = 0.0
     requirements: list[str] = []
     out: str = "out"
+    machines: list[str] = []
+    beginning: str = ""
     replay: str = ""
     keep_cluster: bool = False
     baseline: str = ""
@@ -84,6 +86,12 @@ OPTIONS = (
     ),
     Option("--requirement", "rows to run, as a glob over their ids; repeatable", "append", "GLOB"),
     Option("--conformance-out", "where shards, histories and evidence go", metavar="DIR"),
+    Option("--conformance-machines", "only machines: this one, or all; repeatable", "append", "NAME"),
+    Option(
+        "--conformance-beginning",
+        "how machines begin: schedules to play first, known violations, whether the opening is played (a hunt's file)",
+        metavar="FILE",
+    ),
     Option("--replay", "run one recorded schedule (schedule.json of an evidence folder)", metavar="FILE"),
     Option("--keep-cluster", "on a violation leave the cluster up", "store_true"),
     Option("--baseline", "a matrix.json whose violations are known", metavar="MATRIX"),
@@ -117,6 +125,8 @@ def read(config: pytest.Config) -> Settings:
         minutes=_minutes(value["conformance_minutes"]),
         requirements=_list(value["requirement"]),
         out=value["conformance_out"] or "out",
+        machines=_list(value["conformance_machines"]),
+        beginning=value["conformance_beginning"] or "",
         replay=value["replay"] or "",
         keep_cluster=str(value["keep_cluster"] or "").lower() in ("true", "1", "yes", "on"),
         baseline=value["baseline"] or "",

@@ -12,8 +12,10 @@ from conformance.catalogue import shipped
 from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
 from conformance.running.check_run import CheckRun
+from conformance.running.evidence.folder import Schedule as RecordedSchedule
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, slug
+from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.discovery import Discovery, Reproduced
 from conformance.running.machine.example import Ending, ExampleRun, Played, Schedule, Stops
 from conformance.running.machine.explorer import BATCH, Drawing, Explorer
@@ -27,6 +29,8 @@ from history.observations import Observation
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
 """Examples of a machine on one column, shared by its parts, if there is no clock."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
+TRIES = 2
+"""Runs of a schedule from an earlier run, until it breaks its row again."""
 
 
 class MachineRun(CheckRun):
@@ -45,12 +49,14 @@ class MachineRun(CheckRun):
         *,
         further: bool = False,
         known: Mapping[Breach, str] | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
         super().__init__(check, lab, label, further=further)
         self.check = check
         self.part = part
         self.topology = check.topology_of(part)
-        self.found: dict[Breach, str] = dict(known or {})
+        self._beginning = beginning or Beginning(opening=part == 1)
+        self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._explores_until = math.inf
@@ -70,7 +76,9 @@ class MachineRun(CheckRun):
     def run_examples(self) -> None:
         if self.ends < math.inf:
             self._explores_until = self.ends - (1 - EXPLORING) * (self.ends - time.monotonic())
-        if self.part == 1:
+        for recorded in self._beginning.schedules:
+            self._play_again(recorded)
+        if self._beginning.opening:
             self._investigate(self.play(self.check.opening))
         while self._wanted() > 0:
             before = self._explorer.drawn
@@ -79,6 +87,22 @@ class MachineRun(CheckRun):
             elif self._explorer.drawn == before:
                 break
         self._say_what_time_left_out()
+
+    def _play_again(self, recorded: RecordedSchedule) -> None:
+        """Up to `TRIES` runs of a schedule that broke a row earlier. Broken again, the row is not investigated again."""
+        steps, row = self.check.steps(recorded.steps), recorded.requirement
+
+        def is_it(observation: Observation) -> bool:
+            return breaks_its_row(observation) and observation.requirement == row
+
+        for tries in range(1, TRIES + 1):
+            if time.monotonic() >= self._explores_until or self.gave_up:
+                return
+            finding = self.play(steps, Ending(stops=is_it), shows=is_it)
+            self._investigate(finding, besides=row)
+            if shown := [evidence for breach, evidence in finding.evidence.items() if breach.requirement == row]:
+                self.replayed(requirement=row, evidence=shown[0], seen=1, tries=tries)
+                return
 
     def _wanted(self) -> int:
         """How many more examples: as many as there is time for, if all of it is used."""
@@ -178,11 +202,15 @@ class MachineRun(CheckRun):
 
     # --- investigating
 
-    def _investigate(self, finding: Discovery) -> None:
-        """Investigate its breaches: those of selected rows first, and among them the one that ended the example."""
+    def _investigate(self, finding: Discovery, besides: str = "") -> None:
+        """Investigate its breaches: those of selected rows first, and among them the one that ended the example.
+
+        Those of the row `besides` are left out.
+        """
         suspicion = finding.played.suspicion
         suspected = breach_of(suspicion.observation) if suspicion is not None else None
-        order = sorted(finding.news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected))
+        news = [o for o in finding.news if o.requirement != besides]
+        order = sorted(news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected))
         self._investigating = True
         self._investigator.investigate(finding, order, self.ends, self._reproduced)
         self._investigating = False

@@ -61,6 +61,12 @@ class CheckTotals:
         return _sum({(one.requirement, one.case, one.excuse): one.times} for one in counts)
 
     @property
+    def troubles(self) -> Counter[str]:
+        """How often examples ended early for which reason: its first line, without the names of the example's own topics."""
+        errors = [e.detail.partition("\n")[0] for e in self.examples if e.outcome == "error"]
+        return Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in errors)
+
+    @property
     def cases(self) -> Counter[tuple[str, str]]:
         return Counter((observation.requirement, observation.case) for observation in self.observations)
 
@@ -176,10 +182,7 @@ def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
 
 
 def _troubles(one: CheckTotals) -> list[str]:
-    """The reasons that ended examples early, by their first lines, without the names of the example's own topics and groups."""
-    errors = [e.detail.partition("\n")[0] for e in one.examples if e.outcome == "error"]
-    counts = Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in errors)
-    return [f"{count} times {line}" for line, count in counts.most_common()]
+    return [f"{count} times {line}" for line, count in one.troubles.most_common()]
 
 
 # --- schedules

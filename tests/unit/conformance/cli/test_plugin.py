@@ -22,7 +22,8 @@ from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
 from conformance.running.evidence.folder import Schedule
 from conformance.running.planning.budget import PARTS, cost_of
-from conformance.running.session import exit_code
+from conformance.running.session import _parts, exit_code
+from conformance.running.settings import Settings
 from fixtures.images import newest
 from history.shards import Column
 
@@ -150,6 +151,22 @@ def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
     assert soaks & wanted == soaks & {check for check, _ in nightly}
 
 
+def test_machines_can_be_chosen_by_name(kit: Kit) -> None:
+    """Without workers each has one part."""
+    log, topics = (next(id for id in KNOWN if id.startswith(f"machines.{name}.")) for name in ("log", "topics"))
+    given = ["--conformance-profile", "nightly", "--conformance-machines"]
+    assert kit.listed(*given, "log") == [(log, newest())]
+    assert sorted(kit.listed(*given, "all")) == [(log, newest()), (topics, newest())]
+
+
+def test_machines_share_the_workers() -> None:
+    settings = Settings(versions=[], profile="quick", machines=["all"])
+    log = next(check for id, check in KNOWN.items() if id.startswith("machines.log."))
+    machines = sum(isinstance(check, MachineCheck) for check in KNOWN.values())
+    assert [_parts(settings, None, log, workers) for workers in (1, machines, 3 * machines + 1)] == [1, 1, 3]
+    assert _parts(msgspec.structs.replace(settings, machines=[]), None, log, 100) == PARTS["quick"]
+
+
 def test_a_replay_chooses_its_check(kit: Kit) -> None:
     schedule = Schedule(check="kip320.fencing.older_epoch_is_fenced", column=COLUMN, case="consumer")
     file = kit.folder / "schedule.json"
@@ -193,6 +210,8 @@ WRONG = [
     (["--feature", "transaction.version"], "--feature 'transaction.version'", "write NAME=LEVEL"),
     (["--feature", "=1"], "--feature '=1'", "write NAME=LEVEL"),
     (["--replay", "/nonexistent/schedule.json"], "--replay /nonexistent/schedule.json", "schedule.json of an evidence folder"),
+    (["--conformance-machines", "clock"], "--conformance-machines 'clock'", "Give one of all, log, topics"),
+    (["--conformance-beginning", "/nonexistent/b.json"], "/nonexistent/b.json: ", "beginning.json of a hunt"),
     (["--baseline", "/nonexistent/matrix.json"], "--baseline /nonexistent/matrix.json", "matrix.json of an earlier run"),
     (["--conformance-profile", "slow"], "--conformance-profile 'slow'", "smoke, quick, nightly"),
     (["--conformance-seed", "seven"], "--conformance-seed 'seven'", "e.g. 1234"),

@@ -18,11 +18,14 @@ from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Excuse, Finding, Judge, judge
+from conformance.running.evidence.folder import Schedule
+from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.example import SUSPICION_NOTE
 from conformance.running.machine.explorer import BATCH
 from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import SHRINKING
 from conformance.running.replay import ReplayRun, read_schedule
+from conformance.running.violations import Breach
 from fixtures.errors import KitError
 from fixtures.runs import Run
 from history.events import Answer, Call, History, Note
@@ -36,6 +39,7 @@ from history.shards import (
     Shard,
     read_shard,
 )
+from history.store import read_histories
 from history.taken import REST_NOTE, about, showing, taken
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
@@ -406,6 +410,60 @@ def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Pa
 
 
 # --- what examples are about
+
+
+# --- how it begins
+
+
+def begun(play: Play, check: AnyMachine, beginning: Beginning) -> tuple[MachineRun, Shard]:
+    """With this beginning in place of the usual one."""
+    with Run.begin() as run:
+        lab = FakeLab(play.out, run, [[]], "smoke")
+        machine = MachineRun(check, lab, "4.3.1", beginning=beginning)
+        machine.run()
+        lab.close()
+    return machine, play.shard()
+
+
+def recorded(*spoken: str, row: str = ROW) -> Schedule:
+    steps = [msgspec.to_builtins(word) for word in words(*spoken)]
+    return Schedule(check="tests.machine", column=COLUMN, requirement=row, steps=steps)
+
+
+def test_schedules_are_played_before_the_opening(play: Play) -> None:
+    beginning = Beginning(schedules=[recorded("a"), recorded("b")])
+    begun(play, machine_of(words("opening"), never(ROW, "never")), beginning)
+    [path] = (play.out / "histories").rglob("*.zst")
+    spoken = [[word for _, _, word in heard(history)] for history in read_histories(path)]
+    assert spoken == [["a", "rest"], ["a", "rest"], ["b", "rest"], ["b", "rest"], ["opening", "rest"]]
+
+
+def test_a_schedule_that_breaks_its_row_again_has_evidence_and_is_not_shrunk(play: Play) -> None:
+    beginning = Beginning(schedules=[recorded("a", "b", "c")], opening=False)
+    machine, shard = begun(play, machine_of(words("a", "b"), never(ROW, "b")), beginning)
+    [line] = of(shard, ReplayLine)
+    assert (line.requirement, line.seen, line.tries, len(of(shard, ExampleLine))) == (ROW, 1, 1, 1)
+    assert [step["word"] for step in schedule_in(machine.lab.settings.out_dir / line.evidence)] == ["a", "b"]
+
+
+def test_another_row_that_it_breaks_is_investigated(play: Play) -> None:
+    beginning = Beginning(schedules=[recorded("x", "a")], opening=False)
+    _, shard = begun(play, machine_of(words("a"), never(ROW, "a"), never(OTHER, "x")), beginning)
+    assert {line.requirement for line in of(shard, ReplayLine)} == {ROW, OTHER}
+
+
+def test_a_known_breach_is_recorded_and_not_investigated(play: Play) -> None:
+    known = Beginning(known=[Breach(ROW, "heard", "consumer")])
+    machine, shard = begun(play, machine_of(words("a", "b"), never(ROW, "a")), known)
+    assert (len(machine.violations), of(shard, ReplayLine), len(of(shard, ExampleLine))) == (1, [], 1)
+
+
+def test_parts_share_the_schedules_and_the_first_has_the_opening() -> None:
+    own, other = [recorded(word) for word in "abcde"], msgspec.structs.replace(recorded("f"), check="another")
+    whole = Beginning(schedules=[*own, other])
+    parts = [whole.of_part("tests.machine", part, 2) for part in (1, 2)]
+    assert [[*one.schedules] for one in parts] == [own[::2], own[1::2]]
+    assert [one.opening for one in parts] == [True, False]
 
 
 def test_the_shard_counts_steps_and_premises(play: Play) -> None:

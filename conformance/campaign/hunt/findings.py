@@ -1,0 +1,256 @@
+"""The findings of a hunt, taken from the shards of its rounds.
+
+A finding is a row, the label of its violation, and the shape of the shrunk schedule. Violations with the same key are one
+finding, seen again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from conformance.campaign.bisection import Outcome
+from conformance.campaign.hunt.shapes import Shape, digest_of, shape_of
+from conformance.catalogue.deviations import Deviation
+from conformance.running.evidence.folder import Schedule
+from conformance.running.replay import read_schedule
+from conformance.running.violations import Breach, breaks_its_row
+from history.shards import ExampleLine, Header, ObservationLine, ReplayLine, Shard
+
+DOUBT = 0.05
+"""A version does not show a finding if this many replays without it have at most this probability where it is shown."""
+
+
+class Sighting(msgspec.Struct, frozen=True, kw_only=True):
+    """One violation in one round.
+
+    `column` is what was hunted on (a version, an image or a directory), `label` that of its shards. `evidence` is a folder below
+    that of the hunt. A shrunk schedule was seen in `seen` of `tries` replays on the cluster that it was found on; one that is not
+    shrunk has no `tries`. `known` is the ticket or the reason of a known deviation of this version, empty for none.
+    """
+
+    round: int
+    column: str
+    label: str
+    version: str
+    seed: int
+    example: str
+    case: str
+    evidence: str
+    seen: int = 0
+    tries: int = 0
+    known: str = ""
+
+    @property
+    def shrunk(self) -> bool:
+        return self.seen > 0
+
+
+class Replays(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule on a fresh cluster: the violation was seen in `seen` of `tries` replays; others ended in trouble."""
+
+    seen: int
+    tries: int
+    trouble: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.seen} of {self.tries} replays" + (f" ({self.trouble} more in trouble)" if self.trouble else "")
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """A violation as a round's shards and evidence have it."""
+
+    row: str
+    label: str
+    detail: str
+    schedule: Schedule
+    sighting: Sighting
+
+
+class Finding(msgspec.Struct, kw_only=True):
+    """`schedule` and `detail` are those of the sighting `shown`, an index; `replays` are on fresh clusters, by column.
+
+    `name` is that of its folder. It stays when a shrunk schedule takes the place of one that was not.
+    """
+
+    name: str
+    row: str
+    label: str
+    shape: Shape
+    detail: str
+    schedule: Schedule
+    sightings: list[Sighting]
+    shown: int = 0
+    replays: dict[str, Replays] = {}
+
+    @classmethod
+    def of(cls, seen: Seen) -> Finding:
+        shape = shape_of(seen.schedule.steps)
+        return cls(
+            name=f"{seen.row}-{digest_of(seen.row, seen.label, shape)}",
+            row=seen.row,
+            label=seen.label,
+            shape=shape,
+            detail=seen.detail,
+            schedule=seen.schedule,
+            sightings=[seen.sighting],
+        )
+
+    @property
+    def source(self) -> Sighting:
+        """The sighting that schedule and detail are from."""
+        return self.sightings[self.shown]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its row is known to be broken on every version on which it was seen."""
+        return all(sighting.known for sighting in self.sightings)
+
+    def takes(self, seen: Seen) -> None:
+        """A further sighting. If it is the first whose schedule was shrunk, the finding has that schedule from then on."""
+        shape = shape_of(seen.schedule.steps)
+        is_shorter = seen.sighting.shrunk and not self.source.shrunk and shape != self.shape
+        self.sightings.append(seen.sighting)
+        if is_shorter:
+            self.shown = len(self.sightings) - 1
+            self.shape, self.detail, self.schedule, self.replays = shape, seen.detail, seen.schedule, {}
+
+    def judge_again(self, deviations: Sequence[Deviation]) -> None:
+        """Mark the sightings by the known deviations of today."""
+        self.sightings = [
+            msgspec.structs.replace(one, known=known_as(deviations, self.row, one.version, one.case))
+            for one in self.sightings
+        ]
+
+    @property
+    def rate(self) -> float:
+        """The share of replays that showed it on a fresh cluster of the column that it was found on; 0 before these."""
+        own = self.replays.get(self.source.column)
+        return own.seen / own.tries if own and own.tries else 0.0
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """By column that it was replayed on: `bad` where it was seen, `good` where chance does not explain that it was not."""
+        return {column: _outcome(replays, self.rate) for column, replays in self.replays.items()}
+
+
+def _outcome(replays: Replays, rate: float) -> Outcome:
+    if replays.seen:
+        return "bad"
+    return "good" if replays.tries and (1 - rate) ** replays.tries <= DOUBT else ""
+
+
+# --- from shards
+
+
+def seen_in(
+    folder: Path, shards: Iterable[Shard], deviations: Sequence[Deviation], number: int, column: str
+) -> list[Seen]:
+    """The violations of round `number`, whose output is in `folder`; shrunk ones first.
+
+    Of each breach in a shard these are the schedules that replays showed it with, or else the first example.
+    """
+    found = [
+        _seen(folder, shard.header, line, replay, deviations, number, column)
+        for shard in shards
+        if shard.header is not None
+        for line, replay in _schedules_of(shard)
+    ]
+    return sorted(found, key=lambda one: not one.sighting.shrunk)
+
+
+def _schedules_of(shard: Shard) -> Iterator[tuple[ObservationLine, ReplayLine | None]]:
+    replays = {(line.requirement, line.evidence): line for line in shard.lines if isinstance(line, ReplayLine)}
+    broken = [line for line in shard.lines if isinstance(line, ObservationLine) and line.evidence]
+    for _, lines in groupby(sorted(filter(breaks_its_row, broken), key=_breach), key=_breach):
+        of_breach = [(line, replays.get((line.requirement, line.evidence))) for line in lines]
+        yield from [(line, replay) for line, replay in of_breach if replay and replay.seen] or of_breach[:1]
+
+
+def _breach(line: ObservationLine) -> Breach:
+    return Breach(line.requirement, line.label, line.case)
+
+
+def _seen(
+    folder: Path,
+    header: Header,
+    line: ObservationLine,
+    replay: ReplayLine | None,
+    deviations: Sequence[Deviation],
+    number: int,
+    column: str,
+) -> Seen:
+    schedule = read_schedule(folder / line.evidence / "schedule.json")
+    return Seen(
+        row=line.requirement,
+        label=line.label,
+        detail=line.detail,
+        schedule=schedule,
+        sighting=Sighting(
+            round=number,
+            column=column,
+            label=header.column.label,
+            version=header.column.version,
+            seed=header.seed,
+            example=line.example,
+            case=line.case,
+            evidence=str(Path(folder.parent.name) / folder.name / line.evidence),
+            seen=replay.seen if replay else 0,
+            tries=replay.tries if replay else 0,
+            known=known_as(deviations, line.requirement, header.column.version, line.case),
+        ),
+    )
+
+
+def known_as(deviations: Iterable[Deviation], row: str, version: str, case: str) -> str:
+    """The ticket, or else the reason, of a known deviation of this version; empty if there is none."""
+    known = [one for one in deviations if one.covers(row, version) and one.explains([case])]
+    return known[0].ticket or known[0].reason.strip() if known else ""
+
+
+def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
+    """How many examples of a replay broke the row with this label. One that ended in trouble without it does not count."""
+    lines = [line for shard in shards for line in shard.lines]
+    shown = {
+        line.example
+        for line in lines
+        if isinstance(line, ObservationLine) and breaks_its_row(line) and (line.requirement, line.label) == (row, label)
+    }
+    ended = {line.example: line.outcome for line in lines if isinstance(line, ExampleLine)}
+    judged = {example for example, outcome in ended.items() if outcome == "judged"}
+    return Replays(seen=len(shown), tries=len(shown | judged), trouble=len(ended.keys() - shown - judged))
+
+
+# --- findings and sightings
+
+
+def add(findings: list[Finding], seen: Seen) -> Finding | None:
+    """The finding if it is new; else it is a further sighting of one of `findings`.
+
+    A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row and label, and the first
+    shrunk schedule takes the place of one that was not.
+    """
+    alike = [one for one in findings if (one.row, one.label) == (seen.row, seen.label)]
+    same = _same(alike, shape_of(seen.schedule.steps), shrunk=seen.sighting.shrunk)
+    if same is None:
+        findings.append(Finding.of(seen))
+        return findings[-1]
+    same.takes(seen)
+    return None
+
+
+def _same(alike: Sequence[Finding], shape: Shape, *, shrunk: bool) -> Finding | None:
+    """Of findings with one row and label, the one that a schedule of this shape belongs to."""
+    exact = [one for one in alike if one.shape == shape]
+    if not shrunk:
+        return next(iter([*exact, *alike]), None)
+    begun = [one for one in alike if one.source.shrunk and _begins(one.shape, shape)]
+    return next(iter([*exact, *begun, *(one for one in alike if not one.source.shrunk)]), None)
+
+
+def _begins(whole: Shape, shape: Shape) -> bool:
+    """A replay of `whole` ends where the violation shows, which may be earlier on another version."""
+    return bool(shape) and whole[: len(shape)] == shape

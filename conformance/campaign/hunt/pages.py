@@ -1,0 +1,186 @@
+"""The pages of a hunt: `report.md` of a finding, which stands alone, and `README.md`, the list of all findings with totals."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from conformance.campaign.hunt.findings import Finding, Sighting
+from conformance.campaign.hunt.rounds import FAILING
+from conformance.campaign.hunt.state import HUNT, Hunt
+from conformance.campaign.hunt.totals import Totals
+from conformance.campaign.watching import minutes
+from conformance.catalogue import shipped
+from conformance.judging.narration import in_words
+from conformance.running.evidence.report import described
+
+FINDINGS = "findings"
+
+
+# --- a finding
+
+
+def report_of(finding: Finding, command: str, since: Sequence[str], files: Sequence[str]) -> str:
+    """`command` replays the schedule, `since` are the changes over the releases, `files` those of the evidence below the page."""
+    parts = [
+        _promise(finding),
+        ["## What was seen", "", "```", finding.detail, "```", ""],
+        _where(finding),
+        ["## Since when", "", *_since(since), ""],
+        _steps(finding),
+        ["## How to see it again", "", f"    {command}", ""],
+        ["## Evidence", "", *(f"- [{name}](evidence/{name})" for name in files), ""],
+    ]
+    return "\n".join(line for part in parts for line in part)
+
+
+def _promise(finding: Finding) -> list[str]:
+    row = shipped()[finding.row]
+    return [
+        f"# {row.id}: {row.title}{_label(finding)}",
+        "",
+        _status(finding),
+        "",
+        "## What was promised",
+        "",
+        f"> {row.statement.strip()}",
+        "",
+        f"Source: {row.family}, {row.section} (level {row.level}). Case: {finding.source.case}. "
+        f"Check: {finding.schedule.check}.",
+        "",
+    ]
+
+
+def _label(finding: Finding) -> str:
+    return f" ({finding.label})" if finding.label else ""
+
+
+def _status(finding: Finding) -> str:
+    reasons = list(dict.fromkeys(sighting.known for sighting in finding.sightings if sighting.known))
+    if not reasons:
+        return "**Not known**: no entry of `known-deviations.toml` is about this row and these versions."
+    known = " ".join(reasons)
+    if finding.is_known:
+        return f"**Known**: {known}. This schedule may still show another bug that breaks the same row."
+    new = ", ".join(dict.fromkeys(sighting.column for sighting in finding.sightings if not sighting.known))
+    return f"**Known on some versions** ({known}), not known on {new}."
+
+
+def _where(finding: Finding) -> list[str]:
+    """A line for each column: its sightings, and its replays on the cluster of the sighting and on a fresh one."""
+    sightings = _by_column(finding)
+    columns = list(dict.fromkeys([*sightings, *finding.replays]))
+    lines = [
+        f"| {column} | {_rounds(sightings[column])} | {_first(sightings[column])} | {_fresh(finding, column)} |"
+        for column in columns
+    ]
+    head = ["| Kafka | seen in | replays where it was found | replays on a fresh cluster |", "|---|---|---|---|"]
+    return [*head, *lines, ""]
+
+
+def _by_column(finding: Finding) -> Mapping[str, list[Sighting]]:
+    found: dict[str, list[Sighting]] = defaultdict(list)
+    for sighting in finding.sightings:
+        found[sighting.column].append(sighting)
+    return found
+
+
+def _rounds(sightings: Sequence[Sighting]) -> str:
+    each = dict.fromkeys(f"round {one.round} (seed {one.seed})" for one in sightings)
+    return ", ".join(each) or "no round"
+
+
+def _first(sightings: Sequence[Sighting]) -> str:
+    shrunk = next((one for one in sightings if one.shrunk), None)
+    return f"{shrunk.seen} of {shrunk.tries}" if shrunk else "not shrunk" if sightings else ""
+
+
+def _fresh(finding: Finding, column: str) -> str:
+    replays = finding.replays.get(column)
+    return str(replays) if replays else "none yet"
+
+
+def _since(lines: Sequence[str]) -> list[str]:
+    return [f"- {line}" for line in lines] or ["The releases were not searched."]
+
+
+def _steps(finding: Finding) -> list[str]:
+    explained = described(finding.schedule.check)
+    lines = [f"{n}. {in_words(step)}" for n, step in enumerate(finding.schedule.steps, start=1)]
+    kinds = dict.fromkeys(str(step.get("do", "")) for step in finding.schedule.steps)
+    meanings = [f"- {kind}: {explained[kind]}" for kind in kinds if kind in explained]
+    title = "## The shrunk schedule" if finding.source.shrunk else "## The schedule, which could not be shrunk"
+    return [title, "", *lines, "", *(["The steps:", "", *meanings, ""] if meanings else [])]
+
+
+def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
+    found = hunt.rounds[finding.source.round - 1]
+    return shlex.join(["./kit", "pytest", *found.selection, *found.options, "--replay", str(schedule)])
+
+
+# --- the list of all
+
+
+def index_of(hunt: Hunt) -> str:
+    return "\n".join(
+        [
+            "# Hunt",
+            "",
+            f"{len(hunt.rounds)} rounds in {len(hunt.nights)} runs of `./kit hunt`, {minutes(hunt.seconds)} minutes. "
+            f"State: [{HUNT}]({HUNT}); schedules that are tried first: [{FAILING}]({FAILING}).",
+            "",
+            *_findings("Findings that are not known", [one for one in hunt.findings if not one.is_known]),
+            *_findings("Known findings", [one for one in hunt.findings if one.is_known]),
+            *_columns(hunt.totals()),
+            *_totals(sum(hunt.totals().values(), Totals())),
+        ]
+    )
+
+
+def _findings(title: str, findings: Sequence[Finding]) -> list[str]:
+    if not findings:
+        return [f"## {title}", "", "None.", ""]
+    head = ["| finding | | sightings | replays on a fresh cluster |", "|---|---|---|---|"]
+    return [f"## {title}", "", *head, *map(_finding, findings), ""]
+
+
+def _finding(finding: Finding) -> str:
+    link = f"[{finding.name}]({FINDINGS}/{finding.name}/report.md)"
+    sightings = "; ".join(f"{column}: {_evidence(seen)}" for column, seen in _by_column(finding).items())
+    known = " ".join(dict.fromkeys(one.known for one in finding.sightings if one.known and len(one.known) < 20))
+    title = " ".join(filter(None, [f"{shipped()[finding.row].title}{_label(finding)}", known]))
+    replays = "; ".join(f"{column}: {one}" for column, one in finding.replays.items()) or "none yet"
+    return f"| {link} | {title} | {sightings} | {replays} |"
+
+
+def _evidence(sightings: Sequence[Sighting]) -> str:
+    return ", ".join(f"[round {one.round}]({one.evidence}) seed {one.seed}" for one in sightings)
+
+
+def _columns(totals: Mapping[str, Totals]) -> Iterator[str]:
+    yield from ("## Versions", "", "| Kafka | examples | judged | steps | faults | errors | unhealed clusters |")
+    yield "|---|---|---|---|---|---|---|"
+    for column, one in totals.items():
+        errors = one.examples.get("error", 0)
+        yield f"| {column} | {one.count} | {one.judged} | {one.steps} | {_faults(one)} | {errors} | {one.unhealed} |"
+    yield ""
+
+
+def _faults(one: Totals) -> str:
+    return f"{sum(one.witnessed.values())} witnessed of {sum(one.injected.values())} injected"
+
+
+def _totals(one: Totals) -> Iterator[str]:
+    """A table for each kind of count that has any."""
+    faults = {name: f"{one.witnessed.get(name, 0)} witnessed of {count}" for name, count in one.injected.items()}
+    yield from (f"## All together: {one.count} examples, {one.steps} steps", "", f"{_faults(one)} faults.", "")
+    tables: Sequence[tuple[str, Mapping[str, int | str]]] = (
+        ("Faults", faults),
+        ("Excuses of judges", one.excuses),
+        ("Examples that ended in trouble", one.errors),
+    )
+    for title, counts in tables:
+        if counts:
+            yield from (f"### {title}", "", *(f"- {name}: {count}" for name, count in counts.items()), "")

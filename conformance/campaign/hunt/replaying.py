@@ -1,0 +1,61 @@
+"""The replays that a hunt's findings wait for: on a fresh cluster of the same column, then over the releases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from conformance.campaign.bisection import changes, unseen, wanted_next
+from conformance.campaign.hunt.findings import Finding
+from conformance.campaign.hunt.state import Hunt
+from conformance.campaign.plan import ColumnRun, column_runs_for
+from fixtures.images import newest_patches
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A finding, and a column on which its schedule has not been replayed."""
+
+    finding: Finding
+    column: ColumnRun
+    options: list[str]
+
+
+def to_confirm(hunt: Hunt) -> list[Wanted]:
+    """Findings without a replay on a fresh cluster of their own column; those that are not known come first."""
+    waiting = [one for one in hunt.findings if one.source.column not in one.replays]
+    return [_on_its_own(hunt, one) for one in sorted(waiting, key=lambda one: one.is_known)]
+
+
+def _on_its_own(hunt: Hunt, finding: Finding) -> Wanted:
+    found = hunt.rounds[finding.source.round - 1]
+    return Wanted(finding, ColumnRun(name=found.column, selection=found.selection), found.options)
+
+
+def to_search(hunt: Hunt, releases: Sequence[str]) -> list[Wanted]:
+    """The next versions for each finding that was confirmed, is not known, and whose changes are not all narrowed down.
+
+    `releases` are those that can be run, the oldest first.
+    """
+    confirmed = [one for one in hunt.findings if one.rate and not one.is_known]
+    return [
+        Wanted(one, column, hunt.rounds[one.source.round - 1].options)
+        for one in confirmed
+        for column in column_runs_for(wanted_next(releases, _anchors(releases), one.outcomes))
+    ]
+
+
+def _anchors(releases: Sequence[str]) -> list[str]:
+    return [version for version in releases if version in newest_patches()] or list(releases)
+
+
+def since_when(finding: Finding, releases: Sequence[str]) -> list[str]:
+    """The changes that the replays show, in words, and the releases that were left out; nothing before there are any."""
+    outcomes = finding.outcomes
+    decided = [version for version in releases if outcomes.get(version)]
+    if len(decided) < 2:
+        return []
+    lines = [str(change) for change in changes(releases, outcomes)]
+    lines = lines or [f"no change: {outcomes[decided[0]]} on {', '.join(decided)}"]
+    left_out = unseen(releases, outcomes)
+    return [*lines, *([f"not replayed: {', '.join(left_out)}"] if left_out else [])]

@@ -1,0 +1,104 @@
+"""The next round of a hunt: its column, its seed, the schedules that are tried first, and the violations that are left aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from conformance.campaign.hunt.findings import Finding
+from conformance.campaign.hunt.state import Hunt, Round
+from conformance.campaign.plan import ColumnRun
+from conformance.catalogue.former_ids import current_id
+from conformance.core.machines import AnyMachine
+from conformance.running.evidence.folder import Schedule
+from conformance.running.replay import read_schedule
+from conformance.running.violations import Breach
+
+FAILING = "failing"
+"""The folder of schedules that broke a row, one file each."""
+SCHEDULES_A_MINUTE = 0.5
+"""Schedules of earlier rounds for each worker and minute of a round: with two tries of each they fill half of its time."""
+SETTLED = 2
+"""A breach that this many rounds of a column saw again without a new finding is not investigated there again ..."""
+LOOKED_AT_AGAIN = 10
+"""... but in every tenth round of the column."""
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule that broke a row; `name` is that of its file, and of its finding if it is from this hunt."""
+
+    name: str
+    schedule: Schedule
+
+
+def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[Kept]:
+    """The schedules of these machines, by name. One that is not readable any more stays where it is, and is named."""
+    by_id = {machine.id: machine for machine in machines}
+    kept = []
+    for path in sorted((out / FAILING).glob("*.json")):
+        try:
+            schedule = read_schedule(path)
+            if machine := by_id.get(current_id(schedule.check)):
+                machine.steps(schedule.steps)
+                kept.append(Kept(name=path.stem, schedule=schedule))
+        except (ValueError, msgspec.ValidationError) as error:
+            say(f"{path} is not played: {error}")
+    return kept
+
+
+# --- the next round
+
+
+def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:
+    """The one whose last round is the longest ago; columns without any come first, in their order."""
+    last = {one.column: one.number for one in hunt.rounds}
+    return min(columns, key=lambda column: last.get(column.name, -1))
+
+
+def next_round(
+    hunt: Hunt, columns: Sequence[ColumnRun], options: Sequence[str], kept: Sequence[Kept], minutes: float, workers: int
+) -> Round:
+    """The round that follows, in the last of the hunt's nights."""
+    column, number, night = next_column(hunt, columns), len(hunt.rounds) + 1, len(hunt.nights) - 1
+    return Round(
+        number=number,
+        night=night,
+        column=column.name,
+        selection=list(column.selection),
+        options=list(options),
+        seed=(hunt.seed + number) % 2**32,
+        minutes=minutes,
+        opening=not any(one.totals.count for one in hunt.rounds_of(column.name)),
+        schedules=untried(hunt, column.name, kept)[: max(1, int(workers * minutes * SCHEDULES_A_MINUTE))],
+    )
+
+
+def untried(hunt: Hunt, column: str, kept: Sequence[Kept]) -> list[str]:
+    """The names of schedules that were neither played nor found on this column in this night, new findings first."""
+    tonight = [one for one in hunt.rounds_of(column) if one.night == len(hunt.nights) - 1]
+    tried = {name for one in tonight for name in (*one.schedules, *hunt.found_in(one.number))}
+    known = {one.name for one in hunt.findings if one.is_known}
+    return sorted((one.name for one in kept if one.name not in tried), key=lambda name: (name in known, name))
+
+
+def settled(hunt: Hunt, column: str) -> list[Breach]:
+    """The breaches that the next round on this column does not investigate again."""
+    if len(hunt.rounds_of(column)) % LOOKED_AT_AGAIN == 0:
+        return []
+    breaches = {
+        Breach(finding.row, finding.label, sighting.case)
+        for finding in hunt.findings
+        for sighting in finding.sightings
+        if sighting.column == column
+    }
+    return sorted(breach for breach in breaches if _is_settled(hunt.findings, column, breach))
+
+
+def _is_settled(findings: Sequence[Finding], column: str, breach: Breach) -> bool:
+    alike = [one for one in findings if (one.row, one.label) == (breach.requirement, breach.label)]
+    sightings = [s for one in alike for s in one.sightings if (s.column, s.case) == (column, breach.case)]
+    rounds = sorted({sighting.round for sighting in sightings})
+    new = {one.source.round for one in alike}
+    return len(rounds) > SETTLED and new.isdisjoint(rounds[-SETTLED:])

@@ -1,0 +1,55 @@
+"""The shape of a schedule: equal for schedules that differ only in numbers and in the names of their subjects."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from conformance.judging.narration import TAGS
+from strategies.former_steps import current_step
+
+Shape = tuple[str, ...]
+"""A word for each step."""
+
+SUBJECT_FIELD = "on"
+ROLE_FIELDS = ("role", "to")
+_NODE = re.compile(r".+-\d+")
+"""The name of a node, in place of a role."""
+
+
+def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
+    """For each step its kind, its fault, their roles and its subject; subjects and named nodes are numbered by first use.
+
+    >>> shape_of([{"do": "disturb", "on": "strict-1", "fault": {"fault": "kill", "role": "leader", "pick": 0}},
+    ...           {"do": "produce", "on": "strict-1", "records": 3, "to": "former-leader"}])
+    ('disturb #1 kill leader', 'produce #1 former-leader')
+    """
+    names: dict[str, str] = {}
+    return tuple(" ".join(_words(current_step(step), names)) for step in steps)
+
+
+def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
+    """Kind and subject come first, whatever the order of the fields."""
+    if isinstance(part, Mapping):
+        yield from (part[tag] for tag in TAGS if isinstance(part.get(tag), str))
+        yield from (_number(str(part[field]), names) for field in [SUBJECT_FIELD] if field in part)
+        yield from (_role(part[field], names) for field in ROLE_FIELDS if isinstance(part.get(field), str))
+        part = [part[field] for field in sorted(part)]
+    if isinstance(part, list | tuple):
+        for inner in part:
+            yield from _words(inner, names)
+
+
+def _role(role: str, names: dict[str, str]) -> str:
+    return _number(role, names) if _NODE.fullmatch(role) else role
+
+
+def _number(name: str, names: dict[str, str]) -> str:
+    return names.setdefault(name, f"#{len(names) + 1}")
+
+
+def digest_of(row: str, label: str, shape: Shape) -> str:
+    """Eight hexadecimal digits for a finding's key."""
+    return hashlib.sha256("\n".join([row, label, *shape]).encode()).hexdigest()[:8]

@@ -1,0 +1,110 @@
+"""The state of a hunt, `hunt.json`: its rounds and findings. With it the next command goes on where the last one stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from conformance.campaign.hunt.findings import Finding
+from conformance.campaign.hunt.totals import Totals
+from conformance.campaign.plan import write_whole
+from fixtures.errors import WrongUse
+
+HUNT = "hunt.json"
+SCHEMA = 1
+
+
+class Night(msgspec.Struct, kw_only=True):
+    """One command: when it began (seconds since the epoch), the hours it was given, and the seconds that it took.
+
+    `searching` are the seconds of these in which schedules were replayed on other releases.
+    """
+
+    began: float
+    hours: float
+    seconds: float = 0.0
+    searching: float = 0.0
+
+
+class Round(msgspec.Struct, kw_only=True):
+    """One pytest process: the machines on one column.
+
+    `night` is an index. `options` are those of pytest that the user gave, `selection` those that select the column. `schedules`
+    are the names of those that were played first; `opening` is whether the machines played their openings. `code` is pytest's
+    exit code, None for a round that was killed.
+    """
+
+    number: int
+    night: int
+    column: str
+    selection: list[str]
+    options: list[str]
+    seed: int
+    minutes: float
+    opening: bool
+    schedules: list[str] = []
+    run: str = ""
+    ended: bool = False
+    code: int | None = None
+    seconds: float = 0.0
+    totals: Totals = msgspec.field(default_factory=Totals)
+
+    @property
+    def folder(self) -> str:
+        """Below the folder of the hunt."""
+        return f"rounds/{self.number:03}"
+
+
+class Hunt(msgspec.Struct, kw_only=True):
+    """`seed` is that from which each round's is made."""
+
+    schema: int = SCHEMA
+    seed: int
+    nights: list[Night] = []
+    rounds: list[Round] = []
+    findings: list[Finding] = []
+
+    @property
+    def seconds(self) -> float:
+        return sum(night.seconds for night in self.nights)
+
+    def begin(self, hours: float) -> Night:
+        self.nights.append(Night(began=time.time(), hours=hours))
+        return self.nights[-1]
+
+    def rounds_of(self, column: str) -> list[Round]:
+        return [one for one in self.rounds if one.column == column]
+
+    def totals(self) -> dict[str, Totals]:
+        """By column, of all rounds."""
+        columns: dict[str, Totals] = {}
+        for one in self.rounds:
+            columns[one.column] = columns.get(one.column, Totals()) + one.totals
+        return columns
+
+    def found_in(self, number: int) -> Mapping[str, Finding]:
+        """By name, the findings that were seen in a round."""
+        return {one.name: one for one in self.findings if any(s.round == number for s in one.sightings)}
+
+
+def read_hunt(out: Path) -> Hunt | None:
+    """None if there is none yet. Raises WrongUse for a file that is not the state of a hunt."""
+    path = out / HUNT
+    if not path.exists():
+        return None
+    try:
+        hunt = msgspec.json.decode(path.read_bytes(), type=Hunt)
+    except msgspec.DecodeError as error:
+        raise WrongUse(
+            f"{path}: {error}. It is not a hunt of this kit; move it away, or give another --out."
+        ) from error
+    if hunt.schema != SCHEMA:
+        raise WrongUse(f"{path}: schema {hunt.schema}, and this kit writes {SCHEMA}; give another --out.")
+    return hunt
+
+
+def write_hunt(out: Path, hunt: Hunt) -> None:
+    write_whole(out / HUNT, msgspec.json.format(msgspec.json.encode(hunt), indent=1))

@@ -1,0 +1,71 @@
+"""The work of a round in numbers, summed up over rounds, columns and nights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from conformance.running.lab import REPLACED_NOTE
+from conformance.running.recording.statistics import CheckTotals, reached
+from history.shards import Shard
+
+Counts = dict[str, int]
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of examples by outcome, of steps, of faults by name and of excuses by row, case and name.
+
+    `errors` are the reasons of examples that ended in trouble of the kit, `unhealed` the clusters that had to be replaced after
+    an example.
+    """
+
+    examples: Counts = {}
+    steps: int = 0
+    injected: Counts = {}
+    witnessed: Counts = {}
+    excuses: Counts = {}
+    errors: Counts = {}
+    unhealed: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            examples=_sum(self.examples, other.examples),
+            steps=self.steps + other.steps,
+            injected=_sum(self.injected, other.injected),
+            witnessed=_sum(self.witnessed, other.witnessed),
+            excuses=_sum(self.excuses, other.excuses),
+            errors=_sum(self.errors, other.errors),
+            unhealed=self.unhealed + other.unhealed,
+        )
+
+    @property
+    def count(self) -> int:
+        """All examples."""
+        return sum(self.examples.values())
+
+    @property
+    def judged(self) -> int:
+        return self.examples.get("judged", 0)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    return dict(sorted((Counter(one) + Counter(other)).items()))
+
+
+def totals_of(shards: Iterable[Shard], run: str) -> Totals:
+    """Of the shards of one run."""
+    return sum((_totals(one) for one in reached(shards, run).values()), Totals())
+
+
+def _totals(one: CheckTotals) -> Totals:
+    return Totals(
+        examples=dict(one.ended),
+        steps=one.steps.total(),
+        injected=dict(one.faults("injected")),
+        witnessed=dict(one.faults("witnessed")),
+        excuses={f"{row} {case}: {excuse}": times for (row, case, excuse), times in one.excuses.items()},
+        errors=dict(one.troubles),
+        unhealed=sum(REPLACED_NOTE in example.detail for example in one.examples),
+    )

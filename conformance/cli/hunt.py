@@ -1,0 +1,344 @@
+"""`./kit hunt`: the machines alone, over versions in turn, round after round, until the hours are over.
+
+Each round is a pytest process of a few minutes on one version, with all workers that the computer carries and a seed of its own.
+A round's new findings are replayed on fresh clusters at once, and searched for in other releases as time allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from conformance.campaign.column_runs import PYTEST
+from conformance.campaign.hunt.findings import Finding, Replays, add, replays_in, seen_in
+from conformance.campaign.hunt.pages import FINDINGS, index_of, replay_command, report_of
+from conformance.campaign.hunt.replaying import Wanted, since_when, to_confirm, to_search
+from conformance.campaign.hunt.rounds import FAILING, Kept, kept_in, next_round, settled
+from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
+from conformance.campaign.hunt.totals import totals_of
+from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
+from conformance.catalogue import shipped
+from conformance.catalogue.deviations import load_deviations
+from conformance.cli.matrix import (
+    Prepare,
+    add_column_options,
+    code_of_interruption,
+    column_runs,
+    refuse_wrong,
+    run_columns,
+    say_bad_ends,
+    versions_of,
+)
+from conformance.core.machines import AnyMachine, all_machines
+from conformance.running.machine.beginning import Beginning
+from conformance.running.session import (
+    ALL_MACHINES,
+    EXIT_SATISFIED,
+    EXIT_TROUBLE,
+    EXIT_VIOLATED,
+    machine_name,
+    refuse_unknown_machines,
+)
+from fixtures.errors import WrongUse
+from fixtures.images import at_hand, released
+from fixtures.leases import workers
+from history.shards import read_shards
+
+ROUND_MINUTES = 6.0
+"""Minutes of a round, or half of the hours if that is less."""
+FEWEST_MINUTES = 1.0
+"""With less time left no further round begins."""
+LEAST_HOURS, MOST_HOURS = 0.05, 1000.0
+SEARCHING = 0.25
+"""Share of a night's time in which schedules are replayed on other releases."""
+MOST_IN_TROUBLE = 3
+"""Rounds in a row without a single example, after which the hunt ends."""
+REPLAYS, BEGINNING = "replays", "beginning.json"
+
+_OWN = (
+    "--conformance-out", "--conformance-run", "--conformance-seed", "--conformance-minutes", "--conformance-machines",
+    "--conformance-beginning", "--replay", "--baseline",
+)  # fmt: skip
+"""Options of pytest that a hunt sets itself, or that do not go with it."""
+
+
+class Hunter:
+    """One command's work on a hunt. `night` is what it adds to the hunt's nights."""
+
+    def __init__(
+        self,
+        out: Path,
+        hours: float,
+        columns: Sequence[ColumnRun],
+        machines: Sequence[str],
+        options: Sequence[str],
+        *,
+        command: Sequence[str],
+        clock: Callable[[], float],
+        at_hand: Callable[[str], bool],
+    ) -> None:
+        self.hunt = read_hunt(out) or Hunt(seed=secrets.randbits(32))
+        self._out = out
+        self._columns = columns
+        self._machines = machines
+        self._options = list(options)
+        self._command = command
+        self._clock = clock
+        given = versions_of(columns)
+        self._releases = [version for version in released() if version in given or at_hand(version)]
+        self._deviations = load_deviations(shipped())
+        self._began = clock()
+        self._in_trouble = 0
+        for finding in self.hunt.findings:
+            finding.judge_again(self._deviations)
+        self._refuse_running()
+        self.night = self.hunt.begin(hours)
+
+    def run(self) -> None:
+        """Rounds and replays until the hours are over. Raises Interrupted, with all that was recorded in the state."""
+        for one in self.hunt.rounds:
+            if not one.ended:
+                self._conclude(one)
+        self._replay_what_waits()
+        while self._minutes_left >= FEWEST_MINUTES and self._in_trouble < MOST_IN_TROUBLE:
+            self._round()
+            self._replay_what_waits()
+
+    @property
+    def code(self) -> int:
+        """1 for a finding that is not known, of any night; 3 for a column that had rounds in this one and no judged example."""
+        if any(not one.is_known for one in self.hunt.findings):
+            return EXIT_VIOLATED
+        tonight = [one for one in self.hunt.rounds if one.night == len(self.hunt.nights) - 1]
+        judged = {one.column for one in tonight if one.totals.judged}
+        return EXIT_TROUBLE if {one.column for one in tonight} - judged else EXIT_SATISFIED
+
+    @property
+    def _minutes_left(self) -> float:
+        return 60 * self.night.hours - (self._clock() - self._began) / 60
+
+    def _refuse_running(self) -> None:
+        """A killed hunt may have left its pytest behind: that is still writing."""
+        for folder in [*(one.folder for one in self.hunt.rounds if not one.ended), REPLAYS]:
+            if (plan := read_plan(self._out / folder)) is not None:
+                refuse_running(self._out / folder, plan.columns)
+
+    # --- rounds
+
+    def _round(self) -> None:
+        minutes = min(ROUND_MINUTES, 30 * self.night.hours, self._minutes_left)
+        kept = kept_in(self._out, self._wanted_machines(), _say)
+        one = next_round(self.hunt, self._columns, self._options, kept, minutes, workers())
+        plan = self._plan(one, kept)
+        self.hunt.rounds.append(one)
+        self._write()
+        _say(_announced(one))
+        try:
+            run_columns(self._out / one.folder, plan, at_once=1, command=self._command)
+        finally:
+            self._conclude(one)
+        say_bad_ends(self._out / one.folder, plan, expected=(EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE))
+        self._in_trouble = 0 if one.totals.count else self._in_trouble + 1
+
+    def _wanted_machines(self) -> list[AnyMachine]:
+        wanted = set(self._machines)
+        return [one for one in all_machines().values() if wanted & {ALL_MACHINES, machine_name(one)}]
+
+    def _plan(self, one: Round, kept: Sequence[Kept]) -> Plan:
+        beginning = Beginning(
+            schedules=[each.schedule for each in kept if each.name in one.schedules],
+            opening=one.opening,
+            known=settled(self.hunt, one.column),
+        )
+        file = self._out / one.folder / BEGINNING
+        write_whole(file, msgspec.json.format(msgspec.json.encode(beginning), indent=1))
+        machines = [text for name in self._machines for text in ("--conformance-machines", name)]
+        options = ["--conformance-profile", "quick", *one.options, *machines]
+        minutes = ["--conformance-minutes", f"{one.minutes:.2f}"]
+        own = [*minutes, "--conformance-beginning", str(file), "--conformance-seed", str(one.seed)]
+        return Plan(
+            options=options, seed=one.seed, columns=[ColumnRun(name=one.column, selection=one.selection, options=own)]
+        )
+
+    def _conclude(self, one: Round) -> None:
+        """Take what a round has recorded into the hunt, also what a killed one has."""
+        folder = self._out / one.folder
+        plan = read_plan(folder)
+        ran = plan.columns[0] if plan is not None else ColumnRun(name=one.column, selection=one.selection)
+        shards = list(read_shards(folder / "shards", ran.run)) if ran.run else []
+        one.run, one.code, one.seconds = ran.run, ran.code, ran.seconds
+        one.totals = totals_of(shards, ran.run)
+        seen = seen_in(folder, shards, self._deviations, one.number, one.column)
+        new = [finding for each in seen if (finding := add(self.hunt.findings, each))]
+        one.ended = True
+        self._write()
+        _say(f"round {one.number}: {one.totals.count} examples, {len(seen)} violations, {len(new)} new findings")
+        for finding in new:
+            _say(f"  {self._folder(finding) / 'report.md'}{' (known)' if finding.is_known else ''}")
+
+    # --- replays
+
+    def _replay_what_waits(self) -> None:
+        while self._minutes_left > 0 and (wanted := to_confirm(self.hunt)[: workers()]):
+            self._replay(wanted)
+        while self._may_search and (wanted := to_search(self.hunt, self._releases)[: workers()]):
+            began = self._clock()
+            self._replay(wanted)
+            self.night.searching += self._clock() - began
+
+    @property
+    def _may_search(self) -> bool:
+        return self._minutes_left > 0 and self.night.searching < SEARCHING * (self._clock() - self._began)
+
+    def _replay(self, wanted: Sequence[Wanted]) -> None:
+        """Side by side, each in a pytest of its own. One that did not end is done again by the next command."""
+        runs = [self._replay_of(one) for one in wanted]
+        plan = Plan(options=[], seed=self.hunt.seed, columns=runs)
+        _say(f"replays: {', '.join(run.name for run in runs)}")
+        try:
+            run_columns(self._out / REPLAYS, plan, at_once=len(runs), command=self._command)
+        except KeyboardInterrupt:
+            self._note(wanted, [run if run.ended else None for run in runs])
+            raise
+        self._note(wanted, runs)
+
+    def _note(self, wanted: Sequence[Wanted], runs: Sequence[ColumnRun | None]) -> None:
+        for one, run in zip(wanted, runs, strict=True):
+            if run is not None:
+                one.finding.replays[one.column.name] = self._replayed(one.finding, run)
+        self._write()
+
+    def _replay_of(self, one: Wanted) -> ColumnRun:
+        options = [*one.options, "--replay", str(self._folder(one.finding) / "schedule.json")]
+        name = f"{one.finding.name} on {one.column.name}"
+        return ColumnRun(name=name, selection=one.column.selection, options=options)
+
+    def _replayed(self, finding: Finding, run: ColumnRun) -> Replays:
+        replays = replays_in(read_shards(self._out / REPLAYS / "shards", run.run), finding.row, finding.label)
+        _say(f"{run.name}: {replays}")
+        return replays
+
+    # --- files
+
+    def _folder(self, finding: Finding) -> Path:
+        return self._out / FINDINGS / finding.name
+
+    def _write(self) -> None:
+        """The state last: what it names is there."""
+        self.night.seconds = round(self._clock() - self._began, 1)
+        for finding in self.hunt.findings:
+            self._write_finding(finding)
+        write_whole(self._out / "README.md", index_of(self.hunt).encode())
+        write_hunt(self._out, self.hunt)
+
+    def _write_finding(self, finding: Finding) -> None:
+        folder, schedule = self._folder(finding), msgspec.json.format(msgspec.json.encode(finding.schedule), indent=2)
+        if not (folder / "schedule.json").exists() or (folder / "schedule.json").read_bytes() != schedule:
+            shutil.rmtree(folder / "evidence", ignore_errors=True)
+            shutil.copytree(self._out / finding.source.evidence, folder / "evidence")
+            write_whole(self._out / FAILING / f"{finding.name}.json", schedule)
+            write_whole(folder / "schedule.json", schedule)
+        files = sorted(path.name for path in (folder / "evidence").iterdir())
+        command = replay_command(self.hunt, finding, folder / "schedule.json")
+        report = report_of(finding, command, since_when(finding, self._releases), files)
+        write_whole(folder / "report.md", report.encode())
+        write_whole(folder / "finding.json", msgspec.json.format(msgspec.json.encode(finding), indent=1))
+
+
+def _announced(one: Round) -> str:
+    first = f", {len(one.schedules)} schedules of earlier rounds first" if one.schedules else ""
+    return f"round {one.number}: {one.column}, {one.minutes:.1f} minutes, seed {one.seed}{first}"
+
+
+# --- the command
+
+
+def hunt(
+    options: Sequence[str],
+    prepare: Prepare,
+    command: Sequence[str] = PYTEST,
+    clock: Callable[[], float] = time.monotonic,
+    at_hand: Callable[[str], bool] = at_hand,
+) -> int:
+    """Run the kit's machines over the given versions in turn until the hours are over, and keep what they find in DIR.
+
+    The same DIR goes on where it stood; the hours count from the start of each command. Options that are not listed here go to
+    pytest, such as --feature and --conformance-profile (default: quick).
+    """
+    asked, rest = _parser().parse_known_args(options)
+    hours, columns = _hours(asked.hours), column_runs(asked)
+    machines = asked.machine or [ALL_MACHINES]
+    _refuse(machines, rest)
+    refuse_wrong(asked, rest, columns, command)
+    with _alone(asked.out):
+        prepare(versions_of(columns))
+        hunter = Hunter(asked.out, hours, columns, machines, rest, command=command, clock=clock, at_hand=at_hand)
+        try:
+            hunter.run()
+        except KeyboardInterrupt as interrupted:
+            _say(f"interrupted; the same command goes on with {asked.out}")
+            return code_of_interruption(interrupted)
+        _say(f"{len(hunter.hunt.rounds)} rounds, {len(hunter.hunt.findings)} findings: {asked.out / 'README.md'}")
+        return hunter.code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./kit hunt", description=hunt.__doc__, allow_abbrev=False)
+    add_column_options(parser)
+    parser.add_argument(
+        "--hours", default="", metavar="N", help="how long, such as 8 or 0.5; the last round may end later"
+    )
+    parser.add_argument("--out", type=Path, default=Path("out/hunt"), metavar="DIR", help="default: out/hunt")
+    parser.add_argument("--machine", action="append", default=[], metavar="NAME", help="only this one; repeatable")
+    return parser
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not LEAST_HOURS <= hours <= MOST_HOURS:
+        raise WrongUse(
+            f"--hours {text!r}: give a number from {LEAST_HOURS} to {MOST_HOURS:.0f}, such as 8 or 0.5. "
+            "Each round has to boot its clusters first."
+        )
+    return hours
+
+
+def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
+    """Raises WrongUse, before anything is written."""
+    try:
+        refuse_unknown_machines(machines, "--machine")
+    except ValueError as error:
+        raise WrongUse(str(error)) from error
+    if own := [word for word in rest if word.partition("=")[0] in _OWN]:
+        raise WrongUse(
+            f"{own[0]}: a hunt chooses this for each of its rounds. Leave it out, or give it to ./kit pytest. "
+            "A hunt has --hours, --out and --machine."
+        )
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Raises WrongUse while another hunt works in the folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(out / "hunt.lock", timeout=0):
+            yield
+    except Timeout as taken:
+        raise WrongUse(
+            f"{out}: another hunt works in this folder. Interrupt it with Ctrl-C, wait for its end, or give another --out."
+        ) from taken
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

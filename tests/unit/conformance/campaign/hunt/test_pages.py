@@ -1,0 +1,105 @@
+"""The pages of a hunt: a finding's report stands alone, and the index has them all with totals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.campaign.hunt.findings import Replays
+from conformance.campaign.hunt.pages import index_of, replay_command, report_of
+from conformance.campaign.hunt.totals import Totals, totals_of
+from conformance.catalogue import shipped
+from conformance.core.machines import all_machines
+from history.shards import read_shards
+from tests.support.fake_hunt_run import CHECK, ROW
+from tests.support.sample_hunt import found, hunt_of, seen, write_round
+
+EXPECTED = f"""\
+# {ROW}: {shipped()[ROW].title} (fence-leak)
+
+**Not known**: no entry of `known-deviations.toml` is about this row and these versions.
+
+## What was promised
+
+> {shipped()[ROW].statement.strip()}
+
+Source: {shipped()[ROW].family}, {shipped()[ROW].section} (level {shipped()[ROW].level}). Case: consumer. Check: {CHECK}.
+
+## What was seen
+
+```
+epoch 3 was fenced
+```
+
+| Kafka | seen in | replays where it was found | replays on a fresh cluster |
+|---|---|---|---|
+| 3.9.2 | round 1 (seed 101), round 3 (seed 103) | 4 of 5 | 3 of 5 replays |
+| 4.3.1 | round 2 (seed 102) | not shrunk | none yet |
+| 3.7.2 | no round |  | 0 of 4 replays (1 more in trouble) |
+
+## Since when
+
+- first bad: 3.9.2 (3.7.2 is good)
+
+## The shrunk schedule
+
+1. disturb, on strict-0, fault (kill, role leader, pick 1)
+2. produce, on strict-0, records 2
+"""
+
+
+def test_a_report_stands_alone() -> None:
+    all_machines()  # they explain their steps
+    finding = found(1)
+    finding.takes(seen(2, "4.3.1", seen=0, tries=0))
+    finding.takes(seen(3))
+    finding.replays = {"3.9.2": Replays(seen=3, tries=5), "3.7.2": Replays(seen=0, tries=4, trouble=1)}
+    text = report_of(finding, "./kit pytest", ["first bad: 3.9.2 (3.7.2 is good)"], ["logs", "report.md"])
+    assert text.startswith(EXPECTED)
+    assert "The steps:\n\n- disturb: A fault around the subject" in text
+    assert "## How to see it again\n\n    ./kit pytest\n" in text
+    assert "- [logs](evidence/logs)\n- [report.md](evidence/report.md)\n" in text
+
+
+def test_a_report_names_what_it_lacks() -> None:
+    text = report_of(found(1, seen=0, tries=0), "", [], [])
+    assert "The releases were not searched." in text
+    assert "## The schedule, which could not be shrunk" in text
+
+
+def test_a_known_deviation_is_told_with_its_ticket() -> None:
+    finding = found(1, known="KAFKA-18106")
+    assert "**Known**: KAFKA-18106. This schedule may still show another bug" in report_of(finding, "", [], [])
+    finding.takes(seen(2, "4.3.1"))
+    assert "**Known on some versions** (KAFKA-18106), not known on 4.3.1." in report_of(finding, "", [], [])
+
+
+def test_the_command_replays_on_the_column_with_its_options() -> None:
+    hunt = hunt_of("3.9.2")
+    hunt.rounds[0].options = ["--feature", "transaction.version=1"]
+    command = replay_command(hunt, found(1), Path("out/a b/schedule.json"))
+    own = "--kafka-version 3.9.2 --feature transaction.version=1"
+    assert command == f"./kit pytest {own} --replay 'out/a b/schedule.json'"
+
+
+def test_the_index_links_findings_and_sightings() -> None:
+    new, known = found(1), found(2, schedule=[{"do": "heal"}], known="KAFKA-1")
+    text = index_of(hunt_of("3.9.2", "3.9.2", findings=[new, known]))
+    unknown, _, rest = text.partition("## Known findings")
+    assert f"[{new.name}](findings/{new.name}/report.md)" in unknown
+    assert f"3.9.2: [round 1](rounds/001/evidence/{ROW}/e1) seed 101" in unknown
+    assert f"[{known.name}]" in rest
+    assert "KAFKA-1 |" in rest
+
+
+def test_a_hunt_without_findings_says_so() -> None:
+    assert index_of(hunt_of()).count("None.") == 2
+
+
+def test_totals_are_counted_and_added(tmp_path: Path) -> None:
+    write_round(tmp_path)
+    one = totals_of(read_shards(tmp_path / "shards"), "r1")
+    assert (one.examples, one.count, one.judged, one.steps, one.unhealed) == ({"judged": 1, "error": 1}, 2, 1, 8, 1)
+    assert (one.injected, one.witnessed, one.errors) == ({"kill": 6}, {"kill": 4}, {"KitError: no listener": 1})
+    both = one + one
+    assert (both.count, both.witnessed, both.excuses) == (4, {"kill": 8}, {f"{ROW} c: a reason": 4})
+    assert one + Totals() == one
