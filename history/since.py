@@ -25,19 +25,23 @@ FIELDS: dict[str, dict[str, int]] = {
         "ReplicaDirectoryId": 17,  # KIP-853
         "HighWatermark": 18,  # KIP-1166
     },
-    "FetchResponse": {"DivergingEpoch": 12, "NodeEndpoints": 16},
+    "FetchResponse": {"LastStableOffset": 4, "LogStartOffset": 5, "DivergingEpoch": 12, "NodeEndpoints": 16},
     "ListOffsetsRequest": {"CurrentLeaderEpoch": 4},
-    "ListOffsetsResponse": {"LeaderEpoch": 4},
+    "ListOffsetsResponse": {"Offset": 1, "LeaderEpoch": 4},
     "OffsetForLeaderEpochRequest": {"CurrentLeaderEpoch": 2, "ReplicaId": 3},
     "OffsetForLeaderEpochResponse": {"LeaderEpoch": 1},
     # Topics and brokers.
     "ApiVersionsRequest": {"ClientSoftwareName": 3},
     "MetadataRequest": {"AllowAutoTopicCreation": 4, "TopicId": 10},
+    "MetadataResponse": {"IsInternal": 1, "OfflineReplicas": 5, "LeaderEpoch": 7, "TopicId": 10},
+    "DescribeConfigsResponse": {"ConfigSource": 1},
     "DeleteTopicsRequest": {"Topics": 6},
     "DescribeClusterRequest": {"EndpointType": 1, "IncludeFencedBrokers": 2},
     "AlterPartitionRequest": {"NewIsrWithEpochs": 3},
     # Coordinators and groups.
     "FindCoordinatorRequest": {"CoordinatorKeys": 4},
+    "DescribeGroupsResponse": {"GroupInstanceId": 4, "ErrorMessage": 6},  # the latter: KIP-1043
+    "ConsumerGroupDescribeResponse": {"MemberType": 1},
     "JoinGroupRequest": {"GroupInstanceId": 5},
     "LeaveGroupRequest": {"Members": 3},
     "OffsetCommitRequest": {"CommittedLeaderEpoch": 6, "GroupInstanceId": 7, "TopicId": 10},
