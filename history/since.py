@@ -40,7 +40,7 @@ FIELDS: dict[str, dict[str, int]] = {
     "AlterPartitionRequest": {"NewIsrWithEpochs": 3},
     # Coordinators and groups.
     "FindCoordinatorRequest": {"CoordinatorKeys": 4},
-    "DescribeGroupsResponse": {"GroupInstanceId": 4, "ErrorMessage": 6},  # the latter: KIP-1043
+    "DescribeGroupsResponse": {"GroupInstanceId": 4},
     "ConsumerGroupDescribeResponse": {"MemberType": 1},
     "JoinGroupRequest": {"GroupInstanceId": 5},
     "LeaveGroupRequest": {"Members": 3},
@@ -65,6 +65,8 @@ FIELDS: dict[str, dict[str, int]] = {
 """By message, the first version that has a field."""
 
 SUPPORT: dict[str, dict[str, int]] = {
+    "Fetch": {"magic 2": 4, "zstd": 10},  # KIP-98, before which records are converted down; KIP-110
+    "DescribeGroups": {"GROUP_ID_NOT_FOUND": 6},  # KIP-1043
     "ListOffsets": {"MAX_TIMESTAMP": 7},  # KIP-734
     "JoinGroup": {"MEMBER_ID_REQUIRED": 4},  # KIP-394
     "InitProducerId": {"PRODUCER_FENCED": 4, "TRANSACTION_ABORTABLE": 5},

@@ -9,6 +9,7 @@ from functools import partial, singledispatchmethod
 from conformance.core.bench import Bench
 from conformance.core.executor import StepExecutor
 from conformance.core.roles import Absent, Roles
+from conformance.core.sweeping import Swept, turn_of
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from fixtures.consumers import Consumer, ConsumerTrouble
@@ -37,7 +38,7 @@ from strategies.log import (
     ReplicaRole,
     RevisitPosition,
 )
-from strategies.steps import Step
+from strategies.steps import Step, Sweep
 
 SETTINGS: dict[str, dict[str, str]] = {
     "strict": {"min.insync.replicas": "2"},
@@ -306,8 +307,12 @@ class LogExecutor(StepExecutor[LogStep]):
 
     def at_rest(self) -> None:
         self._revisit_positions()
+        self.attempt(Sweep(turn=turn_of(self.bench.tape.example.example)))
         # The content of a replica's log is certain between two reads of it.
         self.read_everything()
+
+    def swept(self) -> Swept:
+        return Swept([self.around(on) for on in self.partitions], self._group)
 
     def _revisit_positions(self) -> None:
         """Positions that a client may still have: the last record read of each leader epoch, and one past the epoch's end."""
