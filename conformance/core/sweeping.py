@@ -93,7 +93,7 @@ def turn_of(example: str) -> int:
 
 
 def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
-    """Ask all questions. Raises Absent where the turn's partition has no leader, and what a request raises that remains
+    """Ask all questions. Raises Absent where a partition has no leader, and what a request raises that remains
     unanswered: the sweep has no last note then.
 
     Where the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running them:
@@ -114,10 +114,7 @@ def _asked(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, No
     """Each question with each broker that is asked: the leader of the turn's partition and another one, or a coordinator and
     another one."""
     states = _states(bench, swept)
-    leader = states[turn % len(states)].leader
-    if leader < 0:
-        raise Absent(f"a partition of the sweep has no leader: {states[turn % len(states)]}")
-    nodes = _and_another(bench, leader, turn)
+    nodes = _and_another(bench, states[turn % len(states)].leader, turn)
     starts = nodes[0].list_offsets_many(
         [OffsetQuery(topic.name, index, EARLIEST) for topic, index in swept.partitions], replica_id=DEBUGGER
     )
@@ -135,8 +132,14 @@ def _offered(questions: Sequence[Question], nodes: Sequence[NodeClient]) -> Iter
 
 
 def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
-    answer = bench.node(bench.brokers[0]).metadata(sorted({topic.name for topic, _ in swept.partitions}))
-    return [answer.topic(topic.name).partition(index) for topic, index in swept.partitions]
+    """Raises Absent where a partition has no leader."""
+    node = bench.node(bench.brokers[0])
+    topics = node.metadata(sorted({topic.name for topic, _ in swept.partitions})).topics
+    led = {(topic.name, one.partition): one for topic in topics for one in topic.partitions if one.leader >= 0}
+    for topic, index in swept.partitions:
+        if (topic.name, index) not in led:
+            raise Absent(f"{topic.name}-{index} has no leader that {node.node} knows")
+    return [led[topic.name, index] for topic, index in swept.partitions]
 
 
 def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
@@ -241,7 +244,7 @@ def _no_such(name: str) -> str:
 
 
 def _topic_of(name: str) -> Topic:
-    """A topic that nobody created, with an id of its own."""
+    """A topic that was never created, with an id of its own."""
     return Topic(name, uuid5(NAMESPACE_OID, name))
 
 

@@ -1,4 +1,4 @@
-"""What is asked at rest has one answer: in a batch as singly (GEN-04), and in every offered version (GEN-05)."""
+"""A question at rest has one answer: in a batch as singly (GEN-04), and in every offered version (GEN-05)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REFUSED: dict[str, frozenset[int]] = {
     "offset_for_leader_epoch_many": frozenset({Error.NOT_LEADER_OR_FOLLOWER}),
     "offset_fetch": frozenset({Error.NOT_COORDINATOR}),
     "describe_groups": frozenset({Error.NOT_COORDINATOR}),
-    # A cluster without the consumer protocol says so, whoever asks whom (KIP-848).
+    # A cluster without the consumer protocol says so, and any broker of it does (KIP-848).
     "consumer_group_describe_many": frozenset({Error.NOT_COORDINATOR, Error.UNSUPPORTED_VERSION}),
 }
 """By operation, the errors that name a wrong broker. Any replica answers DescribeProducers."""
@@ -135,7 +135,7 @@ def _misnamed(sweep: Sweep, one: About) -> str:
 
 
 def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
-    """What the answer in this version may be by that in the highest: the same, or what a KIP changed in between."""
+    """The right answers in this version by that in the highest: the same one, or as it was before a KIP changed it."""
     shared = best.shared(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
         shared = changed
@@ -169,7 +169,7 @@ def _changed_groups(_: Sweep, one: About, best: About) -> Plain | None:
 
 
 SERVED = frozenset({NONE, Error.OFFSET_OUT_OF_RANGE})
-"""What a replica answers that serves a Fetch."""
+"""The errors, or none, of a replica that serves a Fetch."""
 CHANGED: dict[str, Callable[[Sweep, About, About], Plain | None]] = {
     "fetch_many": _changed_fetch,
     "offset_fetch": _changed_offset_fetch,

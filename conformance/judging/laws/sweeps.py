@@ -125,7 +125,7 @@ IN_ORDER = frozenset(("batches", "replica_nodes"))
 
 
 class About(msgspec.Struct, frozen=True):
-    """What one answer says about one item. `value` holds the fields of its version, only the error code if there is one; `rest`
+    """One answer about one item. `value` holds the fields of its version, only the error code if there is one; `rest`
     names what else the request asked for, alike for one item and for several. `several`: the request held other items too."""
 
     op: str
@@ -243,27 +243,31 @@ def _read(history: History, timeline: Timeline, begin: int, end: int) -> Sweep |
     undisturbed = not timeline.standing(begin, end) and not timeline.fault_between(begin, end)
     if not undisturbed or any(isinstance(event, Call) and event.op not in SWEPT for event in events):
         return None
-    answers = [about for event in events if isinstance(event, Answer) for about in _told(history, event)]
+    answers = [about for event in events if isinstance(event, Answer) for about in _items_of(history, event)]
     return Sweep(timeline.ids, answers) if _is_at_rest(answers) else None
 
 
 def _is_at_rest(answers: Sequence[About]) -> bool:
-    """Whether all brokers described each topic alike, from the first to the last answer, with leaders and full ISRs."""
-    told: dict[Key, set[bytes]] = {}
+    """Whether all brokers described each topic alike, at first and at last, with leaders and full ISRs.
+
+    That is by the highest version: what others say is to be compared with it.
+    """
+    described: dict[Key, set[bytes]] = {}
     states: list[Plain] = []
+    highest = max((one.version for one in answers if one.op == "metadata"), default=-1)
     for one in answers:
-        if one.op == "metadata" and one.several and one.version >= since("MetadataResponse", "LeaderEpoch"):
+        if one.op == "metadata" and one.several and one.version == highest:
             shared = {name: value for name, value in one.value.items() if name in ("error_code", "partitions")}
-            told.setdefault(one.item, set()).add(_encoded(shared))
+            described.setdefault(one.item, set()).add(_encoded(shared))
             states += one.value.get("partitions", ())
-    return bool(states) and all(len(found) == 1 for found in told.values()) and all(map(_is_full, states))
+    return bool(states) and all(len(found) == 1 for found in described.values()) and all(map(_is_full, states))
 
 
 def _is_full(state: Plain) -> bool:
     return state["leader_id"] >= 0 and {*state["isr_nodes"]} == {*state["replica_nodes"]}
 
 
-def _told(history: History, answer: Answer) -> Iterator[About]:
+def _items_of(history: History, answer: Answer) -> Iterator[About]:
     """Empty for a request without an answer, and for an item that is missing (which GEN-03 is about)."""
     call = history.events[answer.call]
     assert isinstance(call, Call)

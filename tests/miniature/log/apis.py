@@ -324,7 +324,7 @@ def _end_of(replica: Replica, epoch: int) -> EpochEntry:
 
 
 def describe_producers(broker: Broker, asked: Plain) -> Plain:
-    """Nobody here has a producer id."""
+    """No producer here has an id."""
 
     def described(topic: str, index: int) -> Plain:
         replica = hosted(broker, (topic, index))
