@@ -108,7 +108,7 @@ class Ended(Event, frozen=True, kw_only=True, tag="ended"):
 
 
 class Note(Event, frozen=True, kw_only=True, tag="note"):
-    """A free remark with data, for readers of the evidence; judges do not look at it."""
+    """A free remark with data, for readers of the evidence. Judges look at none but those around a sweep."""
 
     text: str
     data: dict[str, Any] = {}

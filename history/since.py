@@ -25,19 +25,23 @@ FIELDS: dict[str, dict[str, int]] = {
         "ReplicaDirectoryId": 17,  # KIP-853
         "HighWatermark": 18,  # KIP-1166
     },
-    "FetchResponse": {"DivergingEpoch": 12, "NodeEndpoints": 16},
+    "FetchResponse": {"LastStableOffset": 4, "LogStartOffset": 5, "DivergingEpoch": 12, "NodeEndpoints": 16},
     "ListOffsetsRequest": {"CurrentLeaderEpoch": 4},
-    "ListOffsetsResponse": {"LeaderEpoch": 4},
+    "ListOffsetsResponse": {"Offset": 1, "LeaderEpoch": 4},
     "OffsetForLeaderEpochRequest": {"CurrentLeaderEpoch": 2, "ReplicaId": 3},
     "OffsetForLeaderEpochResponse": {"LeaderEpoch": 1},
     # Topics and brokers.
     "ApiVersionsRequest": {"ClientSoftwareName": 3},
     "MetadataRequest": {"AllowAutoTopicCreation": 4, "TopicId": 10},
+    "MetadataResponse": {"IsInternal": 1, "OfflineReplicas": 5, "LeaderEpoch": 7, "TopicId": 10},
+    "DescribeConfigsResponse": {"ConfigSource": 1},
     "DeleteTopicsRequest": {"Topics": 6},
     "DescribeClusterRequest": {"EndpointType": 1, "IncludeFencedBrokers": 2},
     "AlterPartitionRequest": {"NewIsrWithEpochs": 3},
     # Coordinators and groups.
     "FindCoordinatorRequest": {"CoordinatorKeys": 4},
+    "DescribeGroupsResponse": {"GroupInstanceId": 4},
+    "ConsumerGroupDescribeResponse": {"MemberType": 1},
     "JoinGroupRequest": {"GroupInstanceId": 5},
     "LeaveGroupRequest": {"Members": 3},
     "OffsetCommitRequest": {"CommittedLeaderEpoch": 6, "GroupInstanceId": 7, "TopicId": 10},
@@ -61,6 +65,8 @@ FIELDS: dict[str, dict[str, int]] = {
 """By message, the first version that has a field."""
 
 SUPPORT: dict[str, dict[str, int]] = {
+    "Fetch": {"magic 2": 4, "zstd": 10},  # KIP-98, before which records are converted down; KIP-110
+    "DescribeGroups": {"GROUP_ID_NOT_FOUND": 6},  # KIP-1043
     "ListOffsets": {"MAX_TIMESTAMP": 7},  # KIP-734
     "JoinGroup": {"MEMBER_ID_REQUIRED": 4},  # KIP-394
     "InitProducerId": {"PRODUCER_FENCED": 4, "TRANSACTION_ABORTABLE": 5},

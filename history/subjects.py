@@ -101,10 +101,12 @@ def _of_fields(fields: dict[str, Any]) -> Iterator[Subject]:
     for name, kind in _KINDS.items():
         if _is_given(found := fields.get(name)):
             yield Subject(kind, str(found))
-        yield from (Subject(kind, str(one)) for one in fields.get(f"{name}s") or ())
+        yield from (Subject(kind, str(one)) for one in fields.get(f"{name}s") or () if _is_given(one))
     match fields:
         case {"key": str(key), "key_type": 0 | 1 as key_type}:
             yield Subject("transactional-id" if key_type else "group", key)
+        case {"keys": [*keys], "key_type": 0 | 1 as key_type}:
+            yield from (Subject("transactional-id" if key_type else "group", key) for key in keys)
 
 
 def _of_topics(fields: dict[str, Any]) -> Iterator[Subject]:

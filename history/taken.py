@@ -18,6 +18,9 @@ REST_NOTE = "rest"
 LEFT_OUT_NOTE = "left out"
 """The note of an executor on a step that did nothing, since no node held its role or its fault was unavailable."""
 
+SWEEP_NOTE, SWEPT_NOTE = "sweep", "swept"
+"""The notes around the requests of a sweep; the data of the first have its turn."""
+
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """A step that was taken. Its events are those from `begin` up to, not including, `end`."""

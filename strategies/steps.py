@@ -163,6 +163,13 @@ class Echo(Step, frozen=True, kw_only=True, tag="echo"):
     back: int = 0
 
 
+class Sweep(Step, frozen=True, kw_only=True, tag="sweep"):
+    """Ask the same of a right and of a wrong broker, in several versions, together and singly; the turn chooses which. Left out
+    while a fault stands."""
+
+    turn: int = 0
+
+
 class ReadEverything(Step, frozen=True, kw_only=True, tag="read-everything"):
     """Read all that the machine's judges look at, from every node that runs."""
 
@@ -190,3 +197,8 @@ def partial_heals(most: int) -> SearchStrategy[HealPartly]:
 def echoes(most: int = 10) -> SearchStrategy[Echo]:
     """Any of the last `most` requests that change something."""
     return builds(Echo, back=integers(0, most - 1))
+
+
+def sweeps(turns: int = 60) -> SearchStrategy[Sweep]:
+    """Any of the first turns, in which each version of each API is asked for each item singly."""
+    return builds(Sweep, turn=integers(0, turns - 1))

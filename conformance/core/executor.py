@@ -23,13 +23,14 @@ from conformance.core.bench import Bench
 from conformance.core.echoing import echo
 from conformance.core.faulting import Faults
 from conformance.core.roles import Absent
+from conformance.core.sweeping import Swept, sweep
 from fixtures.consumers import ConsumerTrouble
 from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.base.injector import Stuck, Unhealed
 from fixtures.wire import WireError
 from fixtures.wire.calls import Topic
 from history.taken import LEFT_OUT_NOTE
-from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, HealPartly, ReadEverything, Step
+from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, HealPartly, ReadEverything, Step, Sweep
 
 S = TypeVar("S", bound=Step)
 
@@ -136,6 +137,16 @@ class StepExecutor(ABC, Generic[S]):
     @run.register
     def _echo(self, step: Echo) -> None:
         echo(self.bench, step.back)
+
+    @run.register
+    def _sweep(self, step: Sweep) -> None:
+        if self.standing:
+            raise Absent("a fault stands")
+        sweep(self.bench, self.swept(), step.turn)
+
+    def swept(self) -> Swept:
+        """The partitions and the group that a sweep asks about. Raises Absent where there are none."""
+        raise Absent(f"{type(self).__name__} names nothing to sweep")
 
     @run.register
     def _read_everything(self, step: ReadEverything) -> None:

@@ -5,6 +5,8 @@ Permissions to lose records are excuses too: `conformance.judging.log.permitted_
 
 RISEN = "high-watermark-read-first"
 """A broker reads the high watermark of a Fetch before the other fields and the records, which may be newer."""
+CHANGED_MEANWHILE = "changed-while-it-was-asked"
+"""The first and the last answer of a sweep about an item differ: it changed in between."""
 TRUNCATED_MEANWHILE = "truncated-while-it-was-read"
 """A log that is truncated and appended to while it is being sent shows later leader epochs; the fence closes just then."""
 WRITTEN_BEFORE = "written-before-the-history"

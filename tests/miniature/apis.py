@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.miniature.core.apis import alter_reassignments, api_versions, elect_leaders, list_reassignments
 from tests.miniature.core.broker import Broker
-from tests.miniature.groups.apis import find_coordinator, offset_commit, offset_fetch
-from tests.miniature.log.apis import delete_records, epoch_ends, fetch, list_offsets, produce
+from tests.miniature.groups.apis import describe_groups, find_coordinator, offset_commit, offset_fetch
+from tests.miniature.log.apis import delete_records, describe_producers, epoch_ends, fetch, list_offsets, produce
 from tests.miniature.topics.apis import (
     create_partitions,
     create_topics,
@@ -29,6 +29,7 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
     "OffsetCommit": (8, 2, 9),
     "OffsetFetch": (9, 1, 9),
     "FindCoordinator": (10, 0, 6),
+    "DescribeGroups": (15, 0, 6),
     "ApiVersions": (18, 0, 4),
     "CreateTopics": (19, 2, 7),
     "DeleteTopics": (20, 1, 6),
@@ -40,6 +41,7 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
     "IncrementalAlterConfigs": (44, 0, 1),
     "AlterPartitionReassignments": (45, 0, 0),
     "ListPartitionReassignments": (46, 0, 0),
+    "DescribeProducers": (61, 0, 0),
     "DescribeTopicPartitions": (75, 0, 0),
 }
 """API -> key, lowest and highest version."""
@@ -64,6 +66,8 @@ HANDLERS: dict[str, Handler] = {
     "FindCoordinator": find_coordinator,
     "OffsetCommit": offset_commit,
     "OffsetFetch": offset_fetch,
+    "DescribeGroups": describe_groups,
+    "DescribeProducers": describe_producers,
 }
 
 NEEDS_CONTROLLER = frozenset(

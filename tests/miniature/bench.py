@@ -20,6 +20,7 @@ from fixtures.wire import NodeClient, Schemas, Tap, Unanswered
 from fixtures.wire.calls import Reply, Topic
 from fixtures.wire.client import NotOffered
 from fixtures.wire.errors import NotSent
+from fixtures.wire.schemas import Versions
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd
 from history.shards import Column
@@ -44,16 +45,11 @@ class MiniClient(NodeClient):
         super().__init__(name, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
         self._cluster = cluster
 
-    def choose(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
-        if version is not None:
-            return version
+    def common(self, api: str) -> Versions:
         if api not in HANDLERS:
             raise NotOffered(f"the miniature doesn't offer {api}")
         _, low, high = VERSIONS[api]
-        chosen = high if at_most is None else min(high, at_most)
-        if chosen < low:
-            raise NotOffered(f"the miniature offers {api} {low} to {high}, at most {at_most} was asked for")
-        return chosen
+        return Versions(low, high)
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
         version = self.choose(api, version)

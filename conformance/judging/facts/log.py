@@ -19,6 +19,7 @@ from conformance.judging.facts.exchange import (
     partition_of,
 )
 from history.events import Answer, Call
+from history.since import since
 
 NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
@@ -40,6 +41,9 @@ CONTROLLER_UNKNOWN = (UNKNOWN_OUTCOME, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT
 """Errors after which what a controller was asked for may have happened, or may still happen."""
 ELECTION_REFUSED = 84
 """ELECTION_NOT_NEEDED, in place of any refusal: also where the answer does not name the partition, which was not asked for."""
+SHOWS_EPOCH_FROM = since("MetadataResponse", "LeaderEpoch")
+WHOLE_BYTES = 1024 * 1024
+"""The bytes of one partition that a Fetch has to ask for at least, so that it shows all that the replica has."""
 ABORT, COMMIT = 0, 1
 """The types of the control records that end a transaction."""
 
@@ -305,7 +309,7 @@ def _create_topics(call: Call, answer: Answer, at: Decoding) -> Iterator[Attribu
 
 @decodes("metadata", about=["partition"])
 def _metadata(call: Call, answer: Answer, at: Decoding) -> list[Attributed]:
-    if answer.outcome != "ok":
+    if answer.outcome != "ok" or answer.value.get("version", SHOWS_EPOCH_FROM) < SHOWS_EPOCH_FROM:
         return []
     by = (*at.exchange(call, answer), len(at.timeline.faults))
     unfenced = tuple([broker["node_id"] for broker in answer.value["brokers"]])
@@ -403,9 +407,10 @@ def _fetch(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
 
 @decodes("fetch_many", about=["partition"])
 def _fetch_many(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    """The partitions of this request; others that a fetch session returns were requested earlier. Errors are left out."""
+    """The partitions of this request; others that a fetch session returns were requested earlier. Errors are left out, and
+    what asked for a few bytes only."""
     for wanted in call.request["partitions"]:
-        own = _answer_about(wanted, answer)
+        own = _answer_about(wanted, answer) if wanted.get("partition_max_bytes", WHOLE_BYTES) >= WHOLE_BYTES else None
         if own is not None and own["error_code"] == NONE:
             yield _fetched(call, answer, at, call.request["options"] | wanted, own)
 

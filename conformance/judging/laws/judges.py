@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.judging.judge import Finding, Judge, story_judge
-from conformance.judging.laws import fields, log_starts, reads, records
+from conformance.judging.laws import fields, log_starts, reads, records, same_answers
 from conformance.judging.laws.story import WireStory
 
 
@@ -25,6 +25,8 @@ def nothing_internal_reaches_the_wire(story: WireStory) -> Iterator[Finding]:
 
 LAWS: tuple[Judge, ...] = (
     answers_are_about_what_was_asked,
+    same_answers.together_is_as_one_by_one,
+    same_answers.every_version_says_the_same,
     fields.states_of_a_partition_agree,
     fields.offsets_of_a_fetch_agree,
     fields.descriptions_agree,

@@ -11,6 +11,7 @@ from conformance.core.administration import CLUSTER_DEFAULT, TopicAdministration
 from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
+from conformance.core.sweeping import Swept, turn_of
 from conformance.judging.timeline import UNCLEAN_ELECTION
 from conformance.machines.log.producers import IdempotentProducers, InFlight, TransactionalProducer
 from conformance.rigs.log.partition import Partition, PartitionData
@@ -46,7 +47,7 @@ from strategies.log import (
     RevisitPosition,
     Transact,
 )
-from strategies.steps import DeleteTopic, RecreateTopic, Step
+from strategies.steps import DeleteTopic, RecreateTopic, Step, Sweep
 
 SETTINGS: dict[str, dict[str, str]] = {
     "strict": {"min.insync.replicas": "2"},
@@ -404,8 +405,12 @@ class LogExecutor(TopicAdministration[LogStep]):
 
     def at_rest(self) -> None:
         self._revisit_positions()
+        self.attempt(Sweep(turn=turn_of(self.bench.tape.example.example)))
         # The content of a replica's log is certain between two reads of it.
         self.read_everything()
+
+    def swept(self) -> Swept:
+        return Swept([self.around(on) for on in self.partitions], self._group)
 
     def _revisit_positions(self) -> None:
         """Positions that a client may still have: the last record read of each leader epoch, and one past the epoch's end."""

@@ -11,12 +11,17 @@ from tests.miniature.core.cluster import MiniCluster
 
 Plain = dict[str, Any]
 
+UNKNOWN_FROM = 6
+"""The version of DescribeGroups from which a group that does not exist is an error (KIP-1043)."""
+
 
 def find_coordinator(broker: Broker, asked: Plain) -> Plain:
     found = coordinator(broker.cluster)
     error = Error.NONE if found is not None else Error.COORDINATOR_NOT_AVAILABLE
     where = {"node_id": -1 if found is None else found, "host": "miniature", "port": 9000 + (found or 0)}
-    keys = asked.get("coordinator_keys") or [asked.get("key")]
+    keys = asked.get("coordinator_keys")
+    if keys is None:
+        return {"error_code": error, "error_message": None, **where}
     return {"coordinators": [{"key": key, "error_code": error, "error_message": None, **where} for key in keys]}
 
 
@@ -40,7 +45,21 @@ def offset_commit(broker: Broker, asked: Plain) -> Plain:
 
 
 def offset_fetch(broker: Broker, asked: Plain) -> Plain:
-    return {"groups": [_group(broker, group) for group in asked["groups"]]}
+    """Up to version 7 of one group, whose error is in each partition of version 1."""
+    if "groups" in asked:
+        return {"groups": [_group(broker, group) for group in asked["groups"]]}
+    group = _group(broker, asked)
+    if asked["version"] > 1 or group["error_code"] == Error.NONE:
+        return group
+    return {"topics": [_refused(topic, group["error_code"]) for topic in asked["topics"]]}
+
+
+def _refused(topic: Plain, error: Error) -> Plain:
+    nothing = {"committed_offset": -1, "metadata": "", "error_code": error}
+    return {
+        "name": topic["name"],
+        "partitions": [{"partition_index": i, **nothing} for i in topic["partition_indexes"]],
+    }
 
 
 def _group(broker: Broker, group: Plain) -> Plain:
@@ -65,6 +84,22 @@ def _committed(broker: Broker, key: tuple[str, str, int]) -> Plain:
     return {"partition_index": key[2], "error_code": 0, **fields}
 
 
+def describe_groups(broker: Broker, asked: Plain) -> Plain:
+    return {"groups": [_described(broker, group, asked["version"]) for group in asked["groups"]]}
+
+
+def _described(broker: Broker, group: str, version: int) -> Plain:
+    fields: Plain = {"group_id": group, "protocol_type": "", "protocol_data": "", "error_message": None}
+    if coordinator(broker.cluster) != broker.id:
+        return {**fields, "error_code": Error.NOT_COORDINATOR, "group_state": "", "members": []}
+    members = broker.cluster.groups.get(group)
+    if members is None:
+        unknown = Error.GROUP_ID_NOT_FOUND if version >= UNKNOWN_FROM else Error.NONE
+        return {**fields, "error_code": unknown, "group_state": "Dead", "members": []}
+    each = [{"member_id": member, "group_instance_id": None} for member in members]
+    return {**fields, "error_code": 0, "group_state": "Stable" if members else "Empty", "members": each}
+
+
 def _named(cluster: MiniCluster, topic: Plain) -> str:
     if topic.get("name"):
         return str(topic["name"])
@@ -72,4 +107,4 @@ def _named(cluster: MiniCluster, topic: Plain) -> str:
     return known.name if known is not None else METADATA_TOPIC
 
 
-__all__ = ["coordinator", "find_coordinator", "offset_commit", "offset_fetch"]
+__all__ = ["coordinator", "describe_groups", "find_coordinator", "offset_commit", "offset_fetch"]

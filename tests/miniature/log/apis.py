@@ -19,6 +19,8 @@ Plain = dict[str, Any]
 
 ALL = -1
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+VERSION_WITHOUT_BUG = 9
+"""The version of ListOffsets from which the bug `old-version-misnames-wrong-broker` is gone."""
 PATIENCE = 24
 """Rounds that a request waits for followers before it is answered REQUEST_TIMED_OUT."""
 ANY_REPLICA_FROM = 11
@@ -229,7 +231,23 @@ def list_offsets(broker: Broker, asked: Plain) -> Plain:
             return _listed(partition, error)
         return _listed(partition, Error.NONE, *_looked_for(replica, partition["timestamp"], asked["replica_id"]))
 
-    return {"topics": each(asked["topics"], "name", listed)}
+    topics = each(asked["topics"], "name", listed)
+    if "first-offset-for-all" in broker.cluster.bugs:
+        _repeat_first([one for topic in topics for one in topic["partitions"] if one["error_code"] == Error.NONE])
+    if "old-version-misnames-wrong-broker" in broker.cluster.bugs and asked["version"] < VERSION_WITHOUT_BUG:
+        _misname([one for topic in topics for one in topic["partitions"]])
+    return {"topics": topics}
+
+
+def _repeat_first(granted: list[Plain]) -> None:
+    for one in granted:
+        one["offset"] = granted[0]["offset"]
+
+
+def _misname(partitions: list[Plain]) -> None:
+    for one in partitions:
+        if one["error_code"] == Error.NOT_LEADER_OR_FOLLOWER:
+            one["error_code"] = Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _listed(asked: Plain, error: Error, timestamp: int = -1, offset: int = -1, epoch: int = -1) -> Plain:
@@ -302,6 +320,25 @@ def _end_of(replica: Replica, epoch: int) -> EpochEntry:
     return end
 
 
+# --- DescribeProducers
+
+
+def describe_producers(broker: Broker, asked: Plain) -> Plain:
+    """No producer here has an id."""
+
+    def described(topic: str, index: int) -> Plain:
+        replica = hosted(broker, (topic, index))
+        error = replica if isinstance(replica, Error) else Error.NONE
+        return {"partition_index": index, "error_code": error, "error_message": None, "active_producers": []}
+
+    return {
+        "topics": [
+            {"name": one["name"], "partitions": [described(one["name"], index) for index in one["partition_indexes"]]}
+            for one in asked["topics"]
+        ]
+    }
+
+
 # --- DeleteRecords
 
 
@@ -345,4 +382,4 @@ def _followers_starts(replica: Replica) -> list[int]:
     return [known.start for id, known in replica.followers.items() if id not in fenced]
 
 
-__all__ = ["delete_records", "epoch_ends", "fetch", "list_offsets", "produce"]
+__all__ = ["delete_records", "describe_producers", "epoch_ends", "fetch", "list_offsets", "produce"]

@@ -6,6 +6,18 @@ from tests.miniature.bugs import Bug, by_name, of_row
 
 BUGS: dict[str, Bug] = by_name(
     of_row(
+        "GEN-04",
+        ("first-offset-for-all", "ListOffsets answers the offset of its first partition for all", "differs-in-batch"),
+    ),
+    of_row(
+        "GEN-05",
+        (
+            "old-version-misnames-wrong-broker",
+            "below version 9 ListOffsets of another broker's partition is answered with UNKNOWN_TOPIC_OR_PARTITION",
+            "differs-by-version",
+        ),
+    ),
+    of_row(
         "KIP101-INV-01",
         (
             "rewritten-while-copied",

@@ -47,6 +47,8 @@ ISOLATED = Isolate(role="leader")
 LONE = Produce(on="lone-0")
 
 SCHEDULES: dict[str, list[LogStep]] = {
+    "first-offset-for-all": [Produce(on="strict-1", records=3)],
+    "old-version-misnames-wrong-broker": [WRITE],
     "rewritten-while-copied": disturbed(Kill(role="follower"), WRITE),
     "eligible-in-isr": disturbed(Kill(role="follower")),
     "divergent-tail-kept": [WRITE, *disturbed(cut_off(), TO_FORMER, WRITE, WRITE)],

@@ -86,6 +86,13 @@ def test_each_error_code_is_announced_for_that_version(api: str, error: str) -> 
         ("Produce", "transaction V2", r"Version (\d+) is the same as version \d+ \(KIP-890\)"),
         ("TxnOffsetCommit", "transaction V2", r"Version (\d+) is the same as version \d+ \(KIP-890\)"),
         ("EndTxn", "transaction V2", r"Version (\d+) enables bumping epoch on every transaction"),
+        (
+            "Fetch",
+            "magic 2",
+            r"tarting in version (\d+), the req\w+ must be\s+// able to handle Kafka log message format",
+        ),
+        ("Fetch", "zstd", r"Version (\d+) indicates that we can use the ZStd compression algorithm"),
+        ("DescribeGroups", "GROUP_ID_NOT_FOUND", r"Version (\d+) returns error code GROUP_ID_NOT_FOUND"),
         ("ListOffsets", "MAX_TIMESTAMP", r"Version (\d+) enables listing offsets by max timestamp"),
         ("JoinGroup", "MEMBER_ID_REQUIRED", r"Starting from version (\d+), the client needs to issue a second request"),
     ],

@@ -22,14 +22,18 @@ SUBJECT_KINDS: dict[str, set[Kind]] = {
     "alter_partition_reassignments": {"partition"},
     "begin_quorum_epoch": {"quorum"},
     "consumer_group_describe": {"group"},
+    "consumer_group_describe_many": {"group"},
     "consumer_group_heartbeat": {"group", "member"},
     "create_partitions": {"topic"},
     "create_topics": {"topic"},
     "delete_records": {"partition"},
     "delete_topics": {"topic"},
     "describe_configs": {"topic"},
+    "describe_configs_many": {"topic"},
+    "describe_groups": {"group"},
     "describe_log_dirs": {"partition"},
     "describe_producers": {"partition"},
+    "describe_producers_many": {"partition"},
     "describe_quorum": {"partition", "quorum"},
     "describe_topic_partitions": {"topic"},
     "describe_transaction": {"transactional-id"},
@@ -41,6 +45,7 @@ SUBJECT_KINDS: dict[str, set[Kind]] = {
     "fetch_many": {"partition"},
     "fetch_snapshot": {"partition", "quorum"},
     "find_coordinator": {"group"},
+    "find_coordinator_many": {"group"},
     "heartbeat": {"group", "member"},
     "incremental_alter_configs": {"topic"},
     "init_producer_id": {"transactional-id"},
@@ -92,6 +97,9 @@ ARGUMENTS: dict[str, Any] = {
     "resource_name": "a",
     "resource_type": 2,
     "transactional_id": "t",
+    "groups": ["g"],
+    "keys": ["g"],
+    "resources": [{"resource_type": 2, "resource_name": "a"}],
     "transactional_ids": ["t"],
     "transactions": [{"transactional_id": "t", "producer_id": 7, "partitions": [["a", 1]]}],
 }
@@ -153,6 +161,12 @@ def test_an_answer_adds_the_kinds_that_its_request_does_not_name() -> None:
 def test_a_coordinator_is_looked_up_for_a_group_or_a_transactional_id() -> None:
     assert subjects_of(call(0, key="k", key_type=0)) == {Subject("group", "k")}
     assert subjects_of(call(0, key="k", key_type=1)) == {Subject("transactional-id", "k")}
+    assert subjects_of(call(0, keys=["k", "l"], key_type=0)) == {Subject("group", "k"), Subject("group", "l")}
+
+
+def test_described_groups_are_named_by_their_ids() -> None:
+    described = answer(1, 0, groups=[{"group_id": "g", "members": []}, {"group_id": "h", "members": []}])
+    assert subjects_of(described) == {Subject("group", "g"), Subject("group", "h")}
 
 
 def test_the_batches_that_were_read_are_no_subjects() -> None:

@@ -1,0 +1,251 @@
+"""Sweeps: the same read-only questions, asked of the right and of a wrong broker, in every offered version, together and singly.
+
+Each question has several items, one of them unknown. First every question is asked with all its items in the highest version,
+last once more; in between come other versions, and single items. An item whose first and last answers are alike had one
+right answer all the while (`conformance.judging.laws.sweeps`). Which versions and items come in between depends on the turn:
+over the turns each version is asked with each item alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
+
+from conformance.core.bench import Bench
+from conformance.core.roles import Absent
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.client import NotOffered
+from fixtures.wire.cluster import COORDINATOR_KEYS_FROM, PartitionMetadata
+from fixtures.wire.configs import ConfigsQuery, ResourceType
+from fixtures.wire.log import (
+    DEBUGGER,
+    EARLIEST,
+    LATEST,
+    MAGIC_2_FROM,
+    EpochQuery,
+    FetchPartition,
+    OffsetQuery,
+)
+from history.taken import SWEEP_NOTE, SWEPT_NOTE
+
+TopicPartition = tuple[Topic, int]
+
+SINGLES = 2
+"""Pairs of a version and a single item that a turn asks of each question and broker."""
+FETCHED_BYTES = 4096
+"""Of one partition, from its log start offset."""
+NO_SUCH_PARTITION = 999
+CONFIGS = ("cleanup.policy", "compression.type", "log.cleanup.policy", "max.message.bytes", "message.max.bytes")
+"""Of topics and brokers; what a resource does not have is left out of its answer."""
+
+
+class Swept(NamedTuple):
+    """The partitions of a sweep, their topics with ids, and a group, None for none."""
+
+    partitions: Sequence[TopicPartition]
+    group: str | None = None
+
+
+class Question(NamedTuple):
+    """A request that holds any number of items, below version `together_from` one. Versions below `least` are not asked."""
+
+    api: str
+    ask: Callable[[NodeClient, Sequence[Any], int], object]
+    items: Sequence[Any]
+    least: int = 0
+    together_from: int = 0
+
+    def versions(self, node: NodeClient) -> range:
+        """Those that node and schema share; empty where there are none."""
+        try:
+            common = node.common(self.api)
+        except NotOffered:
+            return range(0)
+        return range(max(common.low, self.least), common.high + 1)
+
+    def together(self, node: NodeClient) -> None:
+        """All items in the highest version."""
+        self.ask(node, self.items, self.versions(node)[-1])
+
+    def one_by_one(self, node: NodeClient, turn: int) -> None:
+        """The turn's single items, each beside all items in the same version."""
+        versions = self.versions(node)
+        pairs = _pairs(versions, self.items, turn)
+        for version in sorted({version for version, _ in pairs} - {versions[-1]}):
+            if version >= self.together_from:
+                self.ask(node, self.items, version)
+        for version, item in pairs:
+            self.ask(node, [item], version)
+
+
+def _pairs(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
+    """Versions come in turn, highest first, each time with another item, until each has met each."""
+    first = turn * SINGLES
+    places = [divmod(place, len(versions)) for place in range(first, first + min(SINGLES, len(versions) * len(items)))]
+    return [(versions[-1 - place], items[(place + cycle) % len(items)]) for cycle, place in places]
+
+
+def turn_of(example: str) -> int:
+    """The number at the end of an example's name: turns go round as the examples do."""
+    return int(example.rpartition("-")[2] or 0) if example[-1:].isdigit() else 0
+
+
+def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
+    """Ask all questions. Raises Absent where a partition has no leader, and what a request raises that remains
+    unanswered: the sweep has no last note then.
+
+    Where the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running them:
+    the versions that a node offers are not on the tape.
+    """
+    asked = [*_asked(bench, swept, turn)]
+    bench.tape.note(SWEEP_NOTE, {"turn": turn})
+    for question, node in asked:
+        question.together(node)
+    for question, node in asked:
+        question.one_by_one(node, turn)
+    for question, node in asked:
+        question.together(node)
+    bench.tape.note(SWEPT_NOTE)
+
+
+def _asked(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
+    """Each question with each broker that is asked: the leader of the turn's partition and another one, or a coordinator and
+    another one."""
+    states = _states(bench, swept)
+    nodes = _and_another(bench, states[turn % len(states)].leader, turn)
+    starts = nodes[0].list_offsets_many(
+        [OffsetQuery(topic.name, index, EARLIEST) for topic, index in swept.partitions], replica_id=DEBUGGER
+    )
+    offsets = [max(0, one.offset) for one in starts.partitions]
+    yield from _offered(_of_partitions(bench, swept.partitions, states, offsets), nodes)
+    if swept.group is not None:
+        coordinator = nodes[0].find_coordinator(swept.group)
+        if coordinator.error is Error.NONE:
+            yield from _offered([_coordinators(swept.group)], nodes)
+            yield from _offered(_of_group(swept), _and_another(bench, coordinator.node_id, turn))
+
+
+def _offered(questions: Sequence[Question], nodes: Sequence[NodeClient]) -> Iterator[tuple[Question, NodeClient]]:
+    return ((question, node) for question in questions for node in nodes if question.versions(node))
+
+
+def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
+    """Raises Absent where a partition has no leader."""
+    node = bench.node(bench.brokers[0])
+    topics = node.metadata(sorted({topic.name for topic, _ in swept.partitions})).topics
+    led = {(topic.name, one.partition): one for topic in topics for one in topic.partitions if one.leader >= 0}
+    for topic, index in swept.partitions:
+        if (topic.name, index) not in led:
+            raise Absent(f"{topic.name}-{index} has no leader that {node.node} knows")
+    return [led[topic.name, index] for topic, index in swept.partitions]
+
+
+def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
+    """A broker and, in turn, one of the others."""
+    others = [name for name in bench.brokers if bench.id_of(name) != id]
+    return [bench.node(id), bench.node(others[turn % len(others)])]
+
+
+# --- questions
+
+
+def _of_partitions(
+    bench: Bench, partitions: Sequence[TopicPartition], states: Sequence[PartitionMetadata], starts: Sequence[int]
+) -> list[Question]:
+    """`starts` are the offsets at which partitions are fetched. Fetch below version 4 converts records down, and is left out."""
+    unknown, absent = _unknown(bench), (partitions[0][0], NO_SUCH_PARTITION)
+    asked = [*partitions, (unknown, 0), absent]
+    topics = [*dict.fromkeys(topic.name for topic, _ in partitions), unknown.name]
+    brokers = [str(bench.id_of(name)) for name in bench.brokers]
+    epochs = [*(state.leader_epoch for state in states), 0, 0]
+    fetched = zip(asked, [*starts, 0, 0], strict=True)
+    return [
+        Question("Metadata", lambda node, items, version: node.metadata(items, version=version), topics),
+        Question("DescribeTopicPartitions", _describe_topic_partitions, topics),
+        Question("ListOffsets", _list_offsets, [OffsetQuery(topic.name, index, EARLIEST) for topic, index in asked]),
+        Question("ListOffsets", _list_offsets, [OffsetQuery(topic.name, index, LATEST) for topic, index in asked]),
+        Question("Fetch", _fetch, [_fetched(one, start) for one, start in fetched], least=MAGIC_2_FROM),
+        Question(
+            "OffsetForLeaderEpoch",
+            lambda node, items, version: node.offset_for_leader_epoch_many(items, version=version),
+            [EpochQuery(topic.name, index, epoch) for (topic, index), epoch in zip(asked, epochs, strict=True)],
+        ),
+        Question(
+            "DescribeProducers",
+            lambda node, items, version: node.describe_producers_many(items, version=version),
+            [(topic.name, index) for topic, index in asked],
+        ),
+        Question(
+            "DescribeConfigs",
+            lambda node, items, version: node.describe_configs_many(items, version=version),
+            [
+                *(ConfigsQuery(ResourceType.TOPIC, name, CONFIGS) for name in topics),
+                *(ConfigsQuery(ResourceType.BROKER, name, CONFIGS) for name in brokers),
+            ],
+        ),
+    ]
+
+
+def _describe_topic_partitions(node: NodeClient, items: Sequence[str], version: int) -> object:
+    return node.describe_topic_partitions(items, version=version)
+
+
+def _list_offsets(node: NodeClient, items: Sequence[OffsetQuery], version: int) -> object:
+    return node.list_offsets_many(items, version=version)
+
+
+def _fetch(node: NodeClient, items: Sequence[FetchPartition], version: int) -> object:
+    return node.fetch_many(items, version=version)
+
+
+def _fetched(partition: TopicPartition, start: int) -> FetchPartition:
+    topic, index = partition
+    return FetchPartition(topic=topic, partition=index, fetch_offset=start, partition_max_bytes=FETCHED_BYTES)
+
+
+def _coordinators(group: str) -> Question:
+    return Question(
+        "FindCoordinator",
+        lambda node, items, version: node.find_coordinator_many(items, version=version),
+        [group, _no_such(group)],
+        together_from=COORDINATOR_KEYS_FROM,
+    )
+
+
+def _of_group(swept: Swept) -> list[Question]:
+    """Version 0 of OffsetFetch is offered up to 3.9 and was never supported in KRaft."""
+    group = str(swept.group)
+    unknown = _topic_of(_no_such(group))
+    groups = [group, _no_such(group)]
+    return [
+        Question(
+            "OffsetFetch",
+            lambda node, items, version: node.offset_fetch(group, items, version=version),
+            [*swept.partitions, (unknown, 0), (swept.partitions[0][0], NO_SUCH_PARTITION)],
+            least=1,
+        ),
+        Question("DescribeGroups", lambda node, items, version: node.describe_groups(items, version=version), groups),
+        Question(
+            "ConsumerGroupDescribe",
+            lambda node, items, version: node.consumer_group_describe_many(items, version=version),
+            groups,
+        ),
+    ]
+
+
+def _unknown(bench: Bench) -> Topic:
+    return _topic_of(_no_such(bench.tape.example.example))
+
+
+def _no_such(name: str) -> str:
+    return f"no-such-{name}"
+
+
+def _topic_of(name: str) -> Topic:
+    """A topic that was never created, with an id of its own."""
+    return Topic(name, uuid5(NAMESPACE_OID, name))
+
+
+__all__ = ["Question", "Swept", "sweep", "turn_of"]

@@ -1,0 +1,248 @@
+"""A question at rest has one answer: in a batch as singly (GEN-04), and in every offered version (GEN-05)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.judging.excuses import CHANGED_MEANWHILE
+from conformance.judging.facts.apis import CASES, Plain
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.judge import Claim, Excuse, Finding, Judge
+from conformance.judging.laws.sweeps import OF_GROUPS, About, Sweep, sweeps
+from history.codes import Error
+from history.since import since
+
+BY_ID_FROM = {
+    "fetch_many": since("FetchRequest", "TopicId"),
+    "offset_fetch": since("OffsetFetchRequest", "TopicId"),
+}
+"""The versions from which topics are named by id."""
+FOLLOWERS_SERVE_FROM = since("FetchRequest", "RackId")
+ZSTD = 4
+"""The codec of a batch that is compressed with zstd."""
+ZSTD_FROM = since("Fetch", "zstd")
+UNKNOWN_GROUPS_FROM = since("DescribeGroups", "GROUP_ID_NOT_FOUND")
+NOTHING_COMMITTED: Plain = {"error_code": NONE, "committed_offset": -1, "committed_leader_epoch": -1, "metadata": ""}
+TOPIC_TYPE = 2
+
+WRONG_BROKER, UNKNOWN = "wrong-broker", "unknown"
+"""Cases of GEN-05 beside the APIs."""
+OF_PARTITIONS = frozenset(
+    ("list_offsets_many", "fetch_many", "offset_for_leader_epoch_many", "describe_producers_many")
+)
+OF_TOPICS = frozenset(("metadata", "describe_topic_partitions"))
+REFUSED: dict[str, frozenset[int]] = {
+    "list_offsets_many": frozenset({Error.NOT_LEADER_OR_FOLLOWER}),
+    "fetch_many": frozenset({Error.NOT_LEADER_OR_FOLLOWER}),
+    "offset_for_leader_epoch_many": frozenset({Error.NOT_LEADER_OR_FOLLOWER}),
+    "offset_fetch": frozenset({Error.NOT_COORDINATOR}),
+    "describe_groups": frozenset({Error.NOT_COORDINATOR}),
+    # A cluster without the consumer protocol says so, and any broker of it does (KIP-848).
+    "consumer_group_describe_many": frozenset({Error.NOT_COORDINATOR, Error.UNSUPPORTED_VERSION}),
+}
+"""By operation, the errors that name a wrong broker. Any replica answers DescribeProducers."""
+BY_NAME, BY_ID = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION}), frozenset({Error.UNKNOWN_TOPIC_ID})
+
+# --- GEN-04: together is as one by one
+
+
+def _together_is_as_one_by_one(sweep: Sweep) -> Iterator[Claim]:
+    """An item that was asked for singly is answered as in a batch of the same version."""
+    for question, answers in sweep.by_question.items():
+        batched = {one.version: one for one in answers if one.several}
+        for single in (one for one in answers if not one.several and one.version in batched):
+            if question in sweep.references:
+                yield _beside(single, batched[single.version])
+            else:
+                yield Excuse(CHANGED_MEANWHILE, CASES[single.op])
+
+
+def _beside(single: About, batched: About) -> Finding:
+    wrong = "" if _agree(single.value, batched.value, single.limit) else _against(single, batched, batched.value)
+    return Finding(not wrong, CASES[single.op], (batched.event, single.event), wrong, "differs-in-batch")
+
+
+together_is_as_one_by_one = Judge("GEN-04", sweeps, _together_is_as_one_by_one)
+
+
+# --- GEN-05: every offered version says the same
+
+
+def _every_version_says_the_same(sweep: Sweep) -> Iterator[Claim]:
+    """Each answer in another version than the highest has what the highest one has, and refusals are of their kind."""
+    compared = [one for answers in sweep.by_question.values() for one in _representatives(answers)]
+    compared.sort(key=attrgetter("event"))
+    for _, items in groupby(compared, key=attrgetter("event")):
+        yield from _of_answer(sweep, [*items])
+
+
+every_version_says_the_same = Judge("GEN-05", sweeps, _every_version_says_the_same)
+
+
+def _representatives(answers: Sequence[About]) -> Iterator[About]:
+    """The batched answer of each version, or the single ones where its requests hold one item."""
+    batched = {one.version: one for one in answers if one.several}
+    yield from batched.values()
+    yield from (one for one in answers if not one.several and one.version not in batched)
+
+
+class Compared(NamedTuple):
+    """An item of an answer beside its answer in the highest version; `wrong` is empty where it is right."""
+
+    one: About
+    best: About
+    role: str
+    wrong: str
+
+
+def _of_answer(sweep: Sweep, items: Sequence[About]) -> Iterator[Claim]:
+    """A finding for the API, unless it is the highest version, and one for each role of its items."""
+    case = CASES[items[0].op]
+    compared = [_compared(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
+    yield from [Excuse(CHANGED_MEANWHILE, case)] * (len(items) - len(compared))
+    if any(one.version != best.version for one, best, _, _ in compared):
+        yield _finding(case, compared)
+    for role in (WRONG_BROKER, UNKNOWN):
+        if own := [each for each in compared if each.role == role]:
+            yield _finding(role, own)
+
+
+def _finding(case: str, compared: Sequence[Compared]) -> Finding:
+    worst = next((each for each in compared if each.wrong), compared[0])
+    return Finding(not worst.wrong, case, (worst.best.event, worst.one.event), worst.wrong, "differs-by-version")
+
+
+def _compared(sweep: Sweep, one: About, best: About) -> Compared:
+    return Compared(one, best, _role(sweep, one), _unlike(sweep, one, best) or _misnamed(sweep, one))
+
+
+def _unlike(sweep: Sweep, one: About, best: About) -> str:
+    expected = [*_expected(sweep, one, best)]
+    found = one.shared(best)
+    return "" if any(_agree(found, each, one.limit) for each in expected) else _against(one, best, expected[0])
+
+
+def _misnamed(sweep: Sweep, one: About) -> str:
+    kinds = _kinds(sweep, one)
+    if not kinds or one.error in kinds:
+        return ""
+    return f"{one} about {_text(one.item)} answers {_named(one.error)}, not {' or '.join(map(_named, sorted(kinds)))}"
+
+
+def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
+    """The right answers in this version by that in the highest: the same one, or as it was before a KIP changed it."""
+    shared = best.shared(one)
+    if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
+        shared = changed
+    yield shared
+    if one.op == "fetch_many" and one.version < ZSTD_FROM and _holds_zstd(sweep, best):
+        yield {"error_code": int(Error.UNSUPPORTED_COMPRESSION_TYPE)}
+
+
+def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
+    """Topics by id (KIP-516), and followers that serve consumers (KIP-392)."""
+    if one.version < BY_ID_FROM[one.op] and best.error == Error.UNKNOWN_TOPIC_ID:
+        return {"error_code": int(Error.UNKNOWN_TOPIC_OR_PARTITION)}
+    crosses = one.version < FOLLOWERS_SERVE_FROM <= best.version
+    if crosses and best.error in SERVED and _role(sweep, one) == WRONG_BROKER:
+        return {"error_code": int(Error.NOT_LEADER_OR_FOLLOWER)}
+    return None
+
+
+def _changed_offset_fetch(_: Sweep, one: About, best: About) -> Plain | None:
+    """By name a topic need not exist for what is committed for it (KIP-848)."""
+    if one.version >= BY_ID_FROM[one.op] or best.error != Error.UNKNOWN_TOPIC_ID:
+        return None
+    return {name: NOTHING_COMMITTED[name] for name in one.shared(best)}
+
+
+def _changed_groups(_: Sweep, one: About, best: About) -> Plain | None:
+    """A group that does not exist was Dead (KIP-1043)."""
+    if one.version >= UNKNOWN_GROUPS_FROM or best.error != Error.GROUP_ID_NOT_FOUND:
+        return None
+    return {**one.value, "error_code": NONE, "group_state": "Dead", "members": []}
+
+
+SERVED = frozenset({NONE, Error.OFFSET_OUT_OF_RANGE})
+"""The errors, or none, of a replica that serves a Fetch."""
+CHANGED: dict[str, Callable[[Sweep, About, About], Plain | None]] = {
+    "fetch_many": _changed_fetch,
+    "offset_fetch": _changed_offset_fetch,
+    "describe_groups": _changed_groups,
+}
+"""By operation, what a version has to answer where a KIP changed it before the highest; None where it did not."""
+
+
+def _holds_zstd(sweep: Sweep, best: About) -> bool:
+    codecs = {batch["codec"] for batch in best.value.get("batches", ())}
+    return ZSTD in codecs or best.item[0] in sweep.zstd
+
+
+# --- roles
+
+
+def _role(sweep: Sweep, one: About) -> str:
+    """Whether the item is unknown, or the broker not its leader or coordinator; empty for neither."""
+    if one.op in OF_PARTITIONS:
+        leader = sweep.leaders.get((one.item[0], one.item[1]))
+        return UNKNOWN if leader is None else _unless(leader == sweep.id_of(one))
+    if one.op in OF_TOPICS or (one.op == "describe_configs_many" and one.item[1] == TOPIC_TYPE):
+        return "" if one.item[0] in {topic for topic, _ in sweep.leaders} else UNKNOWN
+    if one.op == "describe_configs_many":
+        return _unless(one.item[0] == str(sweep.id_of(one)))
+    if one.op in OF_GROUPS and one.group in sweep.coordinators:
+        return _unless(sweep.coordinators[one.group] == sweep.id_of(one))
+    return ""
+
+
+def _unless(right: bool) -> str:
+    return "" if right else WRONG_BROKER
+
+
+def _kinds(sweep: Sweep, one: About) -> frozenset[int]:
+    """The errors by which this answer has to name its refusal; empty where it need not be one."""
+    role = _role(sweep, one)
+    if role == WRONG_BROKER:
+        serves = one.op == "fetch_many" and one.version >= FOLLOWERS_SERVE_FROM
+        return REFUSED.get(one.op, frozenset()) | (SERVED if serves else frozenset())
+    if role != UNKNOWN:
+        return frozenset()
+    by_id = one.version >= BY_ID_FROM.get(one.op, one.version + 1)
+    return BY_ID if by_id and one.item[0] not in {topic for topic, _ in sweep.leaders} else BY_NAME
+
+
+# --- comparing
+
+
+def _agree(one: Plain, other: Plain, limit: int) -> bool:
+    """Equal, but for batches that the byte limit of a Fetch cut off."""
+    if {**one, "batches": ()} != {**other, "batches": ()}:
+        return False
+    shorter, longer = sorted((one.get("batches", ()), other.get("batches", ())), key=len)
+    if [*longer[: len(shorter)]] != [*shorter]:
+        return False
+    return len(shorter) == len(longer) or sum(batch["size"] for batch in longer[: len(shorter) + 1]) > limit
+
+
+def _against(one: About, other: About, expected: Plain) -> str:
+    names = [name for name in {**one.value, **expected} if one.value.get(name) != expected.get(name)]
+    mine, theirs = ({name: value.get(name) for name in names} for value in (one.value, expected))
+    how = "in a batch" if one.version == other.version else f"as v{other.version} has it"
+    return f"{one} about {_text(one.item)} answers {_text(mine)}, not {_text(theirs)} {how}"
+
+
+def _named(code: int) -> str:
+    return Error(code).name
+
+
+def _text(value: object) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 300 else f"{text[:300]}..."
+
+
+__all__ = ["UNKNOWN", "WRONG_BROKER", "every_version_says_the_same", "together_is_as_one_by_one"]
