@@ -39,6 +39,7 @@ from conformance.cli.matrix import (
 )
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.beginning import Beginning
+from conformance.running.machine.reach import FOLDER, reach_lines
 from conformance.running.session import (
     ALL_MACHINES,
     EXIT_SATISFIED,
@@ -157,6 +158,8 @@ class Hunter:
             schedules=[each.schedule for each in kept if each.name in one.schedules],
             opening=one.opening,
             known=settled(self.hunt, one.column),
+            reached=str(self._out / FOLDER),
+            turn=one.number,
         )
         file = self._out / one.folder / BEGINNING
         write_whole(file, msgspec.json.format(msgspec.json.encode(beginning), indent=1))
@@ -236,7 +239,7 @@ class Hunter:
         self.night.seconds = round(self._clock() - self._began, 1)
         for finding in self.hunt.findings:
             self._write_finding(finding)
-        write_whole(self._out / "README.md", index_of(self.hunt).encode())
+        write_whole(self._out / "README.md", index_of(self.hunt, reach_lines(self._out)).encode())
         write_hunt(self._out, self.hunt)
 
     def _write_finding(self, finding: Finding) -> None:

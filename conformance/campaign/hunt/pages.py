@@ -123,7 +123,8 @@ def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
 # --- the list of all
 
 
-def index_of(hunt: Hunt) -> str:
+def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
+    """`reached` are the lines about what the examples of all rounds have reached."""
     return "\n".join(
         [
             "# Hunt",
@@ -135,6 +136,7 @@ def index_of(hunt: Hunt) -> str:
             *_findings("Known findings", [one for one in hunt.findings if one.is_known]),
             *_columns(hunt.totals()),
             *_totals(sum(hunt.totals().values(), Totals())),
+            *_reached(reached),
         ]
     )
 
@@ -170,6 +172,11 @@ def _columns(totals: Mapping[str, Totals]) -> Iterator[str]:
 
 def _faults(one: Totals) -> str:
     return f"{sum(one.witnessed.values())} witnessed of {sum(one.injected.values())} injected"
+
+
+def _reached(lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield from ("### Reached", "", *(f"- {line}" for line in lines), "")
 
 
 def _totals(one: Totals) -> Iterator[str]:

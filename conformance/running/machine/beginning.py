@@ -16,12 +16,16 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file of `--conformance-beginning`.
 
     `schedules` were recorded earlier, and are played before anything else. `opening` is whether the machines' opening schedules
-    are played. `known` are breaches that were investigated already: none of them ends an example or is shrunk again.
+    are played. `known` are breaches that were investigated already: none of them ends an example or is shrunk again. `reached`
+    is the folder in which the counts of what examples reached are kept; empty for that of the run. A machine that has several
+    clusters to run on begins with another one each `turn`.
     """
 
     schedules: Sequence[Schedule] = ()
     opening: bool = True
     known: Sequence[Breach] = ()
+    reached: str = ""
+    turn: int = 0
 
     def of_part(self, check: str, part: int, parts: int) -> Beginning:
         """The share of one part of a machine. Each schedule is played by one part, the opening by the first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -54,14 +55,15 @@ class MachineRun(CheckRun):
         super().__init__(check, lab, label, further=further)
         self.check = check
         self.part = part
-        self.topology = check.topology_of(part)
         self._beginning = beginning or Beginning(opening=part == 1)
+        self.topology = check.topology_of(part + self._beginning.turn)
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped().matching(lab.settings.requirements)}
         self._explores_until = math.inf
         self._investigating = False
-        self._reach = Reach(lab.settings.out_dir / FOLDER / slug(label), check, str(part))
+        reached = Path(self._beginning.reached or lab.settings.out_dir / FOLDER)
+        self._reach = Reach(reached / slug(label), check, str(part))
         self._explorer = Explorer(check, lambda: self._example(self._ending), self.record, self._wanted)
         self._investigator = Investigator(
             check,
