@@ -22,8 +22,9 @@ from conformance.cli.rejudge import rejudge
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.judging.laws.judges import LAW_ROWS
 from conformance.running.machine.example import Played
+from conformance.running.machine.explorer import BATCH
 from history.taken import note_of
-from strategies.episodes import Steering, steered
+from strategies.episodes import Offer, Steering, steered
 from tests.miniature.machine import hunt, play
 from tests.miniature.planted import Planted, planted_for
 
@@ -60,11 +61,17 @@ class Drawn:
         self.rules: Counter[str] = Counter()
         self.schedules: list[list[Any]] = []
         self._codes = {rule.function.__code__ for rule in _rules(check)}
+        offer: Offer | None = getattr(check.machine, "offer", None)
+        batches = 1 if offer is None else examples // BATCH
+        for number in range(batches):
+            steering = None if offer is None else steered(offer, {}, number)
+            self._draw(check, examples // batches, number, steering)
 
-        @seed(0)
+    def _draw(self, check: AnyMachine, examples: int, number: int, steering: Steering | None) -> None:
+        @seed(number)
         def factory() -> Any:
             self.schedules.append([])
-            return check.machine(self._step, lambda: None, self._steering(check))
+            return check.machine(self._step, lambda: None, steering)
 
         drawn = settings(
             max_examples=examples,
@@ -82,11 +89,6 @@ class Drawn:
         while frame is not None and frame.f_code not in self._codes:
             frame = frame.f_back  # type: ignore[assignment]
         self.rules[frame.f_code.co_name] += 1
-
-    def _steering(self, check: AnyMachine) -> Steering | None:
-        """Other meetings every few examples, as from batch to batch on a cluster."""
-        offer = getattr(check.machine, "offer", None)
-        return None if offer is None else steered(offer, {}, len(self.schedules) // 3)
 
     @property
     def steps(self) -> list[Any]:
