@@ -99,7 +99,7 @@ def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
     Where the group has no coordinator yet, nothing is asked about it. Not for checks that are judged again by running them:
     the versions that a node offers are not on the tape.
     """
-    asked = [*_asked(bench, swept, turn)]
+    asked = [*questions(bench, swept, turn)]
     bench.tape.note(SWEEP_NOTE, {"turn": turn})
     for question, node in asked:
         question.together(node)
@@ -110,16 +110,13 @@ def sweep(bench: Bench, swept: Swept, turn: int = 0) -> None:
     bench.tape.note(SWEPT_NOTE)
 
 
-def _asked(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
+def questions(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
     """Each question with each broker that is asked: the leader of the turn's partition and another one, or a coordinator and
-    another one."""
+    another one. Raises Absent where a partition has no leader."""
     states = _states(bench, swept)
     nodes = _and_another(bench, states[turn % len(states)].leader, turn)
-    starts = nodes[0].list_offsets_many(
-        [OffsetQuery(topic.name, index, EARLIEST) for topic, index in swept.partitions], replica_id=DEBUGGER
-    )
-    offsets = [max(0, one.offset) for one in starts.partitions]
-    yield from _offered(_of_partitions(bench, swept.partitions, states, offsets), nodes)
+    starts = _log_starts(nodes[0], swept.partitions)
+    yield from _offered(_of_partitions(bench, swept.partitions, states, starts), nodes)
     if swept.group is not None:
         coordinator = nodes[0].find_coordinator(swept.group)
         if coordinator.error is Error.NONE:
@@ -140,6 +137,15 @@ def _states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
         if (topic.name, index) not in led:
             raise Absent(f"{topic.name}-{index} has no leader that {node.node} knows")
     return [led[topic.name, index] for topic, index in swept.partitions]
+
+
+def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[int]:
+    """Of each replica that this broker has, 0 of others."""
+    asked = [OffsetQuery(topic.name, index, EARLIEST) for topic, index in partitions]
+    found = {
+        (one.topic, one.partition): one.offset for one in node.list_offsets_many(asked, replica_id=DEBUGGER).partitions
+    }
+    return [max(0, found.get((topic.name, index), 0)) for topic, index in partitions]
 
 
 def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
@@ -248,4 +254,4 @@ def _topic_of(name: str) -> Topic:
     return Topic(name, uuid5(NAMESPACE_OID, name))
 
 
-__all__ = ["Question", "Swept", "sweep", "turn_of"]
+__all__ = ["Question", "Swept", "questions", "sweep", "turn_of"]

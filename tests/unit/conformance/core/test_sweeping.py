@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent
-from conformance.core.sweeping import Swept, sweep, turn_of
+from conformance.core.sweeping import Swept, questions, sweep, turn_of
 from conformance.judging.facts.apis import API_OF, BATCHES
 from conformance.judging.judge import judged
 from conformance.judging.laws.same_answers import every_version_says_the_same, together_is_as_one_by_one
@@ -20,8 +22,11 @@ from conformance.machines.log.executor import LogExecutor
 from conformance.machines.topics.executor import TopicsExecutor
 from conformance.rigs.log.partition import new_topics
 from fixtures.faults.kinds.process import Kill
+from fixtures.wire import NodeClient, NotSent
+from fixtures.wire.calls import Reply
+from fixtures.wire.client import NotOffered
 from fixtures.wire.records import batch
-from fixtures.wire.schemas import SchemaError
+from fixtures.wire.schemas import SchemaError, Schemas, Versions
 from history.events import Call, Note
 from history.taken import LEFT_OUT_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, note_of
 from strategies.log import Produce
@@ -29,6 +34,7 @@ from strategies.steps import Disturb, Heal, Step, Sweep, sweeps
 from tests.miniature.apis import VERSIONS
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
+from tests.support.release_jars import jars_at_hand
 
 MOST_REQUESTS = 150
 TURNS = 60
@@ -128,6 +134,33 @@ def test_an_old_version_finds_one_coordinator_at_a_time() -> None:
     assert [one.key for one in node.find_coordinator_many(["g", "h"]).coordinators] == ["g", "h"]
     with pytest.raises(SchemaError, match=r"v3 carries one key, not \['g', 'h'\]. Give one, or a version from 4 on"):
         node.find_coordinator_many(["g", "h"], version=3)
+
+
+class Encoder(NodeClient):
+    """Encodes a request by a release's own schemas, as if the node offered all their versions, and sends nothing."""
+
+    def common(self, api: str) -> Versions:
+        if not self.schemas.knows(api) or (versions := self.schemas.api(api).request.versions) is None:
+            raise NotOffered(api)
+        return versions
+
+    def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
+        self.schemas.api(api).request.encode(fields, self.choose(api, version))
+        raise NotSent(api)
+
+
+@pytest.mark.parametrize("jar", jars_at_hand(), ids=lambda jar: jar.name)
+def test_each_request_fits_the_schema_in_each_version(jar: Path) -> None:
+    node = Encoder("broker-1", "", 0, Schemas.of_jar(jar))
+    encoded: set[str] = set()
+    bench = mini_bench(MiniCluster())
+    for question, _ in questions(bench, prepared(bench), 0):
+        for version in question.versions(node):
+            for items in [question.items[:1], *([question.items] if version >= question.together_from else [])]:
+                with pytest.raises(NotSent):
+                    question.ask(node, items, version)
+                encoded.add(question.api)
+    assert encoded >= {API_OF[op] for op in SWEPT} - {"ConsumerGroupDescribe", "DescribeTopicPartitions"}
 
 
 def test_turns_go_round_as_examples_do() -> None:
