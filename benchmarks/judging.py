@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 
@@ -22,9 +23,8 @@ from conformance.judging.judge import Finding, Judge
 from conformance.judging.laws.judges import with_laws
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.reading import Reading
-from conformance.judging.story import Story
 from fixtures.runs import Progress
-from history.events import History
+from history.events import Answer, Call, History
 from history.store import read_histories
 
 EVERY = 20.0
@@ -87,11 +87,14 @@ def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: d
     began = time.process_time()
     reading = Reading(one.example, kinds)
     reading.feed(one.events)
-    stories: dict[object, list[Story]] = {kind: reading.stories(kind) for kind in kinds}
+    looks = dict.fromkeys(judge.at for judge in judges if not isinstance(judge.at, type))
+    noted = [event for event in one.events if not isinstance(event, Call | Answer)]
+    parts: dict[object, Sequence[Any]] = {kind: reading.stories(kind) for kind in kinds}
+    parts |= {look: look(one, noted) for look in looks}
     seconds["reading"] += time.process_time() - began
     for judge in judges:
         began = time.process_time()
-        claims = [claim for story in stories[judge.at] for claim in judge.function(story)]
+        claims = [claim for part in parts[judge.at] for claim in judge.function(part)]
         found = [judge.observation(one.example.example, claim) for claim in claims if isinstance(claim, Finding)]
         seconds[f"{judge.row} {judge.function.__name__}"] += time.process_time() - began
         measured.observations += len(found)

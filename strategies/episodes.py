@@ -1,9 +1,9 @@
-"""Episodes: what a machine does around one subject while faults meet there, drawn as a whole.
+"""Episodes: the steps of a machine around one subject while faults meet there, drawn as a whole.
 
 An episode is a flat list of ordinary steps: writes, a fault, work or administration while it stands, another fault, and so on;
-healing in part or at all, in any order; a look. What an example may use is its *swarm*, drawn once: some of the faults, of the
-kinds of work and of administration that its machine offers. `Steering` names the meetings that were rarest so far, which a
-swarm draws from first. It is fixed while Hypothesis draws, so that equal draws give equal schedules.
+healing in part or at all, in any order; a look. The part of the offer that an example may use is its *swarm*, drawn once: some
+of the faults, of the kinds of work and of administration that its machine offers. `Steering` names the meetings that were
+rarest so far, which a swarm draws from first. It is fixed while Hypothesis draws, so that equal draws give equal schedules.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) 
 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
-    """What one example may use. `pair` and `beside` are the meetings that it is to bring about."""
+    """The part of an offer that one example may use. `pair` and `beside` are the meetings that it is to bring about."""
 
     pair: Meeting
     beside: Meeting

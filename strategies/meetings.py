@@ -1,4 +1,4 @@
-"""What meets in a schedule: faults that stand together on one subject, and administration beside a standing fault.
+"""Meetings in a schedule: faults that stand together on one subject, and administration beside a standing fault.
 
 Pure functions over steps. A fault that could not be injected and a step that was left out are to be taken out before.
 """

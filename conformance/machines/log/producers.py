@@ -83,7 +83,7 @@ class IdempotentProducers:
         if producer is None or producer.broken:
             given = leader.init_producer_id()
             if given.error is not Error.NONE:
-                raise Absent(f"no producer id is to be had: {given.error.name}")
+                raise Absent(f"no producer id is available: {given.error.name}")
             producer = self._by_number[number] = Sequences(given.producer_id, given.producer_epoch)
         batch = producer.batch(on, fresh)
         answer = leader.produce(partition.topic, partition.index, batch, timeout_ms=ANSWERED_WITHIN_MS)
@@ -157,7 +157,7 @@ class _Sent(NamedTuple):
 
 
 class InFlight:
-    """Requests whose answers nobody has waited for yet."""
+    """Requests in flight, until their answers are collected."""
 
     def __init__(self) -> None:
         self._sent: list[_Sent] = []

@@ -1,4 +1,4 @@
-"""What the examples of a machine have reached: counted, kept from run to run, and the aim of later examples.
+"""Meetings, states, answers and excuses that the examples of a machine have reached, counted and kept from run to run.
 
 Each part of a machine writes a file of its own, so that parts need not wait for each other; what all of them have reached is
 the sum of the files. Counts change what is drawn only from one batch of examples to the next.
@@ -149,7 +149,7 @@ def total(reached: Iterable[Reached]) -> Reached:
 
 
 def read_reached(folder: Path, machine: str) -> Reached:
-    """What all parts of a machine have reached, from their files in a folder."""
+    """The counts of all parts of a machine, from their files in a folder."""
     return total(map(_read, sorted(folder.glob(f"{machine}-*.json"))))
 
 
@@ -162,7 +162,7 @@ def _read(path: Path) -> Reached:
 
 
 def reach_lines(out: Path) -> list[str]:
-    """What the machines that draw episodes have reached, over all columns: for the end of a run."""
+    """The share of all meetings that each machine has reached, over all columns: for the end of a run."""
     return [line for check in all_machines().values() for line in _lines(out / FOLDER, check)]
 
 
@@ -179,5 +179,5 @@ def _lines(folder: Path, check: AnyMachine) -> list[str]:
 
 def _share(what: str, wanted: list[Meeting], reached: dict[Meeting, int]) -> str:
     missed = [" + ".join(pair) for pair in wanted if not reached.get(pair)]
-    told = f", not yet: {', '.join(missed[:5])}{' and others' if len(missed) > 5 else ''}" if missed else ""
-    return f"{len(wanted) - len(missed)} of {len(wanted)} {what}{told}"
+    rest = f", not yet: {', '.join(missed[:5])}{' and others' if len(missed) > 5 else ''}" if missed else ""
+    return f"{len(wanted) - len(missed)} of {len(wanted)} {what}{rest}"

@@ -126,8 +126,9 @@ class Broker:
         return in_force(self.configs, self.id, topic, name)
 
     def min_isr(self, key: Key) -> int:
-        """No more than there are replicas."""
-        return min(int(self.config(key[0], "min.insync.replicas")), len(self.views[key].replicas))
+        """No more than there are replicas, where the broker has heard of them."""
+        view, asked = self.views.get(key), int(self.config(key[0], "min.insync.replicas"))
+        return asked if view is None else min(asked, len(view.replicas))
 
     def topic_of(self, id: uuid.UUID) -> TopicState | None:
         return next((topic for topic in self.topics.values() if topic.id == id), None)

@@ -75,7 +75,7 @@ SCHEDULES: dict[str, list[LogStep]] = {
     "epoch-ends-fall": [WRITE, MOVE, WRITE],
     "stale-leader-commits": disturbed(cut_off(), READ, ALL_TO_FORMER),
     "fenced-in-isr": disturbed(cut_off("follower"), READ, READ, READ),
-    "never-unparked": [WRITE, DisturbBriefly(on="strict-0", fault=Reassign()), WRITE],
+    "never-unparked": [DisturbBriefly(on="strict-0", fault=Reassign()), WRITE],
     "epoch-beyond-log-end": [WRITE, MOVE, *disturbed(cut_off(), TO_FORMER)],
     "committed-epoch-lost": [
         WRITE,

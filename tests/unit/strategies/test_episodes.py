@@ -1,4 +1,4 @@
-"""What a swarm and its episodes may use, and how the rarest meetings come first."""
+"""The parts of an offer that a swarm and its episodes may use, and how the rarest meetings come first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What meets in a schedule, counted by the faults that stand."""
+"""Meetings in a schedule, counted by the faults that stand."""
 
 from __future__ import annotations
 

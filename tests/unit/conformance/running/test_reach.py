@@ -1,4 +1,4 @@
-"""What examples reach: counted from their history, kept in files, and told at the end."""
+"""The reach of examples: counted from their history, kept in files, and told at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_an_example_reaches_what_it_did_and_not_what_was_left_out() -> None:
     assert reached.meetings == {"kill stop": 1, "reassign-partition kill": 1, "reassign-partition stop": 1}
 
 
-def test_the_state_of_the_partition_at_each_injection_is_told() -> None:
+def test_the_state_of_the_partition_at_each_injection_is_counted() -> None:
     reached = reached_by(play(LOG_MACHINE, SCHEDULE))
     assert reached.states["kill of the follower: led, 3 of 3 in the ISR"] == 1
     assert reached.states["stop of the follower: led, 2 of 3 in the ISR"] == 1
