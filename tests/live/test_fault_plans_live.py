@@ -61,9 +61,17 @@ def test_a_zombie_and_a_dead_controller(target: FaultTarget, first_heals_first: 
     assert healed == (order if first_heals_first else order[::-1])
 
 
-def test_what_nobody_could_notice_is_not_done(target: FaultTarget) -> None:
-    plan = Overlap(first=Kill(role="all controllers"), second=Kill())
+def test_where_no_broker_runs_no_other_fault_can_be_aimed(target: FaultTarget) -> None:
+    plan = Overlap(first=Kill(role="all brokers"), second=Kill())
     done, skipped = ran(plan, target)
     assert isinstance(done, Injected)
     assert isinstance(skipped, Skipped)
-    assert (done.role, "no active controller is there to notice" in skipped.reason) == ("all controllers", True)
+    assert (done.role, "no broker runs" in skipped.reason) == ("all brokers", True)
+
+
+def test_the_last_broker_and_the_controllers_can_fail_together(target: FaultTarget) -> None:
+    """The reaction of a cluster that has no controller is awaited briefly."""
+    broker, controllers = ran(Overlap(first=Kill(role="all controllers"), second=Kill()), target)
+    assert isinstance(controllers, Injected)
+    assert isinstance(broker, Injected)
+    assert not broker.met
