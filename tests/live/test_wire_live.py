@@ -18,7 +18,7 @@ from fixtures.wire import ConnectionClosed, Error, NodeClient
 from fixtures.wire.calls import PartitionAnswer, Topic
 from fixtures.wire.client import NotOffered
 from fixtures.wire.cluster import CoordinatorType, Listener
-from fixtures.wire.configs import ResourceType
+from fixtures.wire.configs import ConfigsQuery, ResourceType
 from fixtures.wire.controller import IsrChange
 from fixtures.wire.errors import Unanswered, UnexpectedAnswer
 from fixtures.wire.groups import JOIN, LEAVE, NewOffset, TopicPartitions, assigned, subscription
@@ -298,6 +298,8 @@ class TestCluster:
             within=20,
             what="a transaction coordinator",
         )
+        found = client.find_coordinator_many(["group", "another group"]).coordinators
+        assert [one.key for one in found] == ["group", "another group"]
 
     def test_describe_quorum(self, client: NodeClient) -> None:
         for version in versions(client, "DescribeQuorum"):
@@ -322,6 +324,8 @@ class TestCluster:
         for version in versions(client, "DescribeConfigs"):
             described = client.describe_configs(ResourceType.TOPIC, topic.name, ["retention.ms"], version=version)
             assert described.value("retention.ms") == f"{10**9 + 1}"
+        asked = [ConfigsQuery(ResourceType.TOPIC, topic.name), ConfigsQuery(ResourceType.BROKER, "1")]
+        assert [one.resource_name for one in client.describe_configs_many(asked).resources] == [topic.name, "1"]
 
     def test_a_controller_listener(self, cluster: KRaftCluster) -> None:
         with cluster.client(cluster.controllers[0], TAP, controller=True) as controller:
@@ -441,6 +445,9 @@ class TestGroups:
                 version=spoken,
             )
             assert (share.error, share.assignment) == (Error.NONE, own[asked.member_id])
+            for described in versions(client, "DescribeGroups"):
+                [seen] = client.describe_groups([group], version=described).groups
+                assert (seen.error, [member.member_id for member in seen.members]) == (Error.NONE, [asked.member_id])
             for beat in versions(client, "Heartbeat"):
                 answer = client.heartbeat(group, asked.member_id, asked.generation_id, version=beat)
                 assert answer.error is Error.NONE
@@ -472,6 +479,11 @@ class TestGroups:
             [member] = described.members
             assert (described.error, described.group_id, member.member_id) == (Error.NONE, group, "m")
             assert member.target_assignment.topic_partitions == both
+        several = client.consumer_group_describe_many([group, f"{group}-unknown"]).groups
+        assert [(one.group_id, one.error is Error.NONE) for one in several] == [
+            (group, True),
+            (f"{group}-unknown", False),
+        ]
         own = client.consumer_group_heartbeat(group, "m", epoch, owned=both)
         assert (own.error, own.member_epoch) == (Error.NONE, epoch)
         served = client.offset_fetch(group, [(topic, 0)], member_id="m", epoch=epoch)
@@ -538,6 +550,8 @@ class TestTransactions:
             state = client.describe_producers(topic.name, 0, version=version).producer(900)
             assert state is not None
             assert (state.producer_epoch, state.last_sequence, state.current_txn_start_offset) == (3, 6, -1)
+        both = client.describe_producers_many([(topic.name, 0), (topic.name, 1)]).partitions
+        assert [one.partition for one in both if one.producer(900) is not None] == [0]
         for version in versions(client, "WriteTxnMarkers"):
             marker = TxnMarker(
                 producer_id=900,
