@@ -53,7 +53,7 @@ def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
     # No controller can know of a disk that is lost after a controlled shutdown.
     if len(possible) != 1 or not {node for span in lost for node in span.nodes} <= crashed:
         return -1
-    enough = min(int(*possible), story.fewest_replicas)
+    enough = min(int(*possible), story.fewest_replicas(NEVER))
     return min((span.began for span in lost), default=-1) if len(crashed | unsure) < enough else -1
 
 

@@ -130,7 +130,7 @@ class PermittedLosses:
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
             damaged = {node: one.began for one in standing for node in one.nodes}
-            least = min(*possible_min_isr(self.story), self.story.fewest_replicas)
+            least = min(*possible_min_isr(self.story), self.story.fewest_replicas(span.ended))
             if len(damaged) >= least:
                 yield PermittedLoss(self._moment(sorted(damaged.values())[-least]), _DISKS)
             for node in span.nodes:

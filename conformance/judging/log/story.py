@@ -365,10 +365,13 @@ class PartitionStory(Story):
         asked = any(not one.refused and {*(one.replicas or first)} != first for one in self.reassignments)
         return asked or bool(self.hits(lambda effects: effects.moves_replicas))
 
-    @cached_property
-    def fewest_replicas(self) -> int:
-        """The fewest that it was seen with: acks=all never waits for more than all of them."""
-        return min((len(seen.replicas) for seen in self.first_metadata), default=1)
+    def fewest_replicas(self, event: int) -> int:
+        """The fewest that it may have had before an event: acks=all never waits for more than all of them."""
+        seen = [len(one.replicas) for one in self.first_metadata if one.event < event]
+        asked = [
+            len(one.replicas) for one in self.reassignments if one.replicas and not one.refused and one.asked < event
+        ]
+        return min([*seen, *asked], default=1)
 
     # --- leaders
 

@@ -47,7 +47,7 @@ from strategies.log import (
     RevisitPosition,
     Transact,
 )
-from strategies.steps import DeleteTopic, RecreateTopic, Step, Sweep
+from strategies.steps import AddPartitions, DeleteTopic, RecreateTopic, Step, Sweep
 
 SETTINGS: dict[str, dict[str, str]] = {
     "strict": {"min.insync.replicas": "2"},
@@ -87,7 +87,7 @@ class LogExecutor(TopicAdministration[LogStep]):
         self._alone: Consumer | None = None
         self._members: list[Consumer] = []
         self._joined = 0
-        self._idempotent = IdempotentProducers()
+        self._idempotent = IdempotentProducers(bench)
         self._transactional = TransactionalProducer(bench, self.roles, f"transactions-{bench.tape.example.example}")
         self._in_flight = InFlight()
         self._deleted: set[str] = set()
@@ -347,6 +347,16 @@ class LogExecutor(TopicAdministration[LogStep]):
             self.roles.add(on, partition.name, partition.index)
             self._ends[on] = 0
             self._positions[on] = []
+
+    @run.register
+    def _(self, step: AddPartitions) -> None:
+        """Those that a broker names afterwards take part from now on."""
+        super().run(step)
+        topic = self.topic(step.on)
+        for made in self.asked_broker().metadata([topic.name]).topic(topic.name).partitions:
+            if f"{step.on}-{made.partition}" not in self.partitions:
+                data = PartitionData(topic, made.partition)
+                self._enter(f"{step.on}-{made.partition}", Partition(self.bench, data))
 
     @run.register
     def _(self, step: DeleteTopic) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -11,16 +13,23 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
 from conformance.rigs.log.partition import Partition
+from fixtures.waiting import Overdue
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import PendingRequest
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.log import FetchOptions, FetchPartition, ProducePartition
 from fixtures.wire.records import NewBatch
+from fixtures.wire.transactions import InitProducerIdAnswer
 
 ANSWERED_WITHIN_MS = 1_500
 TRANSACTION_TIMEOUT_MS = 20_000
 LEGACY = {"Produce": 11, "EndTxn": 4}
 """The highest versions of a producer that adds its partitions by requests of its own (before KIP-890's second part)."""
+READY_WITHIN = 3.0
+"""Seconds that a step waits for a coordinator, or for a producer id."""
+LOADING = frozenset(
+    (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.CONCURRENT_TRANSACTIONS)
+)
 IN_FLIGHT_MS = 8_000
 COLLECTED_WITHIN = 2.0
 """Seconds for which a late answer is waited for; then its outcome stays unknown."""
@@ -75,15 +84,14 @@ class Sequences:
 class IdempotentProducers:
     """Idempotent producers by number, each with a producer id that it replaces when the brokers refuse its batches."""
 
-    def __init__(self) -> None:
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
         self._by_number: dict[int, Sequences] = {}
 
     def write(self, number: int, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
         producer = self._by_number.get(number)
         if producer is None or producer.broken:
-            given = leader.init_producer_id()
-            if given.error is not Error.NONE:
-                raise Absent(f"no producer id is available: {given.error.name}")
+            given = _given(self._bench, leader.init_producer_id)
             producer = self._by_number[number] = Sequences(given.producer_id, given.producer_epoch)
         batch = producer.batch(on, fresh)
         answer = leader.produce(partition.topic, partition.index, batch, timeout_ms=ANSWERED_WITHIN_MS)
@@ -127,7 +135,7 @@ class TransactionalProducer:
             return
         coordinator, producer = self._coordinator(), self._producer
         self.is_open = False
-        producer.broken, broken = True, producer.broken
+        broken, producer.broken = producer.broken, True  # and stays so where the request is not answered
         ended = coordinator.end_txn(
             self._id,
             producer.producer_id,
@@ -140,14 +148,37 @@ class TransactionalProducer:
     def _begun(self, coordinator: NodeClient) -> Sequences:
         if self._producer is None or self._producer.broken:
             self.is_open = False
-            given = coordinator.init_producer_id(self._id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS)
-            if given.error is not Error.NONE:
-                raise Absent(f"{self._id} gets no producer id: {given.error.name}")
+            ask = partial(coordinator.init_producer_id, self._id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS)
+            given = _given(self._bench, ask)
             self._producer = Sequences(given.producer_id, given.producer_epoch, transactional=True)
         return self._producer
 
     def _coordinator(self) -> NodeClient:
+        """Once there is one: the first that is looked for has its partition created. Raises Absent."""
+
+        def found() -> NodeClient | None:
+            with suppress(Absent):
+                return self._roles.coordinator(self._id, CoordinatorType.TRANSACTION)
+            return None
+
+        with suppress(Overdue):
+            return self._bench.eventually(found, f"a coordinator of {self._id}", within=READY_WITHIN, every=0.1)
         return self._roles.coordinator(self._id, CoordinatorType.TRANSACTION)
+
+
+def _given(bench: Bench, ask: Callable[[], InitProducerIdAnswer]) -> InitProducerIdAnswer:
+    """A producer id, from a broker or coordinator that may still be loading. Raises Absent where it gives none."""
+    answers: list[InitProducerIdAnswer] = []
+
+    def answered() -> bool:
+        answers.append(ask())
+        return answers[-1].error not in LOADING
+
+    with suppress(Overdue):
+        bench.eventually(answered, "a producer id", within=READY_WITHIN, every=0.1)
+    if answers[-1].error is not Error.NONE:
+        raise Absent(f"no producer id is given: {answers[-1].error.name}")
+    return answers[-1]
 
 
 class _Sent(NamedTuple):

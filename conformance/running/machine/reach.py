@@ -17,6 +17,7 @@ import msgspec
 
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.example import Played
+from history.codes import Error
 from history.events import Answer, Call, Fault, History
 from history.shards import ExcuseCount
 from history.taken import taken
@@ -105,8 +106,22 @@ def _state(partition: dict[str, Any]) -> str:
 def _answers(history: History) -> Iterator[str]:
     for call, answer, _ in _in_order(history):
         if call is not None and answer is not None:
-            error = answer.value.get("error") if isinstance(answer.value, dict) else None
-            yield f"{call.op}: {answer.outcome if error is None else error}"
+            yield from (f"{call.op}: {error}" for error in sorted(_errors(answer)))
+
+
+def _errors(answer: Answer) -> set[str]:
+    """The names of all errors in an answer, NONE among them; its outcome where it has none."""
+    codes = {*_codes(answer.value)}
+    return {Error(code).name for code in codes} or {answer.outcome}
+
+
+def _codes(value: Any) -> Iterator[int]:
+    if isinstance(value, dict):
+        yield from (code for name, code in value.items() if name == "error_code")
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _codes(part)
 
 
 def _excuses(excuses: Iterable[ExcuseCount]) -> Counter[str]:

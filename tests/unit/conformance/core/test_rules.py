@@ -64,7 +64,7 @@ def schedules() -> list[list[Step]]:
     run_state_machine_as_test(
         factory,  # type: ignore[arg-type]
         settings=settings(
-            max_examples=40,
+            max_examples=100,
             stateful_step_count=20,
             phases=[Phase.generate],
             database=None,
@@ -113,8 +113,7 @@ def test_the_steps_before_healing_are_taken_while_faults_stand(schedules: list[l
 
 def test_a_partial_heal_never_names_more_faults_than_may_stand(schedules: list[list[Step]]) -> None:
     named = {step.which for schedule in schedules for step in schedule if isinstance(step, HealPartly)}
-    assert named <= set(range(FaultModel.most_faults))
-    assert max(named) > 0
+    assert named == set(range(FaultModel.most_faults))
 
 
 def test_rules_that_a_machine_does_not_inherit_are_not_taken() -> None:

@@ -9,8 +9,10 @@ import msgspec
 
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.machine.reach import FOLDER, Reach, Reached, reach_lines, reached_by, read_reached
+from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, Stop
-from strategies.steps import Disturb, Heal, ReassignPartition
+from strategies.log import Produce
+from strategies.steps import Disturb, DisturbBriefly, Heal, ReassignPartition
 from tests.miniature.machine import play
 
 SCHEDULE: list[Any] = [
@@ -36,7 +38,14 @@ def test_the_state_of_the_partition_at_each_injection_is_counted() -> None:
 
 def test_answers_are_told_by_request_and_error() -> None:
     reached = reached_by(play(LOG_MACHINE, SCHEDULE))
-    assert reached.answers["metadata: ok"] > 0
+    assert reached.answers["metadata: NONE"] > 0
+    assert not any(words.endswith(": ok") for words in reached.answers if words.startswith("produce"))
+
+
+def test_refusals_are_counted_by_the_name_of_their_error() -> None:
+    deposed = Produce(on="strict-0", to="former-leader")
+    reached = reached_by(play(LOG_MACHINE, [DisturbBriefly(on="strict-0", fault=MoveLeader()), deposed]))
+    assert reached.answers["produce: NOT_LEADER_OR_FOLLOWER"] >= 1
 
 
 def test_parts_add_up_and_outlive_their_run(tmp_path: Path) -> None:

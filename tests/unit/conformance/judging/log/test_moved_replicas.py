@@ -13,6 +13,7 @@ from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.records import committed_means_kept, followers_cut_nothing_of_the_leader
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
+from conformance.judging.timeline import NEVER
 from fixtures.wire import Error
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused
@@ -103,7 +104,7 @@ def emptied(replicas: tuple[int, ...], *lost: int) -> LogHistory:
 
 def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
     for replicas in ((1, 2), (1, 2, 3)):
-        assert story_of(emptied(replicas, 1, 2)).fewest_replicas == len(replicas)
+        assert story_of(emptied(replicas, 1, 2)).fewest_replicas(NEVER) == len(replicas)
     losses = [PermittedLosses(story_of(emptied(replicas, 1, 2))).all for replicas in ((1, 2), (1, 2, 3))]
     assert [[loss.by for loss in found if loss.by == "disks-of-min-isr-lost"] for found in losses] == [
         ["disks-of-min-isr-lost"],
@@ -111,3 +112,22 @@ def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
     ]
     assert broken(committed_means_kept, emptied((1, 2), 1, 2)) == []
     assert excused(committed_means_kept, emptied((1, 2), 1, 2)) == [("kept", "disks-of-min-isr-lost")]
+
+
+def test_replicas_that_leave_later_permit_no_earlier_loss() -> None:
+    """Of three replicas, all of which had to acknowledge, two disks are lost; then the partition shrinks to two replicas."""
+    history = emptied((1, 2, 3), 1, 2).reassigned(1, 2).settled(2, 2, replicas=LEFT, isr=LEFT)
+    assert story_of(history).fewest_replicas(NEVER) == 2
+    assert broken(committed_means_kept, history) == ["kept"]
+
+
+def test_replicas_that_left_before_permit_the_loss() -> None:
+    """The record was acknowledged by two replicas."""
+    history = LogHistory().created(min_insync_replicas="3").settled(1, 0).reassigned(1, 2)
+    history.settled(1, 0, replicas=LEFT, isr=LEFT).produce(1, "a", at=0)
+    for broker in LEFT:
+        history.hit("wipe-disk", broker)
+    for broker in LEFT:
+        history.heal("wipe-disk", broker)
+    history.settled(2, 1, replicas=LEFT, isr=LEFT).whole(2, epoch=1, hw=0)
+    assert broken(committed_means_kept, history) == []
