@@ -67,6 +67,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         """The faults that no other can overlap; any, where there are none."""
         return [name for name, fault in self.faults.items() if fault.kind.alone] or list(self.faults)
 
+    def around(self, pair: Meeting) -> list[str]:
+        """The subjects around which both faults can be injected; any, where there are none."""
+        able = [on for on in self.subjects if all(on in self.faults[name].subjects for name in pair)]
+        return able or list(self.subjects)
+
     @property
     def besides(self) -> list[Meeting]:
         """Each kind of administration beside each fault that others can overlap."""
@@ -140,7 +145,7 @@ class _Episode:
         self._swarm = swarm
         self._standing = standing
         self._most = most
-        self._on = draw(sampled_from(offer.subjects))
+        self._on = draw(sampled_from(offer.around(swarm.pair)))
 
     def steps(self) -> Iterator[Step]:
         yield from self._work(1, 2)
@@ -168,7 +173,7 @@ class _Episode:
 
     def _injection(self, name: str) -> Disturb[Any]:
         offered = self._offer.faults[name]
-        elsewhere = self._draw(sampled_from([False, False, False, True]))
+        elsewhere = self._draw(sampled_from([False, False, False, False, False, True]))
         on = self._draw(sampled_from(offered.subjects)) if elsewhere or self._on not in offered.subjects else self._on
         follow = self._draw(sampled_from([True, True, False]))
         return Disturb(on=on, fault=self._draw(offered.drawn), follow=follow)

@@ -140,8 +140,8 @@ class MachineCheck(Generic[S]):
         return self.topologies[(part - 1) % len(self.topologies)]
 
     def rules_in(self, steps: int) -> int:
-        """The number of rules that take about as many steps, 1 at least."""
-        return max(1, round(steps / self.machine.steps_per_rule))
+        """The number of rules that take about as many steps, one at least, after those that an example begins with."""
+        return len(self.machine.setup_state().initializers) + max(1, round(steps / self.machine.steps_per_rule))
 
     def judge(self, history: History) -> Judged:
         return judged(with_laws(self.judges), history)

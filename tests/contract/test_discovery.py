@@ -6,12 +6,12 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import seed
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.core.rules import EpisodeRules
-from conformance.running.machine.explorer import BATCH
+from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
 from conformance.running.machine.run import STEPS
 from strategies.episodes import Meeting, Offer, Steering, steered
 from strategies.meetings import meetings, most_at_once, standing_at_each, tag_of
@@ -31,20 +31,15 @@ def batch_of(check: AnyMachine, number: int, steering: Steering) -> list[list[An
     """The schedules that Hypothesis draws in one run of it, in the quick profile."""
     schedules: list[list[Any]] = []
 
-    @seed(number)
-    def factory() -> Any:
+    def machine() -> Any:
         schedules.append([])
         return check.machine(schedules[-1].append, lambda: None, steering)
 
-    drawn = settings(
-        max_examples=BATCH,
-        stateful_step_count=check.rules_in(STEPS["quick"]),
-        phases=[Phase.generate],
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    run_state_machine_as_test(factory, settings=drawn)  # type: ignore[arg-type]
+    def idle() -> Any:
+        return check.machine(lambda step: None, lambda: None, steering)
+
+    drawn: Any = seed(number)(after_the_simplest(machine, idle))
+    run_state_machine_as_test(drawn, settings=independent_examples(check, STEPS["quick"], BATCH))
     return schedules
 
 

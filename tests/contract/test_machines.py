@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import seed
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.catalogue import shipped
@@ -22,7 +22,7 @@ from conformance.cli.rejudge import rejudge
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.judging.laws.judges import LAW_ROWS
 from conformance.running.machine.example import Played
-from conformance.running.machine.explorer import BATCH
+from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
 from history.taken import note_of
 from strategies.episodes import Offer, Steering, steered
 from tests.miniature.machine import hunt, play
@@ -68,20 +68,12 @@ class Drawn:
             self._draw(check, examples // batches, number, steering)
 
     def _draw(self, check: AnyMachine, examples: int, number: int, steering: Steering | None) -> None:
-        @seed(number)
-        def factory() -> Any:
+        def machine() -> Any:
             self.schedules.append([])
             return check.machine(self._step, lambda: None, steering)
 
-        drawn = settings(
-            max_examples=examples,
-            stateful_step_count=check.rules_in(STEPS),
-            phases=[Phase.generate],
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        )
-        run_state_machine_as_test(factory, settings=drawn)  # type: ignore[arg-type]
+        drawn = after_the_simplest(machine, lambda: check.machine(lambda step: None, lambda: None, steering))
+        run_state_machine_as_test(seed(number)(drawn), settings=independent_examples(check, STEPS, examples))  # type: ignore[arg-type]
 
     def _step(self, step: Any) -> None:
         self.schedules[-1].append(step)

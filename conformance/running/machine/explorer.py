@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 import msgspec
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import DirectoryBasedExampleDatabase, MultiplexedDatabase, ReadOnlyDatabase
 from hypothesis.errors import Flaky
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.machines import AnyMachine
@@ -20,9 +23,13 @@ from conformance.running.machine.example import ExampleRun
 from conformance.running.violations import RequirementViolated, violation_of
 from strategies.episodes import Steering
 
-BATCH = 10
-"""Examples that Hypothesis draws in one run of it: it repeats none of them, time may be up after any, and what they reached
-steers the next run."""
+BATCH = 5
+"""Examples that Hypothesis draws in one run of it; time may be up after any, and what they reached steers the next run."""
+
+INDEPENDENT = "kafka-conformance"
+"""A backend that draws like Hypothesis' own. Hypothesis varies earlier examples only with its own one, and most of a short run
+would be variations of the simplest example."""
+AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,14 +40,14 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     database: Path
     column: str
-    reuse: bool
     steering: Steering | None = None
 
 
 class Explorer:
     """Draws examples while more are wanted; `drawn` is how many there were.
 
-    Machines that Hypothesis creates after a finding, to reproduce a failure or to use up its examples, do nothing.
+    Hypothesis begins each run with the simplest example, which is the same every time: it takes no step on the cluster. Nor does
+    one that Hypothesis draws again to reproduce a failure; it fails as before.
     """
 
     def __init__(
@@ -55,19 +62,38 @@ class Explorer:
     def draw(self, drawing: Drawing) -> Discovery | None:
         """Examples until one has news; None if none had, among as many as are wanted or as Hypothesis draws in one run."""
         found: list[Discovery] = []
+        independent = after_the_simplest(
+            lambda: self._machine(found, drawing.steering), lambda: self._idle(drawing.steering)
+        )
+        self._run(drawing, independent, [Phase.generate])
+        return found[0] if found else None
 
-        def machine() -> Any:
-            return self._machine(found, drawing.steering)
+    def draw_failed(self, drawing: Drawing) -> Discovery | None:
+        """The examples that failed in earlier runs, until one has news; None if none had."""
+        found: list[Discovery] = []
+        with suppress(SkipTest):  # Hypothesis' word for a run without an example
+            self._run(drawing, lambda: self._machine(found, drawing.steering), [Phase.reuse])
+        return found[0] if found else None
 
+    def _run(self, drawing: Drawing, machine: Callable[[], Any], phases: Sequence[Phase]) -> None:
+        kept = settings(
+            independent_examples(self._check, drawing.steps, min(BATCH, self._wanted())),
+            phases=phases,
+            database=database_of(drawing.database, drawing.column),
+            verbosity=Verbosity.quiet,
+            print_blob=False,
+            report_multiple_bugs=False,
+        )
         seeded: Any = seed(zlib.crc32(drawing.seed.encode()))(machine)
         # Raised in teardown so that Hypothesis keeps the example in its database; what it was is in the shard by then.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
-            run_state_machine_as_test(seeded, settings=self._settings(drawing))
-        return found[0] if found else None
+            run_state_machine_as_test(seeded, settings=kept)
 
     def _machine(self, found: list[Discovery], steering: Steering | None) -> Any:
-        if found or self._wanted() <= 0:
-            return self._check.machine(lambda step: None, lambda: None, steering)
+        if found:
+            return self._check.machine(lambda step: None, lambda: _fail(found[0]), steering)
+        if self._wanted() <= 0:
+            return self._idle(steering)
         self.drawn += 1
         example = self._begin()
 
@@ -75,23 +101,37 @@ class Explorer:
             finding = self._record(example.finish())
             if finding.news:
                 found.append(finding)
-                raise violation_of(finding.news)
+                _fail(finding)
 
         return self._check.machine(example.step, finish, steering)
 
-    def _settings(self, drawing: Drawing) -> settings:
-        reused = [Phase.reuse] if drawing.reuse else []
-        return settings(
-            max_examples=max(1, min(BATCH, self._wanted())),
-            stateful_step_count=self._check.rules_in(drawing.steps),
-            phases=[Phase.explicit, *reused, Phase.generate],
-            database=database_of(drawing.database, drawing.column),
-            derandomize=False,
-            deadline=None,
-            verbosity=Verbosity.quiet,
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-        )
+    def _idle(self, steering: Steering | None) -> Any:
+        return self._check.machine(lambda step: None, lambda: None, steering)
+
+
+def _fail(finding: Discovery) -> None:
+    raise violation_of(finding.news)
+
+
+def after_the_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> Callable[[], Any]:
+    """A factory of idle machines for Hypothesis' first example, and of machines for the others."""
+    examples = itertools.count()
+    return lambda: machine() if next(examples) else idle()
+
+
+def independent_examples(check: AnyMachine, steps: int, examples: int) -> settings:
+    """The settings with which Hypothesis draws so many examples of about as many steps after the simplest one, none of which
+    depends on another."""
+    return settings(
+        max_examples=1 + max(1, examples),
+        stateful_step_count=check.rules_in(steps),
+        phases=[Phase.generate],
+        backend=INDEPENDENT,
+        database=None,
+        derandomize=False,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def database_of(folder: Path, column: str) -> Any:

@@ -82,6 +82,8 @@ class MachineRun(CheckRun):
             self._play_again(recorded)
         if self._beginning.opening:
             self._investigate(self.play(self.check.opening))
+        if (finding := self._explorer.draw_failed(self._drawing())) is not None:
+            self._investigate(finding)
         while self._wanted() > 0:
             before = self._explorer.drawn
             if (finding := self._explorer.draw(self._drawing())) is not None:
@@ -121,8 +123,6 @@ class MachineRun(CheckRun):
             steps=STEPS[self._profile],
             database=self.lab.settings.out_dir / "examples",
             column=slug(self.standing().column.label),
-            # Schedules kept from earlier runs are tried once; later they are known.
-            reuse=not self.found,
             steering=self._reach.steering(),
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis.stateful import rule
+from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if
@@ -282,8 +283,8 @@ class Machine(KafkaMachine[FaultModel]):
 
     model_type = FaultModel
 
-    @rule()
-    def disturb(self) -> None:
+    @rule(number=integers(0, 9))
+    def disturb(self, number: int) -> None:
         self.do(Blow())
 
 

@@ -372,7 +372,7 @@ def test_all_the_time_is_used(play: Play) -> None:
     """As many examples as there is time for, beyond what Hypothesis is asked for at once."""
     _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick", seconds=6.0)
     [line] = of(shard, CheckLine)
-    assert (line.outcome, line.examples > BATCH + 1) == ("done", True)
+    assert (line.outcome, line.examples > BATCH + 1) == ("done", True), line.detail
     assert line.seconds < 6.0
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 import msgspec
 import pytest
 from hypothesis.stateful import rule
+from hypothesis.strategies import integers
 
 from conformance.core.bench import Bench
 from conformance.core.machines import KafkaMachine, MachineCheck
@@ -45,8 +46,8 @@ class Machine(KafkaMachine[FaultModel]):
 
     model_type = FaultModel
 
-    @rule()
-    def turn(self) -> None:
+    @rule(number=integers(0, 9))
+    def turn(self, number: int) -> None:
         self.do(Turn())
 
 
