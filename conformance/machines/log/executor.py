@@ -24,7 +24,6 @@ from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
 from fixtures.wire.records import Codec, NewBatch, NewRecord
 from fixtures.wire.topics import NewTopic
 from strategies.log import (
-    EVERY_PARTITION,
     Collect,
     Consume,
     DeleteRecords,
@@ -47,6 +46,7 @@ from strategies.log import (
     RevisitPosition,
     Transact,
 )
+from strategies.log_offer import EVERY_PARTITION
 from strategies.steps import AddPartitions, DeleteTopic, RecreateTopic, Step, Sweep
 
 SETTINGS: dict[str, dict[str, str]] = {

@@ -40,8 +40,8 @@ from strategies.log import (
     Read,
     RevisitPosition,
     Transact,
-    log_offer,
 )
+from strategies.log_offer import log_offer
 from strategies.steps import (
     AddPartitions,
     AlterClusterDefault,

@@ -1,0 +1,409 @@
+"""The offer that the episodes of the log machine are drawn from: its steps, and faults around each of its partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, none, one_of, sampled_from
+
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.kinds.clock import ClockShift
+from fixtures.faults.kinds.disk import (
+    CutTailAbove,
+    CutTailBelow,
+    OldEpochCheckpoint,
+    RemoveEpochCheckpoint,
+    RemoveIndexFiles,
+    RemoveReplica,
+    RemoveWatermarkCheckpoint,
+    WipeDisk,
+)
+from fixtures.faults.kinds.elections import MoveLeader, PreferredElection, Reassign
+from fixtures.faults.kinds.frames import Delay
+from fixtures.faults.kinds.full_disk import FullDisk
+from fixtures.faults.kinds.logs import RetentionBySize, RetentionByTime, RollBySize
+from fixtures.faults.kinds.network import Drop, Loss, RateLimit
+from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.shapes import Isolate, OneLink
+from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
+from fixtures.faults.kinds.zombies import CutOffFromControllers, IsolatedControllerLeader, PausedZombie
+from strategies.episodes import FaultKind, Offer, offered
+from strategies.faults import parameters
+from strategies.log import (
+    CODECS,
+    BriefLogFault,
+    Collect,
+    Consume,
+    DeleteRecords,
+    FetchAt,
+    FetchInFlight,
+    Join,
+    Leave,
+    ListOffsets,
+    OffsetFetch,
+    OffsetForLeaderEpoch,
+    PartitionName,
+    PollGroup,
+    ProbeLeaders,
+    Produce,
+    ProduceIdempotently,
+    ProduceInFlight,
+    ProduceToAll,
+    Read,
+    ReplicaRole,
+    RevisitPosition,
+    Transact,
+)
+from strategies.steps import (
+    AddPartitions,
+    AlterClusterDefault,
+    AlterConfig,
+    CancelReassignment,
+    CreateTopic,
+    DeleteTopic,
+    DisturbBriefly,
+    ElectPreferredLeader,
+    ElectUncleanly,
+    ReadEverything,
+    ReassignPartition,
+    RecreateTopic,
+    Step,
+    brief_disturbances,
+    echoes,
+)
+
+REPLICATED: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
+"""Those that begin with a replica on every broker."""
+FIXED: tuple[PartitionName, ...] = (*REPLICATED, "lone-0")
+"""Those that are there from the start."""
+DRAWN: tuple[PartitionName, ...] = ("drawn-0", "drawn-1")
+FLEETING: PartitionName = "fleeting-0"
+EVERY_PARTITION: tuple[PartitionName, ...] = (*FIXED, *DRAWN, FLEETING)
+UNCOMPACTED: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "drawn-0")
+UNCLEAN_ON: tuple[PartitionName, ...] = ("loose-0",)
+ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "former-leader")
+
+_ROLE = sampled_from(ROLES)
+_BACK = integers(-1, 2)
+_MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+
+
+def _topic(on: str) -> str:
+    return on.rpartition("-")[0]
+
+
+def _index(on: str) -> int:
+    return int(on.rpartition("-")[2])
+
+
+def _uncompacted(on: str) -> PartitionName:
+    """The partition, or one in its place whose records need no key."""
+    return on if on != "compacted-0" else "strict-0"  # type: ignore[return-value]
+
+
+# --- producers
+
+
+def produces(on: str) -> SearchStrategy[Produce]:
+    return builds(
+        Produce,
+        on=just(on),
+        records=integers(1, 4),
+        acks=sampled_from([-1, 1, 0]),
+        to=_ROLE,
+        codec=sampled_from(CODECS),
+        size=sampled_from([0, 0, 400, 900, 1_950, 5_000]),
+    )
+
+
+def produces_to_all() -> SearchStrategy[ProduceToAll]:
+    return builds(ProduceToAll, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_ROLE)
+
+
+def idempotent_produces(on: str) -> SearchStrategy[ProduceIdempotently]:
+    return builds(ProduceIdempotently, on=just(on), producer=integers(1, 2), records=integers(1, 3), to=_ROLE)
+
+
+def produces_in_flight(on: str) -> SearchStrategy[ProduceInFlight]:
+    return builds(ProduceInFlight, on=just(on), records=integers(1, 3), to=_ROLE)
+
+
+def transactions(on: str) -> SearchStrategy[Transact]:
+    return builds(
+        Transact, on=just(_uncompacted(on)), records=integers(1, 3), end=sampled_from(["commit", "abort", "open"])
+    )
+
+
+# --- raw fetchers
+
+
+def reads(on: str) -> SearchStrategy[Read]:
+    return builds(Read, on=just(on), role=_ROLE, full_log=booleans(), current_back=one_of(_BACK, none()))
+
+
+def fetches(on: str) -> SearchStrategy[FetchAt]:
+    return builds(
+        FetchAt, on=just(on), role=_ROLE, before_end=integers(-1, 4), last_fetched_back=_BACK, current_back=_BACK
+    )
+
+
+def fetches_in_flight(on: str) -> SearchStrategy[FetchInFlight]:
+    return builds(FetchInFlight, on=just(on), role=_ROLE)
+
+
+def revisits(on: str) -> SearchStrategy[RevisitPosition]:
+    return builds(RevisitPosition, on=just(on), role=_ROLE, back=integers(0, 9))
+
+
+def epoch_requests(on: str) -> SearchStrategy[OffsetForLeaderEpoch]:
+    return builds(OffsetForLeaderEpoch, on=just(on), role=_ROLE, epochs_back=integers(0, 3), current_back=_BACK)
+
+
+def offset_requests(on: str) -> SearchStrategy[ListOffsets]:
+    return builds(ListOffsets, on=just(on), role=_ROLE, current_back=_BACK)
+
+
+def deletions(on: str) -> SearchStrategy[DeleteRecords]:
+    return builds(DeleteRecords, on=just(_uncompacted(on)), keep=integers(0, 3), to=_ROLE)
+
+
+# --- administration
+
+
+def reassignments(on: str) -> SearchStrategy[ReassignPartition]:
+    return builds(
+        ReassignPartition,
+        on=just(_topic(on)),
+        partition=just(_index(on)),
+        change=sampled_from(["shrink", "grow", "swap", "reorder"]),
+        pick=integers(0, 2),
+    )
+
+
+def cancellations(on: str) -> SearchStrategy[CancelReassignment]:
+    return builds(CancelReassignment, on=just(_topic(on)), partition=just(_index(on)))
+
+
+def preferred_elections(on: str) -> SearchStrategy[ElectPreferredLeader]:
+    return builds(ElectPreferredLeader, on=just(_topic(on)), partition=just(_index(on)))
+
+
+def unclean_elections(on: str) -> SearchStrategy[ElectUncleanly]:
+    return builds(ElectUncleanly, on=just(_topic(on)), partition=just(_index(on)))
+
+
+def alterations(on: str) -> SearchStrategy[AlterConfig]:
+    """Of the topic: what leaders and controllers act by. Retention only of the drawn topic, whose records may go."""
+    values = {
+        _MIN_ISR: ["1", "2", "3", None],
+        _UNCLEAN: ["true", "false", None],
+        "segment.bytes": ["16384", None],
+        "max.message.bytes": ["2000", None],
+        "flush.messages": ["1", None],
+    }
+    if _topic(on) == "drawn":
+        values |= {"retention.bytes": ["1", None], "retention.ms": ["1", None]}
+    return one_of(
+        *(
+            builds(AlterConfig, on=just(_topic(on)), key=just(key), value=sampled_from(drawn))
+            for key, drawn in values.items()
+        )
+    )
+
+
+def default_alterations(on: str) -> SearchStrategy[AlterClusterDefault]:
+    """Not of min.insync.replicas, which cannot be deleted again where brokers have eligible leader replicas (KIP-966)."""
+    return builds(AlterClusterDefault, key=just(_UNCLEAN), value=sampled_from(["true", "false", None]))
+
+
+def creations(on: str = "fleeting-0") -> SearchStrategy[CreateTopic]:
+    """The fleeting topic, or the drawn one."""
+    return builds(
+        CreateTopic,
+        on=just(on if on in ("drawn", "fleeting") else "fleeting"),
+        partitions=integers(1, 2),
+        replication_factor=integers(1, 3),
+        configs=_settings(),
+    )
+
+
+def _settings() -> SearchStrategy[dict[str, str]]:
+    """Of a drawn topic; each setting may be left to the cluster."""
+    return builds(
+        _set,
+        sampled_from(["2", "1", "3", None]),
+        sampled_from([None, "16384"]),
+        sampled_from([None, "true", "false"]),
+        sampled_from([None, "lz4", "zstd", "gzip"]),
+        sampled_from([None, "2000"]),
+    )
+
+
+SETTINGS = (_MIN_ISR, "segment.bytes", _UNCLEAN, "compression.type", "max.message.bytes")
+
+
+def _set(*values: str | None) -> dict[str, str]:
+    return {key: value for key, value in zip(SETTINGS, values, strict=True) if value is not None}
+
+
+def topic_deletions(on: str) -> SearchStrategy[DeleteTopic]:
+    return just(DeleteTopic(on="fleeting"))
+
+
+def recreations(on: str) -> SearchStrategy[RecreateTopic]:
+    return builds(
+        RecreateTopic,
+        on=just("fleeting"),
+        partitions=integers(1, 2),
+        replication_factor=integers(1, 3),
+        configs=_settings(),
+    )
+
+
+def more_partitions(on: str) -> SearchStrategy[AddPartitions]:
+    return builds(AddPartitions, on=sampled_from(["drawn", "fleeting"]), total=integers(1, 3))
+
+
+# --- faults
+
+
+_HIT = sampled_from(["leader", "follower"])
+_ANY = sampled_from(["leader", "follower", "active controller", "voter", "group coordinator", "broker"])
+
+
+def _drawn(kind: type[Fault], **fields: SearchStrategy[Any]) -> SearchStrategy[Fault]:
+    return builds(kind, **{**parameters(kind), **fields})
+
+
+def _offered() -> dict[str, FaultKind]:
+    around = (*REPLICATED, "drawn-0", "lone-0")
+    processes = [
+        offered(Kill, _drawn(Kill, role=_ANY), around),
+        offered(Stop, _drawn(Stop, role=_ANY), around),
+        offered(Freeze, _drawn(Freeze, role=_ANY), around),
+        offered(PausePastFencing, _drawn(PausePastFencing, role=_HIT), around),
+        offered(PausedZombie, _drawn(PausedZombie, role=_HIT), around),
+    ]
+    links = [
+        offered(CutOffFromControllers, _drawn(CutOffFromControllers, role=_HIT), around),
+        offered(Isolate, _drawn(Isolate, role=_ANY, clients_too=just(False)), around),
+        offered(
+            OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(["leader", "follower", "active controller"])), around
+        ),
+        offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "controllers", "follower"])), around),
+        offered(Loss, _drawn(Loss, role=_HIT, peer=just("brokers")), around),
+        offered(Delay, _drawn(Delay, role=_HIT, peer=just("brokers")), around),
+        offered(RateLimit, _drawn(RateLimit, role=_HIT, peer=just("brokers"), direction=just("out")), around),
+        offered(IsolatedControllerLeader, _drawn(IsolatedControllerLeader), around),
+    ]
+    # Those write records without a key, which a compacted topic refuses, to have something to damage.
+    disks = [
+        offered(kind, _drawn(kind, role=_HIT), UNCOMPACTED)
+        for kind in (
+            CutTailAbove,
+            CutTailBelow,
+            OldEpochCheckpoint,
+            RemoveEpochCheckpoint,
+            RemoveIndexFiles,
+            RemoveReplica,
+            RemoveWatermarkCheckpoint,
+            WipeDisk,
+        )
+    ]
+    alone = [
+        # On the machine's own partition, which the judges follow.
+        *(
+            offered(kind, _drawn(kind, own_topic=just(False)), UNCLEAN_ON)
+            for kind in (UncleanElection, UncleanElectionByConfig)
+        ),
+        offered(FullDisk, _drawn(FullDisk, role=_HIT), UNCOMPACTED),
+        offered(ClockShift, _drawn(ClockShift, role=_HIT), REPLICATED),
+    ]
+    return dict([*processes, *links, *disks, *alone])
+
+
+MAIN = (
+    "kill",
+    "stop",
+    "pause-past-fencing",
+    "cut-off-from-controllers",
+    "isolate",
+    "one-link",
+    "drop",
+    "cut-tail-above",
+    "remove-epoch-checkpoint",
+    "wipe-disk",
+)
+"""The faults each pair of which is to meet on one partition, in either order."""
+
+
+def _looks(on: str) -> SearchStrategy[Step]:
+    return sampled_from([ReadEverything(), ProbeLeaders()])
+
+
+def _begin() -> SearchStrategy[list[Step]]:
+    """A drawn topic, something to read everywhere, and perhaps consumers."""
+    consumers: list[list[Step]] = [[], [Join(), PollGroup()], [Consume()]]
+    return builds(
+        lambda made, written, consuming: [made, written, *consuming],
+        creations("drawn"),
+        produces_to_all(),
+        sampled_from(consumers),
+    )
+
+
+def _always(step: Step) -> Any:
+    return lambda on: just(step)
+
+
+def log_offer() -> Offer:
+    """All that episodes of the log machine are made of."""
+    return Offer(
+        subjects=("strict-0", "loose-0", "drawn-0", "strict-1", "compacted-0", "lone-0"),
+        begin=_begin(),
+        faults=_offered(),
+        main=MAIN,
+        work={
+            "produce": produces,
+            "produce-idempotently": idempotent_produces,
+            "produce-in-flight": produces_in_flight,
+            "fetch-in-flight": fetches_in_flight,
+            "collect": _always(Collect()),
+            "transact": transactions,
+            "produce-to-all": lambda on: produces_to_all(),
+            "read": reads,
+            "fetch-at": fetches,
+            "revisit-position": revisits,
+            "offset-for-leader-epoch": epoch_requests,
+            "list-offsets": offset_requests,
+            "delete-records": deletions,
+            "consume": _always(Consume()),
+            "join": _always(Join()),
+            "poll-group": _always(PollGroup()),
+            "leave": _always(Leave()),
+            "offset-fetch": _always(OffsetFetch()),
+            "echo": lambda on: echoes(),
+            "brief": transient_faults,
+        },
+        administration={
+            "reassign-partition": reassignments,
+            "cancel-reassignment": cancellations,
+            "elect-preferred-leader": preferred_elections,
+            "elect-uncleanly": unclean_elections,
+            "alter-config": alterations,
+            "alter-cluster-default": default_alterations,
+            "create-topic": creations,
+            "delete-topic": topic_deletions,
+            "recreate-topic": recreations,
+            "add-partitions": more_partitions,
+        },
+        looks=_looks,
+    )
+
+
+def transient_faults(on: str) -> SearchStrategy[DisturbBriefly[BriefLogFault]]:
+    there: PartitionName = _uncompacted(on)
+    return one_of(
+        *(brief_disturbances(kind, (there,)) for kind in (MoveLeader, PreferredElection, Reassign, RollingRestart)),
+        *(brief_disturbances(kind, UNCOMPACTED[:3]) for kind in (RetentionBySize, RetentionByTime, RollBySize)),
+    )
