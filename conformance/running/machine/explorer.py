@@ -120,7 +120,7 @@ def after_the_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> C
 
 
 def independent_examples(check: AnyMachine, steps: int, examples: int) -> settings:
-    """The settings with which Hypothesis draws so many examples of about as many steps after the simplest one, none of which
+    """The settings with which Hypothesis draws this number of examples of about as many steps after the simplest one, none of which
     depends on another."""
     return settings(
         max_examples=1 + max(1, examples),
