@@ -120,8 +120,10 @@ def after_the_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> C
 
 
 def independent_examples(check: AnyMachine, steps: int, examples: int) -> settings:
-    """The settings with which Hypothesis draws this number of examples of about as many steps after the simplest one, none of which
-    depends on another."""
+    """The settings with which Hypothesis draws this number of `examples` of about `steps` steps each, after the simplest one.
+
+    No example depends on another.
+    """
     return settings(
         max_examples=1 + max(1, examples),
         stateful_step_count=check.rules_in(steps),
