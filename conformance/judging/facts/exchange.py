@@ -46,7 +46,8 @@ class Decoding:
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.sessions: dict[str, int] = {}
+        self.sessions: dict[str, list[int]] = {}
+        """By consumer, the events at which its sessions began."""
         self.parked: dict[tuple[str, int], dict[str, Any] | None] = {}
         self.seen: set[Any] = set()
         self.grouped: set[str] = set()

@@ -121,12 +121,14 @@ class ClassicHeartbeat(Exchange, frozen=True, gc=False):
 class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
     """A record that a consumer handed to its application; a `session` lasts from one assignment to the next.
 
-    `grouped`: its partitions are assigned by a group. `assignments` counts those of all consumers so far.
+    `since` is the event at which its session began: the consumer may have fetched the record at any time since then. `grouped`:
+    its partitions are assigned by a group. `assignments` counts those of all consumers so far.
     """
 
     event: int
     consumer: str
     session: int
+    since: int
     offset: int
     epoch: int
     value: str | None
@@ -346,9 +348,9 @@ def _of_member(group: str, member: str, fact: Exchange) -> Iterator[Attributed]:
 
 
 @decodes("assigned", about=["partition"])
-def _assigned(call: Call, _: Answer, at: Decoding) -> Iterator[Attributed]:
+def _assigned(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     """A consumer was assigned or rebalanced, and begins another session."""
-    at.sessions[call.node] = at.sessions.get(call.node, 0) + 1
+    at.sessions.setdefault(call.node, []).append(answer.n)
     if call.request.get("group") is not None:
         at.grouped.add(call.node)
     return iter(())
@@ -356,10 +358,12 @@ def _assigned(call: Call, _: Answer, at: Decoding) -> Iterator[Attributed]:
 
 @decodes("poll", about=["partition"])
 def _poll(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    session, grouped, assignments = at.sessions.get(call.node, 0), call.node in at.grouped, sum(at.sessions.values())
+    sessions, grouped = at.sessions.get(call.node, []), call.node in at.grouped
+    session, since = len(sessions), sessions[-1] if sessions else 0
+    assignments = sum(map(len, at.sessions.values()))
     for one in answer.value["records"] if answer.outcome == "ok" else ():
         record = (one["offset"], one["leader_epoch"], one["value"])
-        fact = ConsumedRecord(answer.n, call.node, session, *record, grouped, assignments)
+        fact = ConsumedRecord(answer.n, call.node, session, since, *record, grouped, assignments)
         yield ("partition", partition_of(one), fact)
 
 

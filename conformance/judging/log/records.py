@@ -398,7 +398,7 @@ def _replaced_by(
     """
     if not permitted.all:
         return None
-    lows = [(handed.cur if handed.cur >= 0 else epoch, handed.event) for handed, epoch in (one, two)]
+    lows = [(handed.cur if handed.cur >= 0 else epoch, handed.fetched) for handed, epoch in (one, two)]
     newest = [(handed.cur if handed.cur >= 0 else story.newest_epoch_before(handed.event)) for handed, _ in (one, two)]
     return permitted.between(min(lows), max(zip(newest, (one[0].event, two[0].event), strict=True)))
 
@@ -406,10 +406,11 @@ def _replaced_by(
 class _Handed(NamedTuple):
     """Records handed to a consumer, by which node at which epoch: batches as (epoch, records), records as (offset, value).
 
-    `cur` is -1 where no epoch was named.
+    `fetched` is the earliest event at which the broker may have answered with them. `cur` is -1 where no epoch was named.
     """
 
     event: int
+    fetched: int
     cur: int
     by: str
     case: str
@@ -426,10 +427,21 @@ def _consumed(story: PartitionStory) -> Iterator[_Handed]:
         case = "leader" if leader == read.node else "follower"
         if read.by_consumer:
             batches = [(batch.epoch, batch.records) for batch in _sound(story, read.batches)]
-            yield _Handed(read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
-    # A consumer may have fetched a record long before it hands it out.
+            yield _Handed(read.event, read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
+    # A consumer may have fetched a record long before it hands it out, but not before it was written.
+    written = _first_written(story) if story.consumed else {}
     for one in story.consumed:
-        yield _Handed(one.event, -1, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
+        fetched = min(max(one.since, written.get(one.value, 0)), one.event)
+        yield _Handed(one.event, fetched, -1, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
+
+
+def _first_written(story: PartitionStory) -> dict[str | None, int]:
+    """Values of records, each with the first event at which one was sent."""
+    first: dict[str | None, int] = {}
+    for write in story.produced:
+        for value in write.values:
+            first[value] = min(write.asked, first.get(value, write.asked))
+    return first
 
 
 # --- truncation

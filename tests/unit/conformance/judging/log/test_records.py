@@ -452,6 +452,26 @@ class TestStableReads:
         history = LogHistory().settled(1, 0).elect_uncleanly(2).settled(2, 1).fetch(2, A, LATER_B, epoch=1, hw=2)
         assert held(self.judge, history.delivered("c-1", 1, 0, "b")) == []
 
+    def alone(self) -> LogHistory:
+        """A partition of one replica, which a consumer is assigned."""
+        return LogHistory().assigned("c-1").settled(1, 0, replicas=(1,), isr=(1,))
+
+    def replaced(self, history: LogHistory) -> LogHistory:
+        history.delivered("c-1", 1, 0, "b").heal("wipe-disk", 1).settled(1, 2, replicas=(1,), isr=(1,))
+        return history.fetch(1, A, stamped(2, 1, "c"), epoch=2, hw=2)
+
+    def test_a_consumer_hands_out_what_it_had_fetched_before_a_disk_was_lost(self) -> None:
+        history = self.replaced(self.alone().produce(1, "b", at=1).hit("wipe-disk", 1))
+        assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("leader", Permission.DISKS_OF_MIN_ISR_LOST)]
+
+    def test_what_was_written_after_a_disk_was_lost(self) -> None:
+        assert broken(self.judge, self.replaced(self.alone().hit("wipe-disk", 1).produce(1, "b", at=1))) == ["leader"]
+
+    def test_what_was_fetched_in_a_session_that_began_after_a_disk_was_lost(self) -> None:
+        history = self.alone().produce(1, "b", at=1).hit("wipe-disk", 1).assigned("c-1")
+        assert broken(self.judge, self.replaced(history)) == ["leader"]
+
 
 # --- aborted reads (KIP101-INV-17)
 
