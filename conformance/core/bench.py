@@ -18,7 +18,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -445,17 +445,10 @@ class Bench:
 
         return self.tape.call(name, "read_file", {"path": path}, File, read)
 
-    def replicas(self, *partitions: str, on: Sequence[str] = ()) -> HeldReplicas:
-        """The replicas of partitions (`topic-0`) on brokers that all have them, read from disk while they run.
-
-        Of all brokers, unless `on` names those that host the partitions.
-        """
-
-        def read() -> HeldReplicas:
-            return self._live().replicas(partitions, on or self.brokers)
-
-        request = {"partitions": list(partitions)} | ({"on": list(on)} if on else {})
-        return self.tape.call("cluster", "replicas", request, HeldReplicas, read)
+    def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
+        """The replicas of partitions (`topic-0`), each on the brokers that host it, read from disk while they run."""
+        request = {"partitions": list(hosts), "on": [list(names) for names in hosts.values()]}
+        return self.tape.call("cluster", "replicas", request, HeldReplicas, lambda: self._live().replicas(hosts))
 
     def disk(self, name: str, partition: str) -> Disk:
         """A broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""

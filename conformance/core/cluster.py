@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
@@ -97,8 +97,8 @@ class Cluster(Protocol):
         """By node, how a process ended that the kit wanted running."""
         ...
 
-    def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
-        """The named brokers' replicas on disk of partitions (`topic-0`) that all of them host."""
+    def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
+        """The replicas on disk of partitions (`topic-0`), each on the brokers that host it."""
         ...
 
     def container(self, name: str) -> ClusterNode:
@@ -151,8 +151,8 @@ class LiveCluster:
         ends = {name: node.ended() for name, node in self._cluster.nodes.items()}
         return {name: end for name, end in ends.items() if end is not None}
 
-    def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
-        return held([self.container(name) for name in on], partitions)
+    def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
+        return held({partition: [self.container(name) for name in names] for partition, names in hosts.items()})
 
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)

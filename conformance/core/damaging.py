@@ -75,7 +75,7 @@ class Disk:
         """The replica as it is on disk, whether the broker runs or not."""
 
         def read() -> HeldReplica:
-            [found] = held([self._node()], [self._partition]).replicas
+            [found] = held({self._partition: [self._node()]}).replicas
             return found
 
         return self._tape.call(self._name, "disk", {"partition": self._partition}, HeldReplica, read)

@@ -104,7 +104,7 @@ def started_over(partition: Partition, id: int, trim: Deletion, *, joined: bool)
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
     mine, leaders = (stamped(read_whole(partition, node, trim.epoch)) for node in (bench.node(id), trim.leader))
-    [disk] = [one for one in bench.replicas(f"{partition.name}-{partition.index}").replicas if one.node == name]
+    [disk] = [one for one in bench.replicas({str(partition): [name]}).replicas if one.node == name]
     same = (first.offset, last.offset, mine) == (trim.start, trim.end, leaders)
     detail = f"{id}, in the ISR: {joined}, holds {first.offset} to {last.offset}: {mine}, the leader {leaders}; {disk}"
     held = joined and same and nothing_below(disk, trim.start)

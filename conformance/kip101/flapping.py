@@ -167,7 +167,7 @@ def flap(flock: list[Flapping], picks: list[int], tenths: list[int], safe: int) 
 
 
 def held(partition: Partition) -> tuple[HeldReplica, ...]:
-    return partition.bench.replicas(f"{partition.name}-{partition.index}").replicas
+    return partition.bench.replicas({str(partition): partition.bench.brokers}).replicas
 
 
 def last_shared(one: HeldReplica, other: HeldReplica) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from conformance.core.bench import Bench
@@ -219,8 +219,8 @@ class Miniature:
     def node(self, name: str) -> MiniNode:
         return MiniNode(self.cluster, name)
 
-    def replicas(self, partitions: Sequence[str], on: Sequence[str]) -> HeldReplicas:
-        return HeldReplicas(tuple(self.node(name).held(partition) for partition in partitions for name in on))
+    def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
+        return HeldReplicas(tuple(self.node(name).held(one) for one, names in hosts.items() for name in names))
 
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")

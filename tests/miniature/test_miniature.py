@@ -66,7 +66,9 @@ def test_what_is_acknowledged_is_on_all_replicas_at_rest(bench: Bench, partition
     assert at_rest(partition)
     for id in (1, 2, 3):
         assert values(bench.node(id), partition) == [(0, 0, b"a"), (1, 0, b"b"), (2, 0, b"c")]
-    digests = {tuple(one.digest for one in held.batches) for held in bench.replicas(f"{partition.name}-0").replicas}
+    digests = {
+        tuple(one.digest for one in held.batches) for held in bench.replicas({str(partition): bench.brokers}).replicas
+    }
     assert len(digests) == 1
     assert bench.read_file("broker-1", f"{partition.name}-0/leader-epoch-checkpoint").text == "0\n1\n0 0\n"
 

@@ -25,16 +25,10 @@ def at_rest(*partitions: Partition) -> bool:
     """
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.lacking())
-    met = bench.settles(
-        lambda: all(_agree(partition) for partition in partitions), "all replicas agree", CONVERGES_WITHIN
-    )
+    met = bench.settles(lambda: _agree(partitions), "all replicas agree", CONVERGES_WITHIN)
     bench.tape.premise(AT_REST, met)
-    hosted: dict[tuple[int, ...], list[str]] = {}
-    for partition in partitions:
-        hosts = tuple(sorted(read_out(partition).replicas))
-        hosted.setdefault(hosts, []).append(f"{partition.name}-{partition.index}")
-    for hosts, names in hosted.items():
-        bench.replicas(*names, on=[bench.name_of(id) for id in hosts])
+    hosts = {str(one): [bench.name_of(id) for id in sorted(read_out(one).replicas)] for one in partitions}
+    bench.replicas(hosts)
     return met
 
 
@@ -89,18 +83,22 @@ def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
     leader.list_offsets(partition.name, partition.index, LATEST, current_leader_epoch=current)
 
 
-def _agree(partition: Partition) -> bool:
-    """The same state at every broker, a full ISR, and one log end that is every replica's high watermark.
+def _agree(partitions: Sequence[Partition]) -> bool:
+    """For each partition the same state at every broker, a full ISR, and one log end that is every replica's high watermark.
 
     Log starts may differ: a new leader's may be lower than that of the replica that executed DeleteRecords.
     """
+    bench, names = partitions[0].bench, sorted({partition.name for partition in partitions})
     try:
-        states = [partition.state(broker) for broker in partition.bench.brokers]
-        if not _is_full(states):
-            return False
-        answers = [read_whole(partition, partition.bench.node(id), states[0].leader_epoch) for id in states[0].replicas]
+        answers = [bench.node(broker).metadata(names) for broker in bench.brokers]
+        states = {one: [answer.topic(one.name).partition(one.index) for answer in answers] for one in partitions}
+        return all(map(_is_full, states.values())) and all(_ends_agree(one, seen[0]) for one, seen in states.items())
     except WireError:
         return False
+
+
+def _ends_agree(partition: Partition, state: PartitionMetadata) -> bool:
+    answers = [read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas]
     seen = {(a.error, a.high_watermark, _log_end(a)) for a in answers}
     return len(seen) == 1 and all(a.error is Error.NONE and a.high_watermark == _log_end(a) for a in answers)
 

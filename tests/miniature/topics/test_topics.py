@@ -172,7 +172,7 @@ def test_a_broker_that_was_down_learns_of_deletion_and_creation_when_it_is_up_ag
         bench.settles(lambda: False, "a while passes", 2.0)
         bench.node(1).produce(Topic("t"), 0, batch(b"new"), acks=1)
     assert partitions(bench) == 1
-    held = [bench.replicas("t-0").replicas[n].batches for n in range(3)]
+    held = [bench.replicas({"t-0": bench.brokers}).replicas[n].batches for n in range(3)]
     assert {len(one) for one in held} == {1}
     assert len({one[0].digest for one in held}) == 1
 
