@@ -43,7 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def setup(versions: Sequence[str]) -> int:
     """An engine that answers and the images of some versions; nothing else is changed."""
-    have_ready(select(list(versions)), _say)
+    wanted = select(list(versions))
+    have_ready(wanted, _say)
+    if wanted:
+        _say(f"ready: the Docker engine, and Kafka {', '.join(wanted)}")
     return 0
 
 

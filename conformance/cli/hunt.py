@@ -21,7 +21,7 @@ from conformance.campaign.column_runs import PYTEST
 from conformance.campaign.hunt.findings import Finding, Replays, add, replays_in, seen_in
 from conformance.campaign.hunt.pages import FINDINGS, index_of, replay_command, report_of
 from conformance.campaign.hunt.replaying import Wanted, since_when, to_confirm, to_search
-from conformance.campaign.hunt.rounds import FAILING, Kept, kept_in, next_round, settled
+from conformance.campaign.hunt.rounds import FAILING, Kept, kept_in, next_round, round_minutes, settled
 from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
 from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
@@ -53,12 +53,10 @@ from fixtures.images import at_hand, released
 from fixtures.leases import workers
 from history.shards import read_shards
 
-ROUND_MINUTES = 6.0
-"""Minutes of a round, or half of the hours if that is less."""
 FEWEST_MINUTES = 1.0
 """With less time left no further round begins."""
 LEAST_HOURS, MOST_HOURS = 0.05, 1000.0
-SEARCHING = 0.25
+SEARCHING = 1 / 6
 """Share of a night's time in which schedules are replayed on other releases."""
 MOST_IN_TROUBLE = 3
 """Rounds in a row without a single example, after which the hunt ends."""
@@ -135,7 +133,7 @@ class Hunter:
     # --- rounds
 
     def _round(self) -> None:
-        minutes = min(ROUND_MINUTES, 30 * self.night.hours, self._minutes_left)
+        minutes = min(round_minutes(self.night.hours, len(self._columns)), self._minutes_left)
         kept = kept_in(self._out, self._wanted_machines(), _say)
         one = next_round(self.hunt, self._columns, self._options, kept, minutes, workers())
         plan = self._plan(one, kept)

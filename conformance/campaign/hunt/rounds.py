@@ -18,8 +18,10 @@ from conformance.running.violations import Breach
 
 FAILING = "failing"
 """The folder of schedules that broke a row, one file each."""
-SCHEDULES_A_MINUTE = 0.5
-"""Schedules of earlier rounds for each worker and minute of a round: with two tries of each they fill half of its time."""
+LEAST_MINUTES, MOST_MINUTES = 6.0, 15.0
+"""Of a round, if the hours permit."""
+SCHEDULES_A_MINUTE = 0.125
+"""Schedules of earlier rounds for each worker and minute of a round: they take about a quarter of its time."""
 SETTLED = 2
 """A breach that this many rounds of a column saw again without a new finding is not investigated there again ..."""
 LOOKED_AT_AGAIN = 10
@@ -49,6 +51,11 @@ def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None
 
 
 # --- the next round
+
+
+def round_minutes(hours: float, columns: int) -> float:
+    """So long that each column has two rounds within the hours, but half of the hours at most."""
+    return min(max(30 * hours / columns, LEAST_MINUTES), MOST_MINUTES, 30 * hours)
 
 
 def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from conformance.campaign.hunt.rounds import Kept, kept_in, next_column, next_round, settled, untried
+from conformance.campaign.hunt.rounds import Kept, kept_in, next_column, next_round, round_minutes, settled, untried
 from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.plan import column_runs_for
 from conformance.core.machines import all_machines
@@ -40,10 +41,10 @@ def test_the_opening_is_for_a_column_without_examples() -> None:
     assert not next_round(before, COLUMNS[:1], [], [], 6.0, 4).opening
 
 
-def test_as_many_schedules_are_tried_first_as_fit_into_half_of_the_round() -> None:
+def test_as_many_schedules_are_tried_first_as_fit_into_a_quarter_of_the_round() -> None:
     names = [f"s{n:02}" for n in range(30)]
     one = next_round(hunt_of(), COLUMNS, [], kept(*names), 6.0, 4)
-    assert one.schedules == names[:12]
+    assert one.schedules == names[:3]
 
 
 def test_those_that_did_not_fit_come_in_the_next_round_of_the_column() -> None:
@@ -109,3 +110,10 @@ def test_every_tenth_round_looks_at_it_again() -> None:
         finding.takes(seen(number))
     assert settled(hunt_of(*["3.9.2"] * 9, findings=[finding]), "3.9.2") == [BREACH]
     assert settled(hunt_of(*["3.9.2"] * 10, findings=[finding]), "3.9.2") == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "columns", "minutes"), [(8, 7, 15), (2, 7, 60 / 7), (1.5, 16, 6), (1.5, 7, 45 / 7), (0.1, 1, 3)]
+)
+def test_a_round_is_as_long_as_two_on_each_column_permit(hours: float, columns: int, minutes: float) -> None:
+    assert round_minutes(hours, columns) == pytest.approx(minutes)
