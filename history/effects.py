@@ -86,6 +86,11 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return not LOG_LOSSES.isdisjoint(self.disk)
 
     @property
+    def loses_log_dir(self) -> bool:
+        """Whether all is lost that the nodes had in a log directory."""
+        return "log-dir" in self.disk
+
+    @property
     def loses_epochs(self) -> bool:
         """Whether leader-epoch-checkpoint no longer tells what it did, though the log is there."""
         return "epoch-checkpoint" in self.disk

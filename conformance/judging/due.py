@@ -56,6 +56,8 @@ OWED: dict[Due, Owed] = {
     "commit": Owed("KIP1251-COMMIT-01", "owned"),
     "assignment in the log": Owed("KIP1251-AE-04", "assigned"),
 }
+DISK_REPLACED = "disk-replaced"
+"""The case of GEN-08 for a leader after a broker lost a log directory."""
 LEADS = Owed("GEN-08", "quorum", T)
 """The law of all leaders, whose case of the quorum is what KIP595-LIVE-01 says too."""
 GENERAL = frozenset(("GEN-08", "GEN-10", "GEN-21", "KIP595-LIVE-01"))
@@ -109,16 +111,25 @@ def _reason(event: Overdue | Ended) -> str:
 
 
 class _Late(NamedTuple):
-    """A bound that passed, and the evidence by which it breaks nothing; empty for none."""
+    """A bound that passed, its case, and the evidence by which it breaks nothing; empty for none."""
 
     event: Overdue
+    case: str
     excuse: str
 
 
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
     """Bounds that are long enough for the row."""
     passed = [event for event in noted if isinstance(event, Overdue)]
-    return [_Late(e, _late_by(history, e)) for e in passed if e.within >= OWED[e.due].within]
+    return [_Late(e, _case(history, e), _late_by(history, e)) for e in passed if e.within >= OWED[e.due].within]
+
+
+def _case(history: History, overdue: Overdue) -> str:
+    """That of the row which promises it; a leader after a disk was replaced is a case of its own."""
+    before = (e for e in history.events if isinstance(e, Fault) and e.n < overdue.n)
+    if overdue.due == "leader" and any(fault.effects is not None and fault.effects.loses_log_dir for fault in before):
+        return DISK_REPLACED
+    return OWED[overdue.due].case
 
 
 def _late_by(history: History, overdue: Overdue) -> str:
@@ -150,12 +161,14 @@ def _stood(history: History, overdue: Overdue) -> bool:
 
 def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
     def broken(passed: _Late) -> Iterator[Claim]:
-        due = passed.event.due
-        owed = LEADS if due == "quorum" and row == LEADS.row else OWED[due]
-        if owed.row == row and passed.excuse:
-            yield Excuse(passed.excuse, owed.case)
-        elif owed.row == row:
-            yield Finding(False, owed.case, (passed.event.n,), passed.event.what)
+        is_law = passed.event.due == "quorum" and row == LEADS.row
+        case = LEADS.case if is_law else passed.case
+        if not is_law and OWED[passed.event.due].row != row:
+            return
+        if passed.excuse:
+            yield Excuse(passed.excuse, case)
+        else:
+            yield Finding(False, case, (passed.event.n,), passed.event.what)
 
     return broken
 
@@ -182,7 +195,7 @@ def _may_end(history: History, end: Ended) -> bool:
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     return any(
         fault.effects is not None
-        and (fault.effects.process == "may-restart" or "log-dir" in fault.effects.disk)
+        and (fault.effects.process == "may-restart" or fault.effects.loses_log_dir)
         and (fault.effects.every_broker or end.node in fault.node.split(","))
         and not _is_over(history, fault, end)
         for fault in injected

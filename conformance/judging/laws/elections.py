@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from conformance.judging.facts.log import PartitionMetadata
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
@@ -91,8 +91,21 @@ def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMe
     eligible = _eligible(story, described) if described is not None else ()
     alive = {*seen.unfenced} - down - {seen.leader}
     if clean := {*seen.isr, *eligible} & alive:
-        return clean, "clean" if seen.isr else "eligible"
+        return clean, _clean_case(story, seen, clean)
     return ({*seen.replicas} & alive, _permitted_as(story, seen)) if _is_permitted(story, seen) else (set(), "")
+
+
+def _clean_case(story: PartitionStory, seen: PartitionMetadata, ids: set[int]) -> str:
+    if not seen.isr:
+        return "eligible"
+    replaced = _have_lost(story, ids, seen.event, lambda effects: effects.loses_log_dir)
+    return "disk-replaced" if replaced else "clean"
+
+
+def _have_lost(story: PartitionStory, ids: Iterable[int], by: int, how: Callable[[Effects], bool]) -> bool:
+    """Did a fault of this kind hit each of them before the event?"""
+    names = {story.timeline.names.get(id, "") for id in ids}
+    return names <= {node for span in story.hits(how) if span.began < by for node in span.nodes}
 
 
 def _eligible(story: PartitionStory, described: Registration) -> set[int]:
@@ -162,15 +175,10 @@ def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
 def _case(story: PartitionStory, before: Registration) -> str:
     if before.electable == frozenset():
         return "last-known"
-    names = {story.timeline.names.get(id, "") for id in before.electable or ()}
-    if names <= {node for span in story.hits(_loses_log) if span.began < before.event for node in span.nodes}:
+    if _have_lost(story, before.electable or (), before.event, lambda effects: effects.damages_log):
         return "disk-lost"
     setting = story.derived(unclean_election).in_force(before.event)
     return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"
-
-
-def _loses_log(effects: Effects) -> bool:
-    return effects.damages_log
 
 
 def _may_lead(story: PartitionStory, before: Registration, elected: int) -> bool:

@@ -59,6 +59,19 @@ def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
     assert hindrance(history_of(overdue(due))).startswith(OWED[due].row)
 
 
+@pytest.mark.parametrize(
+    ("due", "effects", "case"),
+    [
+        ("leader", Effects(disk=("log-dir",)), "disk-replaced"),
+        ("leader", Effects(disk=("replica",)), "clean"),
+        ("coordinator", Effects(disk=("log-dir",)), "coordinator"),
+    ],
+)
+def test_a_leader_after_a_disk_was_replaced_is_a_case_of_its_own(due: Due, effects: Effects, case: str) -> None:
+    events = (fault(1, "inject", effects=effects), overdue(due, 60.0, n=2))
+    assert [one.case for one in judge_all(DUE_JUDGES, history_of(*events))] == [case]
+
+
 @pytest.mark.parametrize("owed", [*OWED.values(), LEADS])
 def test_each_row_and_case_that_promises_a_step_is_in_the_catalogue(owed: Any) -> None:
     assert owed.case in {case.id for case in shipped()[owed.row].cases}

@@ -49,6 +49,15 @@ class TestReplicaThatMayLead:
         history = self.again(self.leaderless().hit("cut-off-from-controllers", 1).metadata(2, -1, 1, isr=(1,)))
         assert held(LEADS, history) == []
 
+    def test_the_only_member_came_back_with_an_empty_disk(self) -> None:
+        def lost(fault: str, isr: tuple[int, ...] = (1,)) -> LogHistory:
+            history = LogHistory().settled(1, 0).hit(fault, 1).heal(fault, 1)
+            return self.again(history.metadata(2, -1, 1, isr=isr, unfenced=(1, 2)), isr=isr)
+
+        assert broken(LEADS, lost("wipe-disk")) == ["disk-replaced"]
+        assert broken(LEADS, lost("wipe-disk", isr=(1, 2))) == ["clean"]
+        assert broken(LEADS, lost("remove-replica")) == ["clean"]
+
     def test_an_eligible_replica(self) -> None:
         history = self.leaderless(isr=()).described(2, -1, 1, eligible=(1,))
         assert broken(LEADS, self.again(history, isr=())) == ["eligible"]
