@@ -6,6 +6,7 @@ Each says with --help what it takes.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 
@@ -96,7 +97,10 @@ def storm(options: Sequence[str]) -> int:
     parser.add_argument("--cycles", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="the same faults in the same order; default: 0")
     parser.add_argument("--fault", action="append", default=[], metavar="GLOB", help="by name; default: all")
-    parser.add_argument("--overlapping", action="store_true", help="two at a time instead of each by itself")
+    parser.add_argument(
+        "--at-once", type=int, default=1, choices=(1, 2, 3), help="faults that stand together; default: 1"
+    )
+    parser.add_argument("--minutes", type=float, default=math.inf, metavar="M", help="no plan begins after M minutes")
     asked = parser.parse_args(options)
     setup([asked.kafka_version])
     with Run.begin() as run:
@@ -104,7 +108,8 @@ def storm(options: Sequence[str]) -> int:
             [version] = select([asked.kafka_version])
             raged = Storm(Targets(obtain(version), run), _say)
             try:
-                raged.rage(drawn_plans(asked.seed, kinds(asked.fault), overlapping=asked.overlapping), asked.cycles)
+                plans = drawn_plans(asked.seed, kinds(asked.fault), at_once=asked.at_once)
+                raged.rage(plans, asked.cycles, asked.minutes)
             finally:
                 _say("\n".join(summary(raged)))
         finally:

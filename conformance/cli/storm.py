@@ -5,6 +5,7 @@ The faults depend on the seed alone; one that is not available is shown with the
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import time
@@ -46,9 +47,9 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
             yield dice.choice(pools[kind]).fresh()
 
 
-def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, overlapping: bool = False) -> Iterator[Plan]:
-    """One fault at a time; or two that may overlap, healed in a random order."""
-    if not overlapping:
+def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: int = 1) -> Iterator[Plan]:
+    """One fault at a time; or several that may overlap by their kinds, the first one healed first or last."""
+    if at_once == 1:
         yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
     together = pairs_of(kinds)
     if not together:
@@ -59,8 +60,9 @@ def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, overlapping
     firsts = drawn_faults(seed, list(dict.fromkeys(first for first, _ in together)))
     while True:
         first = next(firsts)
-        second = dice.choice(pools[dice.choice([other for one, other in together if one is type(first)])]).fresh()
-        yield Overlap(first=first, second=second, first_heals_first=dice.random() < 0.5)
+        beside = [other for one, other in together if one is type(first)]
+        second, *further = (dice.choice(pools[dice.choice(beside)]).fresh() for _ in range(at_once - 1))
+        yield Overlap(first=first, second=second, further=tuple(further), first_heals_first=dice.random() < 0.5)
 
 
 def _pool(kind: type[Fault], seed: int) -> list[Fault]:
@@ -101,12 +103,15 @@ class Storm:
         self._new_writer = traffic
         self._writer: Writer | None = None
 
-    def rage(self, plans: Iterator[Plan], count: int) -> None:
-        """Run plans until `count` cycles count. Raises KitError if too many plans in a row were not available."""
+    def rage(self, plans: Iterator[Plan], count: int, minutes: float = math.inf) -> None:
+        """Run plans until `count` cycles count, or the minutes are over.
+
+        Raises KitError if too many plans in a row were not available.
+        """
         began = time.monotonic()
         skipped = 0
         try:
-            while self.counted < count:
+            while self.counted < count and time.monotonic() - began < 60 * minutes:
                 cycles = self._cycles_of(next(plans))
                 for cycle in cycles:
                     self.cycles.append(cycle)
@@ -195,9 +200,7 @@ def _cycle(plan: Plan, step: Injected | Skipped) -> Cycle:
 
 
 def _troubled(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
-    faults = (
-        [plan.first, plan.second] if isinstance(plan, Overlap) else [plan.fault] if isinstance(plan, Single) else []
-    )
+    faults = plan.faults if isinstance(plan, Overlap) else [plan.fault] if isinstance(plan, Single) else []
     return Cycle(
         fault=" beside ".join(fault.name for fault in faults),
         role=" beside ".join(fault.role for fault in faults),

@@ -136,12 +136,16 @@ def test_of_two_at_a_time_each_counts(targets: FakeTargets) -> None:
     assert (storm.cycles[-1].fault, storm.cycles[-1].ending) == ("recorded beside recorded", "unwitnessed")
 
 
-def test_two_at_a_time_are_drawn_of_those_that_can_be() -> None:
-    drawn = list(islice(drawn_plans(1, [Kill, RetentionByTime, Stop], overlapping=True), 20))
-    assert all(isinstance(plan, Overlap) for plan in drawn)
-    assert {type(fault) for plan in drawn if isinstance(plan, Overlap) for fault in (plan.first, plan.second)} == {
-        Kill,
-        Stop,
-    }
+def test_no_plan_begins_after_the_minutes_are_over(targets: FakeTargets) -> None:
+    storm = Storm(targets, lambda _: None, FakeTraffic)  # type: ignore[arg-type]
+    storm.rage(once(Recorded()), 5, minutes=0)
+    assert (storm.counted, targets.closed) == (0, True)
+
+
+@pytest.mark.parametrize("at_once", [2, 3])
+def test_several_at_a_time_are_drawn_of_those_that_can_be(at_once: int) -> None:
+    drawn = list(islice(drawn_plans(1, [Kill, RetentionByTime, Stop], at_once=at_once), 20))
+    assert {len(plan.faults) for plan in drawn if isinstance(plan, Overlap)} == {at_once}
+    assert {type(fault) for plan in drawn if isinstance(plan, Overlap) for fault in plan.faults} == {Kill, Stop}
     with pytest.raises(KitError, match="no two of these faults may overlap: every replica has to take part"):
-        next(drawn_plans(1, [RetentionByTime], overlapping=True))
+        next(drawn_plans(1, [RetentionByTime], at_once=at_once))
