@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial, singledispatchmethod
+from functools import cached_property, partial, singledispatchmethod
+
+import msgspec
 
 from conformance.core.administration import CLUSTER_DEFAULT, TopicAdministration
 from conformance.core.bench import Bench
@@ -47,7 +49,7 @@ from strategies.log import (
     Transact,
 )
 from strategies.log_offer import EVERY_PARTITION
-from strategies.steps import AddPartitions, DeleteTopic, RecreateTopic, Step, Sweep
+from strategies.steps import AddPartitions, AlterConfig, DeleteTopic, RecreateTopic, Step, Sweep
 
 SETTINGS: dict[str, dict[str, str]] = {
     "strict": {"min.insync.replicas": "2"},
@@ -60,6 +62,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     },
     "lone": {"min.insync.replicas": "1"},
 }
+SMALL_SEGMENTS = {"segment.bytes": "16384"}
 KEYS = 3
 """Keys of the compacted partition: few, so that there is always something to clean."""
 ACKNOWLEDGED_WITHIN_MS = 1_500
@@ -330,7 +333,8 @@ class LogExecutor(TopicAdministration[LogStep]):
     def _create_as(
         self, on: str, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]
     ) -> None:
-        super()._create_as(on, name, partitions, replication_factor, configs)
+        named = {self._setting(key): value for key, value in configs.items()}
+        super()._create_as(on, name, partitions, replication_factor, named)
         made = self.topics[on]
         if made.id is not None and made not in self._known_as(on):
             self._deleted.discard(on)
@@ -374,6 +378,20 @@ class LogExecutor(TopicAdministration[LogStep]):
         """An earlier example may have ended before it could do so."""
         with suppress(*UNANSWERED, Absent):
             self.asked_broker().incremental_alter_configs(*CLUSTER_DEFAULT, {UNCLEAN_ELECTION: None})
+
+    @run.register
+    def _(self, step: AlterConfig) -> None:
+        super().run(msgspec.structs.replace(step, key=self._setting(step.key)))
+
+    def _setting(self, key: str) -> str:
+        return self._segment_size if key == "segment.bytes" else key
+
+    @cached_property
+    def _segment_size(self) -> str:
+        """The setting that may be small: newer releases refuse less than 1 MiB for segment.bytes."""
+        wanted = NewTopic(self.bench.fresh("small"), num_partitions=1, replication_factor=1, configs=SMALL_SEGMENTS)
+        [tried] = self.asked_broker().create_topics([wanted], validate_only=True).topics
+        return "internal.segment.bytes" if tried.error is Error.INVALID_CONFIG else "segment.bytes"
 
     # --- faults
 
