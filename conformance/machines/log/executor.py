@@ -68,6 +68,8 @@ KEYS = 3
 ACKNOWLEDGED_WITHIN_MS = 1_500
 STALE_WITHIN_MS = 300
 """For a stale leader, which never gets the acknowledgements that it waits for."""
+FORMER_EPOCHS = 3
+"""Leader epochs before the current one at which a leader is asked."""
 GROUP = "group"
 MOST_MEMBERS = 3
 REVISITED: tuple[ReplicaRole, ...] = ("leader", "follower")
@@ -174,7 +176,7 @@ class LogExecutor(TopicAdministration[LogStep]):
             self.roles.state(on)
         for _ in range(3):
             self._note_positions(on, read_whole(self.partitions[on], leader, epoch))
-        for other in (max(0, epoch - 1), epoch + 1):
+        for other in (*range(max(0, epoch - FORMER_EPOCHS), epoch), epoch + 1):
             self._fetch(on, leader, self._log_start(on, leader), other)
         self.roles.state(on)
 
