@@ -1,10 +1,10 @@
-"""Partitions in a failed log directory, on a broker with another directory that works (KIP-101 as released, KIP-112)."""
+"""Partitions in a failed log directory, and those beside them, on a broker with another directory that works (KIP-112)."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 
-from hypothesis.strategies import integers, permutations
+from hypothesis.strategies import integers, permutations, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.epoch_requests import ends, refused
@@ -13,6 +13,7 @@ from conformance.rigs.log.two_log_dirs import HALF_LOST, TwoLogDirs
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
 from fixtures.wire.log import EpochQuery
+from fixtures.wire.records import batch
 from history.since import since
 
 
@@ -45,3 +46,25 @@ def offline_partition_has_a_storage_error(
     offline_refused = offline is not None and refused(offline, Error.KAFKA_STORAGE_ERROR)
     answered = sound is not None and ends(sound, expected.epoch, expected.end_offset)
     yield held_if(offline_refused and answered, answer)
+
+
+@probe(
+    "GEN-20",
+    rig=HALF_LOST,
+    cases=["offline-directory"],
+    records=integers(1, 3),
+    acks=sampled_from([-1, 1]),
+    which=integers(0, 3),
+)
+def partitions_of_the_other_directory_go_on(
+    disks: TwoLogDirs, records: int, acks: int, which: int
+) -> Generator[Claim, None, None]:
+    """A partition of the other directory takes a write and returns it; one of the failed directory does not."""
+    sound, offline = (of[which % len(of)] for of in (disks.sound, disks.offline))
+    values = [f"value {number}".encode() for number in range(records)]
+    refused_write = disks.node.produce(offline.topic, offline.index, batch(*values), acks=acks)
+    yield premise(refused_write.error is not Error.NONE, f"a write into the failed directory: {refused_write}")
+    written = disks.node.produce(sound.topic, sound.index, batch(*values), acks=acks)
+    read = disks.node.fetch(sound.topic, sound.index, max(0, written.base_offset))
+    found = [record.value for one in read.batches for record in one.records]
+    yield held_if(written.error is Error.NONE and found == values, written, read)
