@@ -30,7 +30,6 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
     for one in lone.partitions:
         state = one.newest()
         held = state is not None and state.leader >= 0
-        yield held_if(
-            held, row="GEN-08", case="disk-replaced", detail=f"{one}, on an empty disk: {state}", label="stuck"
-        )
+        detail, label = f"{one}, on an empty disk: {state}", "" if held else "stuck"
+        yield held_if(held, row="GEN-08", case="disk-replaced", detail=detail, label=label)
     at_rest(*lone.partitions)
