@@ -33,7 +33,8 @@ TEXTS = list(schemas())
 
 def fields(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for field in [*schema.get("fields", ()), *schema.get("commonStructs", ())]:
-        yield field["name"], field["versions"]
+        # A tagged field may have no other versions than those in which it is tagged.
+        yield field["name"], field.get("versions") or field["taggedVersions"]
         yield from fields(field)
 
 
