@@ -52,10 +52,12 @@ class Roles:
         self._leaderless.clear()
 
     def remember_leaders(self) -> None:
-        """Note the leader of each partition: after a fault it may be the former one."""
-        for on in self._views:
-            with suppress(Absent):
-                self.state(on)
+        """Note the leader of each partition: after a fault it may be the former one.
+
+        No election is waited for, so that a fault can meet one.
+        """
+        for view in self._views.values():
+            view.newest(besides=self.down)
 
     def running(self) -> list[str]:
         """The brokers that can be asked."""
@@ -77,6 +79,16 @@ class Roles:
             self._leaderless.add(on)
             raise Absent(f"{on} has no leader")
         return state
+
+    def leaderless(self) -> list[str]:
+        """The partitions whose leader is gone, while a replica runs that is in the ISR."""
+        return [on for on in self._views if self._lacks_leader(on)]
+
+    def _lacks_leader(self, on: str) -> bool:
+        newest = self._views[on].newest(besides=self.down)
+        if newest is None or (newest.leader >= 0 and self.is_running(newest.leader)):
+            return False
+        return any(self.is_running(id) for id in newest.isr)
 
     def epoch(self, on: str, back: int = 0) -> int:
         """The leader epoch `back` before the current one, 0 at least."""
