@@ -17,10 +17,22 @@ Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
 """
 
 Loss = Literal[
-    "log-tail", "log-bytes", "epoch-checkpoint", "watermark-checkpoint", "index", "replica", "log-dir", "quorum-state"
+    "log-tail",
+    "log-bytes",
+    "epoch-checkpoint",
+    "watermark-checkpoint",
+    "recovery-point-checkpoint",
+    "log-start-checkpoint",
+    "clean-shutdown",
+    "producer-snapshots",
+    "index",
+    "replica",
+    "log-dir",
+    "quorum-state",
 ]
-"""The loss of a disk: the end of the log, bytes inside of it, leader-epoch-checkpoint, replication-offset-checkpoint, the index
-files, the directory of a replica, a log directory, quorum-state."""
+"""The loss of a disk: the end of the log, bytes inside of it, leader-epoch-checkpoint, replication-offset-checkpoint,
+recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown, the snapshots of producers, the index files,
+the directory of a replica, a log directory, quorum-state."""
 
 LOG_LOSSES: frozenset[Loss] = frozenset(("log-tail", "log-bytes", "replica", "log-dir"))
 """Losses of records."""
@@ -38,6 +50,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `retention`: the topic's setting by which old segments of all its partitions are deleted.
     - `appends`: it appends records of its own to that partition, without a Produce request in the history.
     - `cut_off`: from the witness on, the nodes that the event names exchange nothing with controllers.
+    - `fills_disk`: the disks of these nodes are full, so that log directories may fail; a broker ends itself with its last.
     - `moves_replicas`: the partition gets other replicas.
     - `stands`: false for a fault that is over as soon as it is injected.
     """
@@ -53,6 +66,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retention: Literal["none", "by-size", "by-time"] = "none"
     appends: bool = False
     cut_off: bool = False
+    fills_disk: bool = False
     moves_replicas: bool = False
     stands: bool = True
 
@@ -84,6 +98,11 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def damages_log(self) -> bool:
         """Whether a replica loses what it once had."""
         return not LOG_LOSSES.isdisjoint(self.disk)
+
+    @property
+    def loses_producers(self) -> bool:
+        """Whether what a replica knows of producers may be gone: it is kept in snapshots, and read from the log after those."""
+        return self.damages_log or "producer-snapshots" in self.disk
 
     @property
     def loses_log_dir(self) -> bool:

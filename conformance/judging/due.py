@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.judging.elections_withheld import withheld_by_elections
+from conformance.judging.elections_withheld import candidates, withheld_by_elections
 from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
 from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, starved
@@ -57,7 +57,7 @@ OWED: dict[Due, Owed] = {
     "assignment in the log": Owed("KIP1251-AE-04", "assigned"),
 }
 DISK_REPLACED = "disk-replaced"
-"""The case of GEN-08 for a leader after a broker lost a log directory."""
+"""The case of GEN-08 for a leader where only brokers may lead that lost a log directory."""
 LEADS = Owed("GEN-08", "quorum", T)
 """The law of all leaders, whose case of the quorum is what KIP595-LIVE-01 says too."""
 GENERAL = frozenset(("GEN-08", "GEN-10", "GEN-21", "KIP595-LIVE-01"))
@@ -125,11 +125,20 @@ def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
 
 
 def _case(history: History, overdue: Overdue) -> str:
-    """That of the row which promises it; a leader after a disk was replaced is a case of its own."""
-    before = (e for e in history.events if isinstance(e, Fault) and e.n < overdue.n)
-    if overdue.due == "leader" and any(fault.effects is not None and fault.effects.loses_log_dir for fault in before):
-        return DISK_REPLACED
+    """That of the row which promises it; a leader is a case of its own where only brokers may lead whose disk was replaced."""
+    if overdue.due == "leader":
+        replaced = _replaced_disks(history, overdue)
+        left = candidates(history, overdue)
+        if left and all(one <= replaced for one in left):
+            return DISK_REPLACED
     return OWED[overdue.due].case
+
+
+def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
+    """The brokers that lost a log directory before, by their ids."""
+    before = (e for e in history.events if isinstance(e, Fault) and e.n < overdue.n)
+    nodes = {node for e in before if e.effects is not None and e.effects.loses_log_dir for node in e.node.split(",")}
+    return {member["id"] for member in history.example.members if member["name"] in nodes}
 
 
 def _late_by(history: History, overdue: Overdue) -> str:
@@ -195,7 +204,7 @@ def _may_end(history: History, end: Ended) -> bool:
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     return any(
         fault.effects is not None
-        and (fault.effects.process == "may-restart" or fault.effects.loses_log_dir)
+        and (fault.effects.process == "may-restart" or fault.effects.loses_log_dir or fault.effects.fills_disk)
         and (fault.effects.every_broker or end.node in fault.node.split(","))
         and not _is_over(history, fault, end)
         for fault in injected

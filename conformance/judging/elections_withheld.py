@@ -4,7 +4,7 @@ out of the ISR.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from conformance.judging.excuses import NO_REPLICA_MAY_LEAD, PREFERRED_OUT_OF_SYNC
@@ -26,15 +26,36 @@ def withheld_by_elections(history: History, overdue: Overdue) -> str:
     """The excuse for a step that did not happen; empty for none."""
     if overdue.due not in NEEDS_LEADERS:
         return ""
-    since = _last_return(history, overdue.n)
-    asked = ((call, answer) for call, answer in history.answered() if since < call.n and answer.n < overdue.n)
-    before = [(call, answer) for call, answer in asked if answer.outcome == "ok"]
-    described = [*_described({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
-    eligible = _eligible(answer for call, answer in before if call.op == "describe_topic_partitions")
+    before = _answered_since_return(history, overdue.n)
+    described = _last_described(before)
+    eligible = _named(before, "eligible_leader_replicas")
     if any(_no_replica_may_lead(one, eligible) for one in described):
         return NO_REPLICA_MAY_LEAD
     refused = _refused(before)
     return PREFERRED_OUT_OF_SYNC if any(_preferred_is_out(one, refused) for one in described) else ""
+
+
+def candidates(history: History, overdue: Overdue) -> list[set[int]]:
+    """Of each partition without a leader the replicas in its ISR, and its eligible and last known leader replicas, as described
+    last; all replicas where it has none of these."""
+    before = _answered_since_return(history, overdue.n)
+    eligible, known = _named(before, "eligible_leader_replicas"), _named(before, "last_known_elr")
+    return [
+        {*one["isr_nodes"], *eligible.get(place, ()), *known.get(place, ())} or {*one["replica_nodes"]}
+        for place, one, _ in _last_described(before)
+        if one["leader_id"] < 0
+    ]
+
+
+def _answered_since_return(history: History, event: int) -> list[tuple[Call, Answer]]:
+    """The answers before the event that describe the cluster as it is since then."""
+    since = _last_return(history, event)
+    asked = ((call, answer) for call, answer in history.answered() if since < call.n and answer.n < event)
+    return [(call, answer) for call, answer in asked if answer.outcome == "ok"]
+
+
+def _last_described(before: Sequence[tuple[Call, Answer]]) -> list[Described]:
+    return [*_described({call.node: answer for call, answer in before if call.op == "metadata"}.values())]
 
 
 def _last_return(history: History, event: int) -> int:
@@ -62,11 +83,12 @@ def _no_replica_may_lead(described: Described, eligible: dict[Place, set[int]]) 
     return partition["leader_id"] < 0 and bool(electable) and electable.isdisjoint(alive)
 
 
-def _eligible(answers: Iterable[Answer]) -> dict[Place, set[int]]:
-    """The eligible leader replicas of each partition, as last described."""
+def _named(before: Sequence[tuple[Call, Answer]], field: str) -> dict[Place, set[int]]:
+    """The replicas that a field of each partition names, as last described (KIP-966)."""
     return {
-        (topic["name"], partition["partition_index"]): {*(partition["eligible_leader_replicas"] or ())}
-        for answer in answers
+        (topic["name"], partition["partition_index"]): {*(partition.get(field) or ())}
+        for call, answer in before
+        if call.op == "describe_topic_partitions"
         for topic in answer.value["topics"]
         for partition in topic["partitions"]
     }

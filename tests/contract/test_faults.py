@@ -60,6 +60,7 @@ NOT_PLAYED = {
     "recreate-topic": "topics are created again by the steps of a machine",
     "reject": "links are cut, not packets rejected",
     "remove-index-files": "no files",
+    "remove-rebuilt-file": "no files",
     "remove-replica": "a replica is lost with its whole disk (`wipe-disk`)",
     "remove-watermark-checkpoint": "a high watermark is never read from a file",
     "ring": "the miniature's brokers reach each other or not, and no other shape has been needed",

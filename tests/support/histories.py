@@ -42,6 +42,7 @@ from fixtures.wire.topics import (
     TopicResult,
     TopicResults,
 )
+from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
 
 TOPIC = Topic("topic")
@@ -413,14 +414,15 @@ class LogHistory:
 
     # --- what happens to them
 
-    def _fault(self, fault: str, phase: Phase, *brokers: int, **detail: Any) -> Self:
+    def _fault(self, fault: str, phase: Phase, *brokers: int, effects: Effects | None = None, **detail: Any) -> Self:
         role, node = "leader of the partition", ",".join(f"broker-{broker}" for broker in brokers)
-        self.events.append(Fault(**self._now(), fault=fault, phase=phase, role=role, node=node, detail=detail))
+        event = Fault(**self._now(), fault=fault, phase=phase, role=role, node=node, detail=detail, effects=effects)
+        self.events.append(event)
         return self
 
-    def hit(self, fault: str, *brokers: int, **detail: Any) -> Self:
-        """A fault that stands from now on; `detail` is what it was injected with."""
-        return self._fault(fault, "inject", *brokers, **detail)._fault(fault, "witness", *brokers)
+    def hit(self, fault: str, *brokers: int, effects: Effects | None = None, **detail: Any) -> Self:
+        """A fault that stands from now on, by default with the effects of its tag; `detail` is what it was injected with."""
+        return self._fault(fault, "inject", *brokers, effects=effects, **detail)._fault(fault, "witness", *brokers)
 
     def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:
         """The cluster's reaction to a standing fault."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from conformance.judging.facts.log import PartitionMetadata
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
@@ -11,7 +11,6 @@ from conformance.judging.log.registrations import Registration, Registrations
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
-from history.effects import Effects
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
 """Seconds between a controller's looks for leaderless partitions that may have an unclean election
@@ -98,14 +97,8 @@ def _able(story: PartitionStory, registrations: Registrations, seen: PartitionMe
 def _clean_case(story: PartitionStory, seen: PartitionMetadata, ids: set[int]) -> str:
     if not seen.isr:
         return "eligible"
-    replaced = _have_lost(story, ids, seen.event, lambda effects: effects.loses_log_dir)
+    replaced = story.all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
     return "disk-replaced" if replaced else "clean"
-
-
-def _have_lost(story: PartitionStory, ids: Iterable[int], by: int, how: Callable[[Effects], bool]) -> bool:
-    """Did a fault of this kind hit each of them before the event?"""
-    names = {story.timeline.names.get(id, "") for id in ids}
-    return names <= {node for span in story.hits(how) if span.began < by for node in span.nodes}
 
 
 def _eligible(story: PartitionStory, described: Registration) -> set[int]:
@@ -175,7 +168,7 @@ def no_other_replica_leads(story: PartitionStory) -> Iterator[Claim]:
 def _case(story: PartitionStory, before: Registration) -> str:
     if before.electable == frozenset():
         return "last-known"
-    if _have_lost(story, before.electable or (), before.event, lambda effects: effects.damages_log):
+    if story.all_hit(before.electable or (), before.event, lambda effects: effects.damages_log):
         return "disk-lost"
     setting = story.derived(unclean_election).in_force(before.event)
     return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"

@@ -18,7 +18,6 @@ from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.records import acknowledged_at, newest_stamps
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.topics.story import ResourceStory
-from history.effects import Effects
 
 # --- Produce
 
@@ -60,15 +59,11 @@ def _state_may_be_gone(story: PartitionStory, original: ProduceResult, copy: Pro
     """The evidence by which the leader need not know the producer's batch; brokers remember idle producers for a day."""
     if story.derived(LogStarts).bound(copy.event) > original.offset:
         return PRODUCER_STATE_DELETED
-    if any(span.began < copy.event for span in story.hits(_loses_files)):
+    if any(span.began < copy.event for span in story.hits(lambda effects: effects.loses_producers)):
         return PRODUCER_STATE_LOST
     since = acknowledged_at(story, original, story.derived(newest_stamps))
     now = (story.newest_epoch_before(copy.event), copy.event)
     return story.derived(PermittedLosses).between(since, now) or ""
-
-
-def _loses_files(effects: Effects) -> bool:
-    return bool(effects.disk)
 
 
 # --- DeleteTopics

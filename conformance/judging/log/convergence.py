@@ -7,9 +7,10 @@ from math import inf
 
 import msgspec
 
-from conformance.judging.excuses import EPOCHS_LOST
+from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
 from conformance.judging.facts.log import FetchResult, PartitionMetadata, ReplicaOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
+from conformance.judging.log.registrations import Registrations
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER
 
@@ -118,12 +119,22 @@ def replicas_agree_in_the_end(story: PartitionStory) -> Iterator[Claim]:
             yield claim
 
 
-def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
+def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     if end.look is None:
+        return
+    if end.look.leader < 0 and _all_replaced(story, end.look):
+        yield Excuse(DISK_REPLACED, "isr")
         return
     shown = f"leader {end.look.leader} at {end.look.epoch}, ISR {end.look.isr} of {end.look.replicas}"
     for id in end.look.replicas:
         yield Finding(id in end.look.isr and end.look.leader >= 0, "isr", (end.look.event,), shown, "stuck")
+
+
+def _all_replaced(story: PartitionStory, look: PartitionMetadata) -> bool:
+    """Did each replica that may be elected, by what was described last, lose its log directory?"""
+    described = story.derived(Registrations).of(look.epoch)
+    named = {*described.members, *described.last_known} if described is not None else {*look.isr}
+    return story.all_hit(named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir)
 
 
 def _logs(end: FinalState) -> Iterator[Claim]:

@@ -6,7 +6,7 @@ Everything in it goes by the number of the event that shows it, so `one.event < 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import inf
 from typing import Any, ClassVar
@@ -279,6 +279,11 @@ class PartitionStory(Story):
     def hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
         """Faults with these effects that were aimed at a replica of this partition, or at all that a broker holds."""
         return [span for span in self._mine if does(span.effects)]
+
+    def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
+        """Did a fault with these effects hit each of the brokers before the event?"""
+        names = {self.timeline.names.get(id, "") for id in ids}
+        return names <= {node for span in self.hits(does) if span.began < by for node in span.nodes}
 
     @cached_property
     def _mine(self) -> list[FaultSpan]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -15,11 +16,14 @@ from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Ended, Example, Fault, History, Overdue
 
 CONTROLLERS = [{"name": f"controller-{id}", "id": id, "role": "controller"} for id in (101, 102, 103)]
+BROKERS = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in (1, 2, 3)]
 DOWN = Effects(process="down", abrupt=True)
 
 
 def history_of(*events: AnyEvent) -> History:
-    return History(example=Example(example="e", check="c", column="4.3.1", members=CONTROLLERS), events=[*events])
+    return History(
+        example=Example(example="e", check="c", column="4.3.1", members=[*CONTROLLERS, *BROKERS]), events=[*events]
+    )
 
 
 def overdue(due: Due = "leader", within: float = 30.0, late: float = 0.0, n: int = 0) -> Overdue:
@@ -59,17 +63,30 @@ def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
     assert hindrance(history_of(overdue(due))).startswith(OWED[due].row)
 
 
-@pytest.mark.parametrize(
-    ("due", "effects", "case"),
-    [
-        ("leader", Effects(disk=("log-dir",)), "disk-replaced"),
-        ("leader", Effects(disk=("replica",)), "clean"),
-        ("coordinator", Effects(disk=("log-dir",)), "coordinator"),
-    ],
-)
-def test_a_leader_after_a_disk_was_replaced_is_a_case_of_its_own(due: Due, effects: Effects, case: str) -> None:
-    events = (fault(1, "inject", effects=effects), overdue(due, 60.0, n=2))
-    assert [one.case for one in judge_all(DUE_JUDGES, history_of(*events))] == [case]
+def case_of(due: Due, effects: Effects, *described: AnyEvent) -> str:
+    """Of a bound that passed after such a fault hit broker 2."""
+    hit = fault(0, "inject", effects=effects)
+    events = [msgspec.structs.replace(e, n=e.n + 1) for e in described]
+    events = [msgspec.structs.replace(e, call=e.n - 1) if isinstance(e, Answer) else e for e in events]
+    [found] = judge_all(DUE_JUDGES, history_of(hit, *events, never_came(due)))
+    return found.case
+
+
+REPLACED = Effects(disk=("log-dir",))
+
+
+def test_a_leader_is_a_case_of_its_own_where_only_a_replaced_disk_may_lead() -> None:
+    assert case_of("leader", REPLACED, *described([2])) == "disk-replaced"
+    assert case_of("leader", REPLACED, *described([]), *eligible(2)) == "disk-replaced"
+    assert case_of("leader", REPLACED, *described([]), *eligible(known=[2])) == "disk-replaced"
+
+
+def test_no_other_leader_is_forgiven_for_a_replaced_disk() -> None:
+    assert case_of("leader", REPLACED, *described([2, 1])) == "clean"
+    assert case_of("leader", REPLACED, *described([])) == "clean"
+    assert case_of("leader", REPLACED) == "clean"
+    assert case_of("leader", Effects(disk=("replica",)), *described([2])) == "clean"
+    assert case_of("coordinator", REPLACED, *described([2])) == "coordinator"
 
 
 @pytest.mark.parametrize("owed", [*OWED.values(), LEADS])
@@ -115,8 +132,12 @@ def described(isr: list[int]) -> list[AnyEvent]:
     return [asked, Answer(n=1, t=0.1, call=0, outcome="ok", value=value)]
 
 
-def eligible(*replicas: int) -> list[AnyEvent]:
-    partition = {"partition_index": 0, "eligible_leader_replicas": list(replicas)}
+def eligible(*replicas: int, known: Sequence[int] = ()) -> list[AnyEvent]:
+    partition = {
+        "partition_index": 0,
+        "eligible_leader_replicas": list(replicas),
+        "last_known_elr": list(known),
+    }
     value = {"topics": [{"name": "t", "partitions": [partition]}]}
     asked = Call(n=2, t=0.2, op="describe_topic_partitions", node="broker-2", request={})
     return [asked, Answer(n=3, t=0.3, call=2, outcome="ok", value=value)]
@@ -210,6 +231,9 @@ def test_the_machine_is_to_blame_for_a_process_killed_for_lack_of_memory() -> No
     [
         (Effects(process="may-restart"), "broker-2", []),
         (Effects(disk=("log-dir",)), "broker-2", []),
+        (Effects(process="restarts", fills_disk=True), "broker-2", []),
+        (Effects(process="restarts", fills_disk=True), "broker-1", [("GEN-10", "violated")]),
+        (Effects(process="restarts"), "broker-2", [("GEN-10", "violated")]),
         (Effects(disk=("log-dir",)), "broker-1,broker-3", [("GEN-10", "violated")]),
         (Effects(disk=("log-tail",)), "broker-2", [("GEN-10", "violated")]),
     ],

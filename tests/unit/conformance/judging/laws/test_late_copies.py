@@ -12,6 +12,7 @@ from conformance.judging.laws import late_copies
 from conformance.judging.log.permitted_losses import Permission
 from conformance.judging.recreations import APPLIES_WITHIN
 from fixtures.wire import Error
+from history.effects import Effects
 from tests.support.histories import LogHistory, Producer
 from tests.support.judging import broken, excused, judged_by, labels
 
@@ -20,6 +21,7 @@ PRODUCE, DELETE = (
     late_copies.late_copy_of_a_deletion_deletes_nothing,
 )
 ONE, TWO = UUID(int=1), UUID(int=2)
+SNAPSHOTS_LOST = Effects(process="down", disk=("producer-snapshots",), every_partition=True)
 FIRST, NEXT, NEW_EPOCH = Producer(7, 0, 0), Producer(7, 0, 1), Producer(7, 1, 0)
 
 
@@ -71,6 +73,10 @@ UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], str]] = {
         lambda history: history.hit("cut-tail-above", 2, partition="topic-0").heal("cut-tail-above", 2),
         PRODUCER_STATE_LOST,
     ),
+    "producers' snapshots lost": (
+        lambda history: history.hit("remove-rebuilt-file", 2, effects=SNAPSHOTS_LOST).heal("remove-rebuilt-file", 2),
+        PRODUCER_STATE_LOST,
+    ),
     "unclean election": (
         lambda history: history.elect_uncleanly(1).settled(2, 1),
         Permission.ELECTED_UNCLEANLY_ON_REQUEST,
@@ -81,6 +87,12 @@ KEPT: dict[str, Callable[[LogHistory], LogHistory]] = {
     "a trim up to the batch": lambda history: history.trim(1, 0),
     "another setting": lambda history: history.altered("max.message.bytes", "1000"),
     "files of another partition": lambda history: history.hit("cut-tail-above", 2, partition="other-0"),
+    "indexes and epochs, which say nothing of producers": lambda history: (
+        history.hit("remove-index-files", 2, partition="topic-0")
+        .heal("remove-index-files", 2)
+        .hit("remove-epoch-checkpoint", 2, partition="topic-0")
+        .heal("remove-epoch-checkpoint", 2)
+    ),
     "a restart": lambda history: history.restart(1),
     "a clean election": lambda history: history.move(1, 2).settled(2, 1),
     "an unclean election that was refused": lambda history: history.elect_uncleanly(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import EPOCHS_LOST
+from conformance.judging.excuses import DISK_REPLACED, EPOCHS_LOST
 from conformance.judging.log import convergence
 from fixtures.wire.records import Batch
 from tests.support.histories import BROKERS, LogHistory, held_on_disk, stamped
@@ -104,6 +104,30 @@ class TestAgreement:
     def test_a_partition_that_nobody_leads(self) -> None:
         history = LogHistory().all_healed().later(30).settled(-1, 3, isr=(2,)).at_rest(met=False)
         assert broken(self.judge, history.metadata(1, -1, 3, isr=(2,))) == ["isr"] * 3
+
+    @pytest.mark.parametrize(("isr", "lost"), [((2,), (2,)), ((), (1, 2, 3))], ids=["the ISR", "all, of an empty ISR"])
+    def test_a_partition_whose_disks_were_replaced(self, isr: tuple[int, ...], lost: tuple[int, ...]) -> None:
+        history = LogHistory().hit("wipe-disk", *lost).heal("wipe-disk", *lost).all_healed().later(30)
+        history.settled(-1, 3, isr=isr).at_rest(met=False).metadata(1, -1, 3, isr=isr)
+        assert broken(self.judge, history) == []
+        assert excused(self.judge, history) == [("isr", DISK_REPLACED)]
+
+    @pytest.mark.parametrize(
+        ("fault", "leader", "isr", "lost"),
+        [
+            ("wipe-disk", -1, (2, 3), (2,)),
+            ("wipe-disk", -1, (), (1, 2)),
+            ("kill", -1, (2,), (2,)),
+            ("wipe-disk", 2, (2,), (2,)),
+        ],
+        ids=["another may lead", "any may lead", "only killed", "it leads"],
+    )
+    def test_a_partition_that_a_replaced_disk_does_not_explain(
+        self, fault: str, leader: int, isr: tuple[int, ...], lost: tuple[int, ...]
+    ) -> None:
+        history = LogHistory().hit(fault, *lost).heal(fault, *lost).all_healed().later(30)
+        history.settled(leader, 3, isr=isr).at_rest(met=False).metadata(1, leader, 3, isr=isr)
+        assert set(broken(self.judge, history)) == {"isr"}
 
     def test_a_broker_that_was_fenced_a_moment_before_the_time_ran_out(self) -> None:
         history = LogHistory().all_healed().later(30).metadata(1, 2, 1, isr=(1, 2), unfenced=(1, 2))
