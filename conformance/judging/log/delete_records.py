@@ -6,7 +6,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import NONE, by_event
-from conformance.judging.facts.log import REQUEST_TIMED_OUT, DeleteRecordsResult, FetchResult, PartitionMetadata
+from conformance.judging.facts.log import (
+    REQUEST_TIMED_OUT,
+    DeleteRecordsResult,
+    FetchResult,
+    PartitionMetadata,
+    ProduceResult,
+)
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.convergence import FinalState, end_of
 from conformance.judging.log.log_starts import LogStarts
@@ -134,16 +140,23 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         if not same or story.newest_epoch_before(trim.asked) != leader.cur:
             continue
         permission = _forgotten_by(story, trim, leader)
-        later = [w for w in story.produced if w.asked > trim.event and w.node == leader.node and w.error == NONE]
-        for other in end.others if later else ():
-            lives = {story.timeline.incarnation(other.node, event) for event in (later[0].asked, other.event)}
-            copied = other.at(later[0].offset)
-            if len(lives) == 1 and story.stays(other.node) and copied is not None and copied.epoch == leader.cur:
+        later = [
+            one for one in story.produced if one.asked > trim.event and one.node == leader.node and one.error == NONE
+        ]
+        for other in end.others:
+            if any(_copied(story, other, written, leader.cur) for written in later):
                 shown = f"{leader.node} was trimmed to {low}, {other.node} starts at {other.log_start}"
                 if permission is None:
                     yield Finding(other.log_start >= low, "log-start", (trim.event, other.event), shown)
                 elif other.log_start < low:
                     yield Excuse(permission, "log-start")
+
+
+def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:
+    """Whether the replica copied the record from the leader of the epoch, and has run on since."""
+    lives = {story.timeline.incarnation(replica.node, event) for event in (written.asked, replica.event)}
+    held = replica.at(written.offset)
+    return len(lives) == 1 and story.stays(replica.node) and held is not None and held.epoch == epoch
 
 
 def _maps(story: PartitionStory, end: FinalState) -> Iterator[Finding]:

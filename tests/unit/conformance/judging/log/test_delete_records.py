@@ -119,6 +119,12 @@ class TestTrimmedReplicasAtRest:
         history = LogHistory().settled(1, 0).trim(1, 2, error=Error.REQUEST_TIMED_OUT)
         assert held(JUDGE, rested(history, 2, 2, 0)) == []
 
+    def test_a_follower_that_was_down_when_the_first_record_after_the_trim_was_written(self) -> None:
+        """It copied the next one from the same leader, whose answer named the log start."""
+        history = LogHistory().settled(1, 0).trim(1, 1, error=Error.REQUEST_TIMED_OUT).produce(1, "b", at=1)
+        history.restart(3).produce(1, "c", at=2)
+        assert broken(JUDGE, rested(history, 1, 1, 0)) == ["log-start"]
+
     def test_maps_that_begin_at_the_log_start(self) -> None:
         history = rested(trimmed(), 2, 2).later(5).on_disk(held_on_disk(1, C, epochs=((0, 2),), start=2))
         assert held(JUDGE, history)[-1] == "entries"
