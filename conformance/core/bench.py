@@ -199,9 +199,12 @@ class Bench:
         for faults in self._faults:
             faults.close()
 
-    def consumer(self, name: str, group: str | None = None) -> Consumer:
-        """A consumer of kafka-python's, closed with the bench. Not for checks that are judged again by running them."""
-        self._consumers.append(self._live().consumer(name, self.brokers, self.tape, group))
+    def consumer(
+        self, name: str, group: str | None = None, rack: str | None = None, brokers: Sequence[str] = ()
+    ) -> Consumer:
+        """A consumer of kafka-python's that bootstraps from these brokers, by default all; closed with the bench. Not for checks
+        that are judged again by running them."""
+        self._consumers.append(self._live().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
 
     def together(self, actions: Sequence[Callable[[], None]]) -> None:

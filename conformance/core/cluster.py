@@ -65,8 +65,8 @@ class Cluster(Protocol):
         """A client of a node's broker listener, or of its controller listener."""
         ...
 
-    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None) -> Consumer:
-        """A consumer that bootstraps from these brokers."""
+    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
+        """A consumer that bootstraps from these brokers, in this rack."""
         ...
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
@@ -123,9 +123,9 @@ class LiveCluster:
     def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
         return self._cluster.client(name, tap, controller=controller)
 
-    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None) -> Consumer:
+    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         bootstrap = [f"127.0.0.1:{self._cluster.node(broker).host_ports[HOST_PORT]}" for broker in brokers]
-        return Consumer(name, bootstrap, tap, group)
+        return Consumer(name, bootstrap, tap, group, rack)
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
         target = FaultTarget(self._cluster, topic, index)

@@ -104,8 +104,20 @@ is gone."""
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
 """The same with the fault lab's small time-outs, for what breaks brokers: the log machine and the schedules."""
 
-LOG_QUORUM = Topology(name="log-quorum", controllers=3, brokers=3, config={**QUICK, "replica.lag.time.max.ms": "5000"})
-"""Three controllers beside three brokers, so that the log machine can lose some; followers leave the ISR after five seconds."""
+LOG_QUORUM = Topology(
+    name="log-quorum",
+    controllers=3,
+    brokers=3,
+    racks=True,
+    config={
+        **QUICK,
+        "replica.lag.time.max.ms": "5000",
+        "replica.fetch.wait.max.ms": "2000",
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    },
+)
+"""Three controllers beside three brokers, so that the log machine can lose some; followers leave the ISR after five seconds,
+hear of the high watermark up to two seconds after a lone record, and leaders send a consumer to the replica in its rack."""
 
 LOG_PROMPT = Topology(
     name="log-prompt",
@@ -114,6 +126,7 @@ LOG_PROMPT = Topology(
     config={
         **QUICK,
         "replica.lag.time.max.ms": "1000",
+        "replica.fetch.wait.max.ms": "500",
         "replica.high.watermark.checkpoint.interval.ms": "500",
         "log.flush.start.offset.checkpoint.interval.ms": "500",
     },

@@ -179,7 +179,7 @@ class Miniature:
     def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
         return MiniClient(self.cluster, name, tap)
 
-    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None) -> Consumer:
+    def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         return MiniConsumer(name, self.cluster, tap, group)
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:

@@ -14,12 +14,16 @@ from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
-from conformance.judging.timeline import UNCLEAN_ELECTION
+from conformance.judging.timeline import CONVERGES_WITHIN, UNCLEAN_ELECTION
 from conformance.machines.log.producers import IdempotentProducers, InFlight, TransactionalProducer
+from conformance.machines.log.sessions import FetchSessions
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.quiescence import at_rest, read_whole
+from fixtures.cluster.topology import rack_of
 from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.errors import KitError
+from fixtures.faults.base.roles import CONTROLLER_ROLES
+from fixtures.waiting import Overdue
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
@@ -31,6 +35,7 @@ from strategies.log import (
     DeleteRecords,
     FetchAt,
     FetchInFlight,
+    FetchInSession,
     Join,
     Leave,
     ListOffsets,
@@ -89,12 +94,13 @@ class LogExecutor(TopicAdministration[LogStep]):
         self._written = 0
         self._ends: dict[str, int] = defaultdict(int)
         self._positions: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        self._alone: Consumer | None = None
+        self._alone: dict[int | None, Consumer] = {}
         self._members: list[Consumer] = []
         self._joined = 0
         self._idempotent = IdempotentProducers(bench)
         self._transactional = TransactionalProducer(bench, self.roles, f"transactions-{bench.tape.example.example}")
         self._in_flight = InFlight()
+        self._sessions = FetchSessions()
         self._deleted: set[str] = set()
 
     @singledispatchmethod
@@ -153,6 +159,11 @@ class LogExecutor(TopicAdministration[LogStep]):
     def _(self, step: FetchInFlight) -> None:
         node, epoch = self.roles.node(step.on, step.role), self.roles.epoch(step.on)
         self._in_flight.fetch(self.partition(step.on), node, self._ends[step.on], epoch)
+
+    @run.register
+    def _(self, step: FetchInSession) -> None:
+        node, epoch = self.roles.node(step.on, step.role), self.roles.epoch(step.on, step.current_back)
+        self._sessions.fetch(self.partition(step.on), node, self._ends[step.on], epoch)
 
     @run.register
     def _(self, step: Collect) -> None:
@@ -276,20 +287,29 @@ class LogExecutor(TopicAdministration[LogStep]):
 
     @run.register
     def _(self, step: Consume) -> None:
-        if self._alone is None:
-            self._alone = self.bench.consumer("consumer-1")
-            self._alone.assign([(partition.name, partition.index) for partition in self.partitions.values()])
-        self._alone.poll()
+        if step.rack not in self._alone:
+            name = "consumer" if step.rack is None else f"consumer-in-rack-{step.rack}"
+            made = self._new_consumer(name, rack=None if step.rack is None else rack_of(step.rack))
+            made.assign([(partition.name, partition.index) for partition in self.partitions.values()])
+            self._alone[step.rack] = made
+        self._alone[step.rack].poll()
 
     @run.register
     def _(self, step: Join) -> None:
         if len(self._members) == MOST_MEMBERS:
             raise Absent(f"the group has {MOST_MEMBERS} members")
         self._joined += 1
-        member = self.bench.consumer(f"member-{self._joined}", self._group)
+        member = self._new_consumer(f"member-{self._joined}", self._group)
         self._members.append(member)
         member.subscribe(self._topics)
         self._poll_all()
+
+    def _new_consumer(self, name: str, group: str | None = None, rack: str | None = None) -> Consumer:
+        """One that does not wait for brokers that are down. Raises Absent where none runs."""
+        running = self.roles.running()
+        if not running:
+            raise Absent("no broker runs")
+        return self.bench.consumer(name, group, rack, running)
 
     @run.register
     def _(self, step: PollGroup) -> None:
@@ -408,6 +428,15 @@ class LogExecutor(TopicAdministration[LogStep]):
         self.roles.refresh()
         self._describe()
 
+    def await_reaction(self) -> None:
+        """Where faults only keep brokers from doing anything, an election is due all the same (GEN-08). Judges see whether it
+        came from the answers in between."""
+        if all(fault.effects.idles and fault.role not in CONTROLLER_ROLES for fault, _ in self.standing):
+            with suppress(Overdue):
+                self.bench.eventually(
+                    lambda: not self.roles.leaderless(), "a leader", within=CONVERGES_WITHIN + 2, every=0.5, due=None
+                )
+
     def _describe(self) -> None:
         """Ask every running broker for the eligible and last known leaders, where it offers DescribeTopicPartitions (KIP-966)."""
         if "DescribeTopicPartitions" in self.bench.column.ranges:
@@ -424,6 +453,7 @@ class LogExecutor(TopicAdministration[LogStep]):
         self._forget_defaults()
         self.attempt(OffsetFetch())
         if healed:
+            self._transactional.settle()
             # All that was written before is then followed by a later leader epoch, where the leader has changed.
             self.run(ProduceToAll())
 

@@ -25,6 +25,7 @@ from strategies.log import (
     DeleteRecords,
     FetchAt,
     FetchInFlight,
+    FetchInSession,
     Join,
     Leave,
     ListOffsets,
@@ -59,6 +60,7 @@ from strategies.steps import (
     ReadEverything,
     ReassignPartition,
     RecreateTopic,
+    Sweep,
 )
 
 
@@ -90,6 +92,7 @@ OPENING: list[LogStep] = [
     ListOffsets(on="strict-0"),
     ProduceInFlight(on="strict-0"),
     FetchInFlight(on="loose-0"),
+    FetchInSession(on="strict-0"),
     ReassignPartition(on="drawn", change="grow"),
     Disturb(on="strict-0", fault=CutOffFromControllers(role="leader")),
     Produce(on="strict-0", records=2),
@@ -103,6 +106,7 @@ OPENING: list[LogStep] = [
     Collect(),
     ProbeLeaders(),
     Heal(),
+    Sweep(turn=1),
     Echo(),
     FetchAt(on="strict-0", before_end=0, last_fetched_back=1),
     Join(),

@@ -27,6 +27,8 @@ LEGACY = {"Produce": 11, "EndTxn": 4}
 """The highest versions of a producer that adds its partitions by requests of its own (before KIP-890's second part)."""
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator, or for a producer id."""
+SETTLED_WITHIN = 30.0
+"""Seconds that a healed cluster has to end a transaction: more than a coordinator needs to move, and to load."""
 LOADING = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.CONCURRENT_TRANSACTIONS)
 )
@@ -144,6 +146,24 @@ class TransactionalProducer:
             version=self._bench.at_most(coordinator, "EndTxn", LEGACY["EndTxn"]),
         )
         producer.broken = broken or ended.error is not Error.NONE
+
+    def settle(self) -> None:
+        """Abort what may still be open, and wait for its markers: the coordinator gives no producer id before (KIP-360).
+
+        An EndTxn without success may leave a transaction open until its time-out, whose marker would change a log at rest.
+        """
+        if self._producer is not None:
+            self._producer.broken = True
+            with suppress(Overdue):
+                self._bench.eventually(
+                    self._is_settled, f"no open transaction of {self._id}", within=SETTLED_WITHIN, every=0.5, due=None
+                )
+
+    def _is_settled(self) -> bool:
+        with suppress(WireError, Absent):
+            self._begun(self._coordinator())
+            return True
+        return False
 
     def _begun(self, coordinator: NodeClient) -> Sequences:
         if self._producer is None or self._producer.broken:

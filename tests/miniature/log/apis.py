@@ -131,6 +131,8 @@ def _committed(replica: Replica, end: int, epoch: int) -> Error:
 def fetch(broker: Broker, asked: Plain) -> Plain:
     """In a session all of its partitions are looked at; an incremental answer holds those with something new."""
     replica_id = asked.get("replica_state", {}).get("replica_id", asked.get("replica_id", CONSUMER))
+    if broker.sessions.lacks(asked):
+        return {"error_code": Error.FETCH_SESSION_ID_NOT_FOUND, "session_id": 0, "responses": []}
     session = broker.sessions.of(asked)
     responses = []
     for key, wanted in (session.asked if session is not None else sent(asked)).items():

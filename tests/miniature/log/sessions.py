@@ -31,6 +31,10 @@ class Sessions:
     def __init__(self) -> None:
         self._all: dict[int, Session] = {}
 
+    def lacks(self, asked: Plain) -> bool:
+        """Whether the session of a request is unknown: it ended with the process."""
+        return asked.get("session_epoch", NONE) not in (NEW, NONE) and asked["session_id"] not in self._all
+
     def of(self, asked: Plain) -> Session | None:
         """The session of a request, whose partitions replace those known so far; None without a session."""
         if asked.get("session_epoch", NONE) == NONE:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from conformance.machines.log.producers import Sequences
+from conformance.machines.log.producers import Sequences, TransactionalProducer
+from fixtures.waiting import Overdue
 from fixtures.wire import Error
 from fixtures.wire.records import batch
+from fixtures.wire.transactions import InitProducerIdAnswer
 
 ONE, TWO = batch(b"one"), batch(b"two", b"more")
 
@@ -56,3 +62,72 @@ def test_after_a_refusal_for_good_another_producer_id_is_needed() -> None:
 
 def test_batches_of_a_transaction_say_so() -> None:
     assert Sequences(7, 1, transactional=True).batch("strict-0", ONE).transactional
+
+
+# --- transactions
+
+
+class Coordinator:
+    """Refuses to end a transaction, and gives a producer id as often and as late as a test says."""
+
+    def __init__(self, *answers: Error) -> None:
+        self.answers = [Error.NONE, *answers]
+        self.node = "broker-1"
+
+    def init_producer_id(self, *_: Any, **__: Any) -> InitProducerIdAnswer:
+        error = self.answers.pop(0)
+        return InitProducerIdAnswer(version=4, error=error, producer_id=7, producer_epoch=0)
+
+    def add_partitions_to_txn(self, *_: Any) -> Any:
+        return SimpleNamespace(error=Error.NONE, partitions=())
+
+    def produce(self, *_: Any, **__: Any) -> Any:
+        return SimpleNamespace(error=Error.NONE)
+
+    def end_txn(self, *_: Any, **__: Any) -> Any:
+        return SimpleNamespace(error=Error.COORDINATOR_NOT_AVAILABLE)
+
+
+class Patience:
+    """A bench that asks up to four times, and never waits."""
+
+    def at_most(self, node: Any, api: str, version: int) -> int:
+        return version
+
+    def eventually(self, probe: Callable[[], Any], what: str, **_: Any) -> Any:
+        for _attempt in range(4):
+            if found := probe():
+                return found
+        raise Overdue(what)
+
+
+def producer_of(coordinator: Coordinator) -> TransactionalProducer:
+    roles = SimpleNamespace(coordinator=lambda *_: coordinator)
+    return TransactionalProducer(Patience(), roles, "transactions")  # type: ignore[arg-type]
+
+
+def transacted(coordinator: Coordinator) -> TransactionalProducer:
+    producer, partition = producer_of(coordinator), SimpleNamespace(name="strict", index=0, topic="strict")
+    producer.write("strict-0", partition, coordinator, ONE)  # type: ignore[arg-type]
+    return producer
+
+
+def test_a_transaction_that_was_not_ended_is_settled_by_the_next_producer_id() -> None:
+    coordinator = Coordinator(Error.CONCURRENT_TRANSACTIONS, Error.COORDINATOR_NOT_AVAILABLE, Error.NONE)
+    producer = transacted(coordinator)
+    producer.end(committed=False)
+    assert len(coordinator.answers) == 3
+    producer.settle()
+    assert coordinator.answers == []
+
+
+def test_a_coordinator_that_settles_nothing_is_not_waited_for_forever() -> None:
+    coordinator = Coordinator(*[Error.CONCURRENT_TRANSACTIONS] * 99)
+    transacted(coordinator).settle()
+    assert coordinator.answers
+
+
+def test_without_a_transaction_nothing_is_settled() -> None:
+    coordinator = Coordinator()
+    producer_of(coordinator).settle()
+    assert len(coordinator.answers) == 1
