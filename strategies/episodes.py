@@ -9,7 +9,7 @@ rarest so far, which a swarm draws from first. It is fixed while Hypothesis draw
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -43,9 +43,10 @@ class FaultKind(msgspec.Struct, frozen=True):
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """All that episodes of a machine are made of.
 
-    `subjects` are those that an episode is about. `begin` gives the first steps of an example. `faults` are by their names; of
-    the `main` ones each pair is to meet. `work`, `administration` and `looks` give steps about a subject, by the tags of their
-    kinds.
+    `subjects` are those that an episode is about: one that is named twice is chosen twice as often. `begin` gives the first
+    steps of an example. `faults` are by their names; of the `main` ones each pair is to meet. `work`, `administration` and
+    `looks` give steps about a subject, by the tags of their kinds. `writes` are the kinds of work that change a log: a fault
+    shows little where none changes.
     """
 
     subjects: tuple[str, ...]
@@ -53,6 +54,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     faults: Mapping[str, FaultKind]
     main: tuple[str, ...]
     work: Mapping[str, About]
+    writes: tuple[str, ...]
     administration: Mapping[str, About]
     looks: About
 
@@ -63,9 +65,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return [(kinds[one], kinds[other]) for one, other in pairs_of(list(kinds))]
 
     @property
-    def alone(self) -> list[str]:
-        """The faults that no other can overlap; any, where there are none."""
-        return [name for name, fault in self.faults.items() if fault.kind.alone] or list(self.faults)
+    def first(self) -> list[str]:
+        """The faults that can only be injected while no other stands; any, where there are none."""
+        return [name for name, fault in self.faults.items() if fault.kind.alone or fault.kind.needs_whole] or list(
+            self.faults
+        )
 
     def around(self, pair: Meeting) -> list[str]:
         """The subjects around which both faults can be injected; any, where there are none."""
@@ -99,10 +103,13 @@ def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) 
 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of an offer that one example may use. `pair` and `beside` are the meetings that it is to bring about."""
+    """The part of an offer that one example may use. `pair` and `beside` are the meetings that it is to bring about, `first` a
+    fault that needs a cluster without others."""
 
     pair: Meeting
     beside: Meeting
+    first: str
+    writes: tuple[str, ...]
     faults: tuple[str, ...]
     work: tuple[str, ...]
     administration: tuple[str, ...]
@@ -112,16 +119,19 @@ class Swarm(msgspec.Struct, frozen=True, kw_only=True):
 def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
     """Any part of an offer, with one of the rarest meetings of each kind."""
     pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
+    first, writes = draw(sampled_from(offer.first)), draw(_some(offer.writes, 2, 4))
     return Swarm(
         pair=pair,
         beside=beside,
-        faults=_with(draw(_some(offer.faults, 1, 4)), draw(sampled_from(offer.alone)), *pair, beside[1]),
-        work=draw(_some(offer.work, 4, 9)),
-        administration=_with(draw(_some(offer.administration, 1, 4)), beside[0]),
+        first=first,
+        writes=writes,
+        faults=_with(draw(_some(offer.faults, 1, 4)), first, *pair, beside[1]),
+        work=_with(draw(_some(offer.work, 4, 9)), *writes),
+        administration=_with(draw(_some(offer.administration, 2, 5)), beside[0]),
     )
 
 
-def _some(names: Mapping[str, Any], least: int, most: int) -> SearchStrategy[tuple[str, ...]]:
+def _some(names: Collection[str], least: int, most: int) -> SearchStrategy[tuple[str, ...]]:
     few = min(least, len(names))
     return lists(sampled_from(sorted(names)), min_size=few, max_size=most, unique=True).map(tuple)
 
@@ -149,43 +159,78 @@ class _Episode:
 
     def steps(self) -> Iterator[Step]:
         yield from self._work(1, 2)
-        for fault in self._faults():
-            if self._standing < self._most:
-                self._standing += 1
-                yield self._injection(fault)
-            if fault == self._swarm.beside[1]:
-                yield self._administration(self._swarm.beside[0])
-            yield from self._meanwhile()
-        yield from self._end()
-        yield from self._work(0, 2)
+        faults = self._faults()
+        for _ in range(self._draw(sampled_from([1, 1, 1, 2]))):
+            yield from self._disturbed(faults)
+            yield from self._end()
+        yield from self._meanwhile()
         yield self._draw(self._offer.looks(self._on))
+
+    def _disturbed(self, faults: Sequence[str]) -> Iterator[Step]:
+        """Faults one after the other, with something going on under each; or at once, as in a power failure.
+
+        A fault that is repeated hits the successor, so that replicas are lost in turn.
+        """
+        successor = "leader"
+        for at, fault in enumerate(faults):
+            then = self._draw(sampled_from(["followed", "under way", "at once", "followed"]))
+            administered = fault == self._swarm.beside[1]
+            before = administered and self._draw(sampled_from([False, True]))
+            if before:
+                yield self._administration(self._swarm.beside[0])
+            if self._standing < self._most:
+                role = successor if fault in faults[:at] else ""
+                yield from self._inject(fault, role, follow=then == "followed")
+            if administered and not before:
+                yield self._administration(self._swarm.beside[0])
+            if then != "at once" or at == len(faults) - 1:
+                yield from self._meanwhile()
+            successor = "leader" if then == "followed" else "follower"
 
     # --- faults
 
     def _faults(self) -> tuple[str, ...]:
-        """One to three that can stand together, by name; or one that stands alone."""
-        choice = self._draw(sampled_from(["pair", "three", "beside", "three", "beside", "any"]))
-        if choice == "any":
-            return (self._draw(sampled_from(self._swarm.faults)),)
-        if choice == "beside":
-            return (self._swarm.beside[1],)
-        return (*self._swarm.pair, self._swarm.beside[1]) if choice == "three" else self._swarm.pair
+        """One to three that can stand together, by name."""
+        swarm = self._swarm
+        named = {
+            "pair": swarm.pair,
+            "three": (*swarm.pair, swarm.beside[1]),
+            "in turn": (*swarm.pair, swarm.pair[1]),
+            "beside": (swarm.beside[1],),
+            "first": (swarm.first,) if self._offer.faults[swarm.first].kind.alone else (swarm.first, swarm.beside[1]),
+        }
+        choice = self._draw(sampled_from(["pair", "three", "beside", "three", "beside", "in turn", "first", "any"]))
+        return named[choice] if choice in named else (self._draw(sampled_from(swarm.faults)),)
 
-    def _injection(self, name: str) -> Disturb[Any]:
+    def _inject(self, name: str, role: str, *, follow: bool) -> Iterator[Step]:
+        """Half of the time right after a write, before followers learn that it is committed. Without a `role` any is drawn."""
+        self._standing += 1
+        if self._draw(sampled_from([False, True])):
+            yield self._write()
         offered = self._offer.faults[name]
+        fault = self._draw(offered.drawn)
+        if role in offered.kind.roles:
+            fault = msgspec.structs.replace(fault, role=role)
+        yield Disturb(on=self._around(offered), fault=fault, follow=follow)
+
+    def _around(self, offered: FaultKind) -> str:
+        """Mostly the subject of the episode, if the fault can be injected there."""
         elsewhere = self._draw(sampled_from([False, False, False, False, False, True]))
-        on = self._draw(sampled_from(offered.subjects)) if elsewhere or self._on not in offered.subjects else self._on
-        follow = self._draw(sampled_from([True, True, False]))
-        return Disturb(on=on, fault=self._draw(offered.drawn), follow=follow)
+        there = not elsewhere and self._on in offered.subjects
+        return self._on if there else self._draw(sampled_from(offered.subjects))
 
     # --- between faults
 
     def _meanwhile(self) -> Iterator[Step]:
-        """Some work, often beside administration."""
-        yield from self._work(0, 2)
+        """A change of the log and other work, often beside administration."""
+        yield self._write()
+        yield from self._work(0, 4)
         if self._draw(sampled_from([True, False])):
             yield self._administration(self._draw(sampled_from(self._swarm.administration)))
             yield from self._work(0, 2)
+
+    def _write(self) -> Step:
+        return self._about(self._offer.work[self._draw(sampled_from(self._swarm.writes))])
 
     def _administration(self, kind: str) -> Step:
         return self._about(self._offer.administration[kind])
@@ -204,14 +249,18 @@ class _Episode:
     # --- the end
 
     def _end(self) -> Iterator[Step]:
-        """Faults are healed one by one with work in between, all at once, or left to the next episode."""
+        """A look while all faults stand; they are healed one by one with work in between, or all at once. Or they are left to the
+        next episode."""
         ending = self._draw(sampled_from(["one by one", "at once", "left", "one by one"]))
+        if ending != "left":
+            yield self._draw(self._offer.looks(self._on))
         if ending == "one by one":
-            for _ in range(self._standing - 1):
+            while self._standing > 1:
+                self._standing -= 1
                 yield HealPartly(which=self._draw(integers(0, self._most - 1)))
                 yield from self._meanwhile()
         if ending != "left":
-            yield self._draw(self._offer.looks(self._on))
+            self._standing = 0
             yield Heal()
 
 

@@ -11,6 +11,7 @@ from fixtures.faults.kinds.disk import (
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
     RemoveIndexFiles,
+    RemoveRebuiltFile,
     RemoveReplica,
     RemoveWatermarkCheckpoint,
     WipeDisk,
@@ -43,6 +44,7 @@ from strategies.steps import (
     RecreateTopic,
     Step,
     SubjectStep,
+    Sweep,
 )
 
 PartitionName = Literal["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0", "drawn-0", "drawn-1", "fleeting-0"]
@@ -75,6 +77,7 @@ LogFault = (
     | RateLimit
     | RemoveEpochCheckpoint
     | RemoveIndexFiles
+    | RemoveRebuiltFile
     | RemoveReplica
     | RemoveWatermarkCheckpoint
     | Stop
@@ -169,6 +172,14 @@ class FetchAt(PartitionStep, frozen=True, kw_only=True, tag="fetch-at"):
     current_back: int = 0
 
 
+class FetchInSession(PartitionStep, frozen=True, kw_only=True, tag="fetch-in-session"):
+    """Fetch at the log end in the session that this node keeps for the machine, which begins with the first (KIP-227). The
+    request names as current the leader epoch `current_back` before the current one."""
+
+    role: ReplicaRole = "leader"
+    current_back: int = 0
+
+
 class RevisitPosition(PartitionStep, frozen=True, kw_only=True, tag="revisit-position"):
     """Return to a record that was read before, the `back`-th before the latest: Fetch the offset after it with its leader
     epoch as last fetched, and ask for the end of that epoch."""
@@ -209,7 +220,10 @@ class ProbeLeaders(Step, frozen=True, kw_only=True, tag="probe-leaders"):
 
 
 class Consume(Step, frozen=True, kw_only=True, tag="consume"):
-    """A consumer without a group polls all partitions from its positions; the first time, from the log starts."""
+    """A consumer without a group polls all partitions from its positions; the first time, from the log starts. There is one in
+    each `rack`, that of the broker of this number, which reads from the replica there, and one in none (KIP-392)."""
+
+    rack: int | None = None
 
 
 class Join(Step, frozen=True, kw_only=True, tag="join"):
@@ -239,6 +253,7 @@ LogStep = (
     | ProduceIdempotently
     | ProduceInFlight
     | FetchInFlight
+    | FetchInSession
     | Collect
     | Transact
     | ReadEverything
@@ -265,6 +280,7 @@ LogStep = (
     | ReassignPartition
     | CancelReassignment
     | Echo
+    | Sweep
     | Disturb[LogFault]
     | DisturbBriefly[BriefLogFault]
     | Heal

@@ -14,6 +14,7 @@ from fixtures.faults.kinds.disk import (
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
     RemoveIndexFiles,
+    RemoveRebuiltFile,
     RemoveReplica,
     RemoveWatermarkCheckpoint,
     WipeDisk,
@@ -37,6 +38,7 @@ from strategies.log import (
     DeleteRecords,
     FetchAt,
     FetchInFlight,
+    FetchInSession,
     Join,
     Leave,
     ListOffsets,
@@ -70,6 +72,7 @@ from strategies.steps import (
     Step,
     brief_disturbances,
     echoes,
+    sweeps,
 )
 
 REPLICATED: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
@@ -151,6 +154,10 @@ def fetches_in_flight(on: str) -> SearchStrategy[FetchInFlight]:
     return builds(FetchInFlight, on=just(on), role=_ROLE)
 
 
+def session_fetches(on: str) -> SearchStrategy[FetchInSession]:
+    return builds(FetchInSession, on=just(on), role=_ROLE, current_back=_BACK)
+
+
 def revisits(on: str) -> SearchStrategy[RevisitPosition]:
     return builds(RevisitPosition, on=just(on), role=_ROLE, back=integers(0, 9))
 
@@ -163,19 +170,27 @@ def offset_requests(on: str) -> SearchStrategy[ListOffsets]:
     return builds(ListOffsets, on=just(on), role=_ROLE, current_back=_BACK)
 
 
+def consumptions() -> SearchStrategy[Consume]:
+    return builds(Consume, rack=sampled_from([None, 1, 2, 3]))
+
+
 def deletions(on: str) -> SearchStrategy[DeleteRecords]:
-    return builds(DeleteRecords, on=just(_uncompacted(on)), keep=integers(0, 3), to=_ROLE)
+    return builds(DeleteRecords, on=just(_uncompacted(on)), keep=integers(0, 8), to=_ROLE)
 
 
 # --- administration
 
 
 def reassignments(on: str) -> SearchStrategy[ReassignPartition]:
+    """A partition with a replica on every broker has to lose one before it can get one."""
+    changes = (
+        ["shrink", "shrink", "grow", "swap", "reorder"] if on in REPLICATED else ["grow", "swap", "shrink", "reorder"]
+    )
     return builds(
         ReassignPartition,
         on=just(_topic(on)),
         partition=just(_index(on)),
-        change=sampled_from(["shrink", "grow", "swap", "reorder"]),
+        change=sampled_from(changes),
         pick=integers(0, 2),
     )
 
@@ -268,7 +283,8 @@ def more_partitions(on: str) -> SearchStrategy[AddPartitions]:
 
 
 _HIT = sampled_from(["leader", "follower"])
-_ANY = sampled_from(["leader", "follower", "active controller", "voter", "group coordinator", "broker"])
+_ANY = sampled_from([*2 * ("leader", "follower"), "active controller", "voter", "group coordinator", "broker"])
+"""Half of the time a replica of the partition, so that faults meet there."""
 
 
 def _drawn(kind: type[Fault], **fields: SearchStrategy[Any]) -> SearchStrategy[Fault]:
@@ -305,6 +321,7 @@ def _offered() -> dict[str, FaultKind]:
             OldEpochCheckpoint,
             RemoveEpochCheckpoint,
             RemoveIndexFiles,
+            RemoveRebuiltFile,
             RemoveReplica,
             RemoveWatermarkCheckpoint,
             WipeDisk,
@@ -343,7 +360,7 @@ def _looks(on: str) -> SearchStrategy[Step]:
 
 def _begin() -> SearchStrategy[list[Step]]:
     """A drawn topic, something to read everywhere, and perhaps consumers."""
-    consumers: list[list[Step]] = [[], [Join(), PollGroup()], [Consume()]]
+    consumers: list[list[Step]] = [[], [Join(), PollGroup()], [Consume()], [Consume(rack=1)]]
     return builds(
         lambda made, written, consuming: [made, written, *consuming],
         creations("drawn"),
@@ -359,7 +376,7 @@ def _always(step: Step) -> Any:
 def log_offer() -> Offer:
     """All that episodes of the log machine are made of."""
     return Offer(
-        subjects=("strict-0", "loose-0", "drawn-0", "strict-1", "compacted-0", "lone-0"),
+        subjects=("strict-0", "drawn-0", "loose-0", "drawn-0", "strict-1", "compacted-0", "drawn-0", "lone-0"),
         begin=_begin(),
         faults=_offered(),
         main=MAIN,
@@ -377,14 +394,24 @@ def log_offer() -> Offer:
             "offset-for-leader-epoch": epoch_requests,
             "list-offsets": offset_requests,
             "delete-records": deletions,
-            "consume": _always(Consume()),
+            "consume": lambda on: consumptions(),
             "join": _always(Join()),
             "poll-group": _always(PollGroup()),
             "leave": _always(Leave()),
             "offset-fetch": _always(OffsetFetch()),
+            "fetch-in-session": session_fetches,
             "echo": lambda on: echoes(),
+            "sweep": lambda on: sweeps(),
             "brief": transient_faults,
         },
+        writes=(
+            "produce",
+            "produce-idempotently",
+            "produce-in-flight",
+            "transact",
+            "produce-to-all",
+            "delete-records",
+        ),
         administration={
             "reassign-partition": reassignments,
             "cancel-reassignment": cancellations,

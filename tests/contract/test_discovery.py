@@ -17,6 +17,8 @@ from strategies.episodes import Meeting, Offer, Steering, steered
 from strategies.meetings import meetings, most_at_once, standing_at_each, tag_of
 from strategies.steps import Disturb
 
+pytestmark = pytest.mark.drawn
+
 EXAMPLES = 400
 CHECKS = [check for check in all_machines().values() if issubclass(check.machine, EpisodeRules)]
 WITHOUT_FAULTS = 0.1

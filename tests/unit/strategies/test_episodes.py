@@ -25,6 +25,7 @@ OFFER = Offer(
     ),
     main=("kill", "stop", "rolling-restart"),
     work={"read": lambda on: just(ReadEverything()), "create-topic": lambda on: just(CreateTopic(on=on))},
+    writes=("create-topic",),
     administration={"delete-topic": lambda on: just(DeleteTopic(on=on))},
     looks=lambda on: just(ReadEverything()),
 )

@@ -57,8 +57,14 @@ def test_bounds_are_of_fields_that_there_are() -> None:
 
 
 def test_every_fault_is_drawn_when_any_is_asked_for() -> None:
-    for kind in FAULTS:
-        assert type(some(faults(), lambda fault, kind=kind: type(fault) is kind)) is kind  # type: ignore[misc]
+    drawn: set[type[Fault]] = set()
+
+    def completes(fault: Fault) -> bool:
+        drawn.add(type(fault))
+        return drawn == set(FAULTS)
+
+    some(faults(), completes)
+    assert drawn == set(FAULTS)
 
 
 @given(fault=faults())
@@ -96,7 +102,7 @@ def of_storm(seed: int, count: int) -> list[bytes]:
 
 
 def test_a_storm_is_what_its_seed_says() -> None:
-    assert of_storm(7, 100) == of_storm(7, 100) != of_storm(8, 100)
+    assert of_storm(7, 20) == of_storm(7, 20) != of_storm(8, 20)
 
 
 def test_a_storm_has_each_kind_as_often_as_the_others() -> None:
@@ -105,5 +111,5 @@ def test_a_storm_has_each_kind_as_often_as_the_others() -> None:
 
 
 def test_a_fault_of_a_storm_is_used_once() -> None:
-    drawn = list(itertools.islice(drawn_faults(1), 300))
-    assert len({id(fault) for fault in drawn}) == 300
+    drawn = list(itertools.islice(drawn_faults(1), 3 * len(FAULTS)))
+    assert len({id(fault) for fault in drawn}) == len(drawn)

@@ -38,11 +38,13 @@ NEWER = {
     "elect-preferred-leader",
     "elect-uncleanly",
     "fetch-in-flight",
+    "fetch-in-session",
     "heal-partly",
     "produce-idempotently",
     "produce-in-flight",
     "reassign-partition",
     "recreate-topic",
+    "sweep",
     "transact",
 }
 """Kinds of steps that the opening has had only since then."""
