@@ -38,7 +38,7 @@ ASKED_FOR_MS = 5_000
 
 
 class TopicAdministration(StepExecutor[S]):
-    """Sends each request once, to the first broker that runs.
+    """Sends each request once, to the first broker that can serve it.
 
     `topics` are those of the example by the machine's own name for them, with the id that was told when they were created
     last. One that was deleted stays among them, so that later requests name a topic that is gone; one of which a creation was
@@ -56,12 +56,12 @@ class TopicAdministration(StepExecutor[S]):
         return self.topics[on]
 
     def asked_broker(self) -> NodeClient:
-        """The first broker that runs."""
-        down = self.bench.silent()
+        """The first broker that runs, if possible one that no standing fault has hit: another may not reach a controller."""
+        down, hit = self.bench.silent(), {node for one in self.standing for node in one.nodes}
         running = [name for name in self.bench.brokers if name not in down]
         if not running:
             raise Absent("no broker runs")
-        return self.bench.node(running[0])
+        return self.bench.node(min(running, key=lambda name: name in hit))
 
     @singledispatchmethod
     def run(self, step: Step) -> None:

@@ -14,10 +14,10 @@ A machine's executor registers its own steps in front of the shared ones:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import singledispatchmethod
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from conformance.core.bench import Bench
 from conformance.core.echoing import echo
@@ -38,6 +38,13 @@ UNANSWERED = (WireError, ConsumerTrouble)
 """The errors of a request with unknown outcome, or that was never sent: its call on the tape says which."""
 
 
+class StandingFault(NamedTuple):
+    """A fault that was injected, and the nodes that it hit."""
+
+    fault: Fault
+    nodes: Sequence[str]
+
+
 class StepExecutor(ABC, Generic[S]):
     """Runs the steps of one example on fresh topics, groups and ids.
 
@@ -47,7 +54,7 @@ class StepExecutor(ABC, Generic[S]):
     def __init__(self, bench: Bench, faults: Faults) -> None:
         self.bench = bench
         self.faults = faults
-        self.standing: list[Fault] = []
+        self.standing: list[StandingFault] = []
         self._unhealed: Unhealed | None = None
 
     def step(self, step: S) -> None:
@@ -100,36 +107,41 @@ class StepExecutor(ABC, Generic[S]):
     def after_fault(self) -> None:
         """Look again at what a fault or its healing may have changed, e.g. which brokers run."""
 
+    def await_reaction(self) -> None:
+        """After a fault that is followed: wait until what the cluster owes while faults stand has come, or is overdue."""
+
     @run.register(Disturb)
     def _disturb(self, step: Disturb[Fault]) -> None:
         self.standing.append(self._injected(step.on, step.fault, follow=step.follow))
+        if step.follow:
+            self.await_reaction()
 
     @run.register(DisturbBriefly)
     def _disturb_briefly(self, step: DisturbBriefly[Fault]) -> None:
         if self.standing:
             raise Absent("another fault stands")
-        self.faults.heal(self._injected(step.on, step.fault))
+        self.faults.heal(self._injected(step.on, step.fault).fault)
         self.after_fault()
 
-    def _injected(self, on: str, fault: Fault, *, follow: bool = True) -> Fault:
-        injected, (topic, index) = fault.fresh(), self.around(on)
+    def _injected(self, on: str, fault: Fault, *, follow: bool = True) -> StandingFault:
+        fresh, (topic, index) = fault.fresh(), self.around(on)
         self.before_fault()
-        self.faults.inject(injected, topic, index, follow=follow)
+        injected = self.faults.inject(fresh, topic, index, follow=follow)
         self.after_fault()
-        return injected
+        return StandingFault(fresh, injected.nodes)
 
     @run.register
     def _heal(self, step: Heal) -> None:
         standing, self.standing = self.standing, []
-        for fault in reversed(standing):
-            self.faults.heal(fault)
+        for one in reversed(standing):
+            self.faults.heal(one.fault)
         self.after_fault()
 
     @run.register
     def _heal_partly(self, step: HealPartly) -> None:
         if not self.standing:
             raise Absent("no fault stands")
-        self.faults.heal(self.standing.pop(step.which % len(self.standing)))
+        self.faults.heal(self.standing.pop(step.which % len(self.standing)).fault)
         self.after_fault()
 
     # --- the example as a whole
@@ -161,16 +173,17 @@ class StepExecutor(ABC, Generic[S]):
     def rest(self) -> None:
         """Heal everything, wait until the cluster agrees, and read what the judges need.
 
-        That it never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal.
+        That it never agrees is a finding of the judges. Raises Unhealed if it agrees although a fault did not heal; by then the
+        judges have read whether Kafka is to blame.
         """
         unhealed = self._unhealed or self._left_unhealed(lambda: self.run(Heal()))
         self.after_fault()
         self.before_rest(healed=unhealed is None)
-        agreed = self.agrees()
-        if agreed and unhealed is not None:
+        if not self.agrees():
+            return
+        self.at_rest()
+        if unhealed is not None:
             raise unhealed
-        if agreed:
-            self.at_rest()
 
     def before_rest(self, *, healed: bool) -> None:
         """The last requests that change something; all is healed then, unless that failed."""

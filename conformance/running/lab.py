@@ -136,6 +136,19 @@ class Lab:
             return reason
         return ""
 
+    def cleared(self, example: str) -> str:
+        """After an example: delete its topics, so that later examples can be reproduced without it.
+
+        Those of a cluster that is kept stay. Returns why the cluster has to be replaced; empty if they are gone.
+        """
+        if self._standing is None or self._standing[1].cluster in self.kept:
+            return ""
+        try:
+            self._standing[1].watch.delete_topics(f"-{example}-")
+        except KitError as error:
+            return f"topics of the example stay: {error}"
+        return ""
+
     def _wait_whole(self, bench: Bench, standing: Standing) -> None:
         """A quorum with scripted voters is healthy when its controllers answer: electing a leader is up to the check."""
 

@@ -17,6 +17,8 @@ from tests.miniature.log.bugs import BUGS
 from tests.miniature.log.schedules import SCHEDULES
 from tests.support.mini_lab import MiniLab
 
+pytestmark = pytest.mark.drawn
+
 STEPS = 30
 
 

@@ -41,6 +41,11 @@ class FakeWatch:
     def __init__(self, lacks: list[str]) -> None:
         self.lacks = lacks
         self.asked = 0
+        self.deleted: list[str] = []
+
+    def delete_topics(self, infix: str) -> list[str]:
+        self.deleted.append(infix)
+        return []
 
     def lacking(self) -> list[str]:
         self.asked += 1

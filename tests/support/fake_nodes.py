@@ -99,7 +99,7 @@ class FakeNodes:
         every: float = 0.001,
         due: Due | None = None,
     ) -> T:
-        return eventually(probe, within=within, what=what, every=every, due=due)
+        return eventually(probe, within=min(within, WITHIN), what=what, every=every, due=due)
 
     def requests(self, api: str) -> list[Asked]:
         """Those of one API that reached a node."""

@@ -122,6 +122,8 @@ class ExampleRun:
         self._trouble = ""
         self._hindered = False
         """Whether the tested system is to blame for the trouble."""
+        self._ran_out = False
+        """Whether the trouble is no more than that time was up."""
         self._tape = lab.tape(check.id, standing)
         self._judging = Judging(with_laws(check.judges), self._tape.example)
         self._bench = lab.bench(self._tape, standing)
@@ -141,7 +143,7 @@ class ExampleRun:
                 self._look()
 
     def finish(self) -> Played:
-        """Rest, heal and judge."""
+        """Rest, heal and judge. One that only the clock cut off is neither judged to its end nor trouble of the kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
             self._guarded(self._rest)
         within = HURRIED if self._is_over else HEALED_WITHIN
@@ -150,7 +152,8 @@ class ExampleRun:
         blamed = ended_by_itself if self._trouble and not self._hindered else hindrance
         hindered = blamed(self._tape.history)
         self._bench.close()
-        outcome: Literal["judged", "premise lost", "error"] = "premise lost" if hindered else "error"
+        cut_off = within == HURRIED and (self._ran_out or not self._trouble)
+        outcome: Literal["judged", "premise lost", "error"] = "premise lost" if hindered or cut_off else "error"
         history = self._tape.end(
             End(example=self._tape.example.example, outcome=outcome if trouble else "judged", detail=trouble)
         )
@@ -194,9 +197,10 @@ class ExampleRun:
         except OutOfTime as error:
             # A step that had no time left says nothing; an end that was not read out is trouble.
             self._trouble = f"{type(error).__name__}: {error}" if self._cut_short else ""
-            self._cut_short = True
+            self._ran_out = self._cut_short = True
         except KitError as error:
             self._bench.explain(error)
+            self._ran_out = isinstance(error.__cause__, OutOfTime)
             self._hindered = bool(hindrance(self._tape.history))
             self._trouble = f"{type(error).__name__}: {error}"
         except Exception:  # a bug of the executor: what it has recorded is judged all the same

@@ -12,7 +12,7 @@ import msgspec
 from conformance.catalogue import shipped
 from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
-from conformance.running.check_run import CheckRun
+from conformance.running.check_run import MOST_ERRORS, CheckRun
 from conformance.running.evidence.folder import Schedule as RecordedSchedule
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab, slug
@@ -118,12 +118,13 @@ class MachineRun(CheckRun):
 
     def _drawing(self) -> Drawing:
         drawn = self._explorer.drawn or ""
+        seed = f"{self.check.id} {self.lab.settings.seed} {self.part} {drawn}"
         return Drawing(
-            seed=f"{self.check.id} {self.lab.settings.seed} {self.part} {drawn}",
+            seed=seed,
             steps=STEPS[self._profile],
             database=self.lab.settings.out_dir / "examples",
             column=slug(self.standing().column.label),
-            steering=self._reach.steering(),
+            steering=self._reach.steering(seed),
         )
 
     def _say_what_time_left_out(self) -> None:
@@ -135,8 +136,9 @@ class MachineRun(CheckRun):
 
     @property
     def gave_up(self) -> bool:
-        """A machine has many examples, with faults of many kinds: a few in trouble are no reason to end it, a majority is."""
-        return super().gave_up and 2 * (len(self._errors) + len(self._hindered)) >= self._examples
+        """A machine has many long examples with faults of many kinds: a few in trouble are no reason to end it, a majority is."""
+        troubled = len(self._errors) + len(self._hindered)
+        return troubled >= MOST_ERRORS and 2 * troubled >= self._examples
 
     # --- playing
 
@@ -189,8 +191,8 @@ class MachineRun(CheckRun):
             detail=played.explained,
             excuses=played.excuses,
         )
-        if played.replaced:
-            self.replace_cluster(played.replaced)
+        if reason := played.replaced or self.lab.cleared(played.history.example.example):
+            self.replace_cluster(reason)
         # A run of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
         if played.hindered and not self._investigating:
             self.hindered(played.hindered, played.seconds)

@@ -28,7 +28,7 @@ MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
 PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
 """A machine is run in parts, each by a worker and on a cluster of its own, since one worker alone would not use the time."""
 
-SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 300.0}
+SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 1_200.0}
 """Seconds in which a part of a machine shrinks the schedules of its findings and replays them."""
 SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
 """Seconds in which a probe shrinks the inputs of each breach that it found, and replays them."""

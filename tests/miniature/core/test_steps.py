@@ -7,6 +7,7 @@ import inspect
 from functools import singledispatchmethod
 from typing import get_type_hints
 
+import msgspec
 import pytest
 
 from conformance.core.administration import TopicAdministration
@@ -18,6 +19,8 @@ from fixtures.errors import KitError
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill
+from fixtures.faults.kinds.zombies import CutOffFromControllers
+from fixtures.views.partition import PartitionView
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.records import NewBatch, NewRecord
@@ -213,7 +216,7 @@ def test_after_a_fault_that_did_not_heal_no_step_is_run(example: Example, monkey
     assert example.calls("produce") == []
     with pytest.raises(Unhealed, match="it stays broken"):
         example.executor.rest()
-    assert example.executor.rested == ["unhealed", "asked"]
+    assert example.executor.rested == ["unhealed", "asked", "at rest"]
     # That the cluster does not agree is for the judges, whatever became of the fault.
     example.executor.agreement = False
     example.executor.rest()
@@ -322,3 +325,43 @@ def test_a_topic_that_was_never_created_is_left_out(example: Example) -> None:
 def test_names_are_those_of_the_example(example: Example) -> None:
     example.take(CreateTopic(on="orders"))
     assert example.executor.bench.tape.example.example in example.executor.topic("orders").name
+
+
+def test_leaders_are_noted_before_a_fault_without_waiting_for_an_election(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = mini_bench(MiniCluster())
+    bench.node("broker-1").create_topics([NewTopic("one", ((1, 2),))])
+    roles = Roles(bench, {"one-0": ("one", 0)})
+    roles.remember_leaders()
+    roles.down = {"broker-1"}
+
+    def waits(_: Bench, probe: object, what: str, **__: object) -> object:
+        raise AssertionError(f"waits for {what}")
+
+    monkeypatch.setattr(Bench, "eventually", waits)
+    roles.remember_leaders()
+    with pytest.raises(AssertionError, match="waits for a leader of one-0"):
+        roles.state("one-0")
+
+
+def test_a_partition_is_leaderless_while_a_replica_runs_that_may_lead(monkeypatch: pytest.MonkeyPatch) -> None:
+    roles = Executor(mini_bench(MiniCluster())).roles
+    newest = roles.state("anchor-0")
+
+    def described(leader: int, isr: tuple[int, ...], *down: str) -> list[str]:
+        state = msgspec.structs.replace(newest, leader=leader, isr=isr)
+        monkeypatch.setattr(PartitionView, "newest", lambda view, besides: state)
+        roles.down = {*down}
+        return roles.leaderless()
+
+    assert described(1, (1, 2)) == described(2, (1, 2), "broker-1") == []
+    assert described(-1, (1, 2)) == described(1, (1, 2), "broker-1") == ["anchor-0"]
+    assert described(-1, (1,), "broker-1") == described(-1, ()) == []
+
+
+def test_administration_asks_a_broker_that_no_fault_has_hit_while_there_is_one(example: Example) -> None:
+    asked = [example.executor.asked_broker().node]
+    for role in ("leader", "follower", "broker"):
+        example.take(Disturb(on="anchor-0", fault=CutOffFromControllers(role=role), follow=False))
+        asked.append(example.executor.asked_broker().node)
+    assert asked[:2] == ["broker-1", "broker-2"]
+    assert {*asked} <= {"broker-1", "broker-2", "broker-3"}

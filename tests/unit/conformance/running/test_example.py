@@ -194,6 +194,30 @@ def test_an_end_that_could_not_be_read_out_in_time_is_trouble() -> None:
     assert lab.troubled
 
 
+def outcome(one: Played) -> str:
+    return one.history.end.outcome if one.history.end is not None else ""
+
+
+def test_what_only_the_clock_cut_off_is_neither_judged_to_its_end_nor_an_error() -> None:
+    class Unhealed(Acting):
+        cause: Exception = OutOfTime("the ISR is full: not within 1 s")
+
+        def rest(self) -> None:
+            raise KitError("kill healed: not within 1 s") from self.cause
+
+    class Broken(Unhealed):
+        cause = OSError("no such container")
+
+    over = time.monotonic()
+    assert outcome(played(["fine"], ending(at=over), executor=Unhealed)) == "premise lost"
+    assert outcome(played(["fine"], ending(at=over), executor=Broken)) == "error"
+    assert outcome(played(["fine"], ending(), executor=Unhealed)) == "error"
+    lab = Healing()
+    lab.has_to_be_replaced = "broker-2 is lost"
+    assert outcome(played(["fine"], ending(at=over), lab)) == "premise lost"
+    assert outcome(played(["fine"], ending(), lab)) == "error"
+
+
 def test_a_cluster_that_has_to_be_replaced_makes_the_example_one_in_trouble_and_keeps_what_it_proved() -> None:
     lab = Healing()
     lab.has_to_be_replaced = "broker-2 is lost"

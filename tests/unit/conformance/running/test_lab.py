@@ -37,7 +37,7 @@ from strategies.steps import Step
 from tests.support.fake_checks import ROW, TOPIC, Data, check_of, handle
 from tests.support.fake_cluster import TOPOLOGY, FakeCluster
 from tests.support.fake_faults import Recorded
-from tests.support.fake_lab import IMAGE, Play, faults_on, of
+from tests.support.fake_lab import IMAGE, FakeLab, Play, faults_on, of
 
 # --- through the tape
 
@@ -416,3 +416,14 @@ def test_a_cluster_that_does_not_become_ready_again_owes_what_its_watch_says(
     assert (event.due, event.within) == ("node", 60.0)
     assert ("GEN-10", "violated") in {(line.requirement, line.result) for line in of(shard, ObservationLine)}
     assert of(shard, ExampleLine)[0].outcome == "judged"
+
+
+def test_topics_of_an_example_are_deleted_unless_its_cluster_is_kept(tmp_path: Path, state: Path) -> None:
+    with Run.begin() as run:
+        lab = FakeLab(tmp_path, run, [[]], "smoke")
+        standing = lab.standing("4.3.1", TOPOLOGY)
+        assert lab.cleared("e-1") == ""
+        lab.kept.append(standing.cluster)
+        assert lab.cleared("e-2") == ""
+        assert lab.watches[0].deleted == ["-e-1-"]
+        lab.close()

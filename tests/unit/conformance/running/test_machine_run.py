@@ -44,7 +44,7 @@ from history.taken import REST_NOTE, about, showing, taken
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
-from tests.support.fake_lab import COLUMN, FakeLab, Play, of
+from tests.support.fake_lab import COLUMN, FakeLab, FakeWatch, Play, of
 
 ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-03"
 SHARED = "KIP320-OFLE-06"
@@ -194,6 +194,31 @@ def test_a_suspicion_that_the_whole_history_explains_is_no_violation(play: Play)
         "suspected after step 2, and explained by what came then: " + ROW
     )
     assert of(shard, ReplayLine) == []
+
+
+def test_topics_of_an_example_are_deleted_after_it(play: Play) -> None:
+    lab, _, histories = play(machine_of(words("a"), never(ROW, "z")), [[]])
+    assert lab.watches[0].deleted == [f"-{history.example.example}-" for history in histories]
+
+
+def test_a_cluster_whose_topics_stay_is_replaced(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(watch: FakeWatch, infix: str) -> list[str]:
+        raise KitError("topics could not be deleted")
+
+    monkeypatch.setattr(FakeWatch, "delete_topics", refuses)
+    _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]])
+    assert "topics of the example stay: topics could not be deleted" in of(shard, CheckLine)[0].detail
+
+
+def test_a_machine_gives_up_when_most_of_its_examples_end_in_trouble(play: Play) -> None:
+    play(machine_of(words("a"), never(ROW, "z")), [[]])
+    run = run_of(play)
+
+    def gives_up(errors: int, examples: int) -> bool:
+        run._errors, run._seconds_in_trouble, run._examples = ["trouble"] * errors, 1_000.0 * errors, examples
+        return run.gave_up
+
+    assert [gives_up(1, 1), gives_up(3, 3), gives_up(3, 7)] == [False, True, False]
 
 
 def test_what_was_seen_before_trouble_is_filed(play: Play) -> None:

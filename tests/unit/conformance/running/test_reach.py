@@ -58,13 +58,19 @@ def test_parts_add_up_and_outlive_their_run(tmp_path: Path) -> None:
 
 
 def test_what_was_reached_in_earlier_runs_steers_away_from_it(tmp_path: Path) -> None:
-    before = Reach(tmp_path, LOG_MACHINE, "1").steering()
+    before = Reach(tmp_path, LOG_MACHINE, "1").steering("seed")
     assert before is not None
     met = Reached(meetings={" ".join(before.pairs[0]): 9})
     (tmp_path / f"{LOG_MACHINE.id}-2.json").write_bytes(msgspec.json.encode(met))
-    after = Reach(tmp_path, LOG_MACHINE, "1").steering()
+    after = Reach(tmp_path, LOG_MACHINE, "1").steering("seed")
     assert after is not None
     assert before.pairs[0] not in after.pairs
+
+
+def test_without_counts_the_seed_chooses_what_comes_first(tmp_path: Path) -> None:
+    reach = Reach(tmp_path, LOG_MACHINE, "1")
+    assert reach.steering("seed") == reach.steering("seed")
+    assert len({str(reach.steering(f"seed {n}")) for n in range(10)}) > 5
 
 
 def test_the_end_of_a_run_tells_what_was_reached_and_what_was_not(tmp_path: Path) -> None:
@@ -72,4 +78,4 @@ def test_the_end_of_a_run_tells_what_was_reached_and_what_was_not(tmp_path: Path
     Reach(tmp_path / FOLDER / "4.3.1", LOG_MACHINE, "1").note(play(LOG_MACHINE, SCHEDULE))
     pairs, besides = reach_lines(tmp_path)
     assert pairs.startswith("machines.log.LogMachine: 1 of 100 pairs of faults on one partition, not yet: kill + kill")
-    assert besides.startswith("machines.log.LogMachine: 2 of 210 kinds of administration beside a fault")
+    assert besides.startswith("machines.log.LogMachine: 2 of 240 kinds of administration beside a fault")
