@@ -9,6 +9,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import conformance.cli.bisect
 import conformance.cli.hunt
@@ -101,12 +102,19 @@ def storm(options: Sequence[str]) -> int:
         "--at-once", type=int, default=1, choices=(1, 2, 3), help="faults that stand together; default: 1"
     )
     parser.add_argument("--minutes", type=float, default=math.inf, metavar="M", help="no plan begins after M minutes")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/storm"),
+        metavar="DIR",
+        help="for logs of clusters that do not become whole",
+    )
     asked = parser.parse_args(options)
     setup([asked.kafka_version])
     with Run.begin() as run:
         try:
             [version] = select([asked.kafka_version])
-            raged = Storm(Targets(obtain(version), run), _say)
+            raged = Storm(Targets(obtain(version), run), _say, asked.out / run.id)
             try:
                 plans = drawn_plans(asked.seed, kinds(asked.fault), at_once=asked.at_once)
                 raged.rage(plans, asked.cycles, asked.minutes)

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -92,10 +93,14 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Runs faults on the targets' cluster; `cycles` are the results."""
+    """Runs faults on the targets' cluster; `cycles` are the results. The logs of a cluster that has to be replaced are left in
+    the folder `kept`."""
 
-    def __init__(self, targets: Targets, progress: Progress, traffic: Callable[[FaultTarget], Writer] = Writer) -> None:
+    def __init__(
+        self, targets: Targets, progress: Progress, kept: Path, traffic: Callable[[FaultTarget], Writer] = Writer
+    ) -> None:
         self.cycles: list[Cycle] = []
+        self._kept = kept
         self.seconds = 0.0
         self.traffic = TrafficTotal(trouble=[])
         self._progress = progress
@@ -146,9 +151,15 @@ class Storm:
             )
         except KitError as reason:
             self._end_traffic()
+            self._keep_logs()
             self._targets.replace()
             return str(reason)
         return ""
+
+    def _keep_logs(self) -> None:
+        self._kept.mkdir(parents=True, exist_ok=True)
+        for name, text in self._targets.logs().items():
+            (self._kept / f"{self.counted + 1}-{name}.log").write_text(text)
 
     def _end_traffic(self) -> None:
         writer, self._writer = self._writer, None

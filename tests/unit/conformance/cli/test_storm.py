@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,15 +19,19 @@ from tests.support.fake_faults import FakeTarget, Recorded
 
 
 class FakeTargets:
-    """Targets in memory."""
+    """Targets in memory; `kept` is where the storm leaves the logs."""
 
     def __init__(self) -> None:
+        self.kept = Path()
         self.replaced = 0
         self.closed = False
         self._target = FakeTarget()
 
     def target(self) -> FakeTarget:
         return self._target
+
+    def logs(self) -> dict[str, str]:
+        return {"broker-1": "it will not do\n"}
 
     def replace(self) -> None:
         self.replaced += 1
@@ -51,8 +56,10 @@ class FakeTraffic:
 
 
 @pytest.fixture
-def targets() -> FakeTargets:
-    return FakeTargets()
+def targets(tmp_path: Path) -> FakeTargets:
+    made = FakeTargets()
+    made.kept = tmp_path / "kept"
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +71,7 @@ def raged(
     targets: FakeTargets, *faults: Recorded, count: int, trouble: Exception | None = None
 ) -> tuple[Storm, list[str]]:
     lines: list[str] = []
-    storm = Storm(targets, lines.append, lambda target: FakeTraffic(target, trouble))  # type: ignore[arg-type, return-value]
+    storm = Storm(targets, lines.append, targets.kept, lambda target: FakeTraffic(target, trouble))  # type: ignore[arg-type, return-value]
     storm.rage(once(*faults), count)
     return storm, lines
 
@@ -109,6 +116,8 @@ def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: Fake
     assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in lines[0]
     assert "1 clusters replaced" in "\n".join(summary(storm))
     assert (succeeded(storm), targets.replaced) == (False, 1)
+    [log] = targets.kept.iterdir()
+    assert (log.name, log.read_text()) == ("1-broker-1.log", "it will not do\n")
     assert storm.traffic.acknowledged == 20
 
 
@@ -128,7 +137,7 @@ def test_of_two_at_a_time_each_counts(targets: FakeTargets) -> None:
     plans = cycle(
         [Overlap(first=Recorded(), second=Recorded(on="broker-2")), Overlap(first=Recorded(), second=Recorded())]
     )
-    storm = Storm(targets, lambda _: None, FakeTraffic)  # type: ignore[arg-type]
+    storm = Storm(targets, lambda _: None, targets.kept, FakeTraffic)  # type: ignore[arg-type]
     storm.rage(plans, 4)
     assert [one.ending for one in storm.cycles] == ["healed"] * 4
     two = Overlap(first=Recorded(), second=Recorded(shows=False, on="broker-2"))
@@ -137,7 +146,7 @@ def test_of_two_at_a_time_each_counts(targets: FakeTargets) -> None:
 
 
 def test_no_plan_begins_after_the_minutes_are_over(targets: FakeTargets) -> None:
-    storm = Storm(targets, lambda _: None, FakeTraffic)  # type: ignore[arg-type]
+    storm = Storm(targets, lambda _: None, targets.kept, FakeTraffic)  # type: ignore[arg-type]
     storm.rage(once(Recorded()), 5, minutes=0)
     assert (storm.counted, targets.closed) == (0, True)
 
