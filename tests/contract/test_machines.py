@@ -28,6 +28,8 @@ from strategies.episodes import Offer, Steering, steered
 from tests.miniature.machine import hunt, play
 from tests.miniature.planted import Planted, planted_for
 
+pytestmark = pytest.mark.drawn
+
 CHECKS = list(all_machines().values())
 DRAWN = 60
 """Examples within which each rule is reached, and of which a share disturbs."""
