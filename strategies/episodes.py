@@ -160,7 +160,7 @@ class _Episode:
     def steps(self) -> Iterator[Step]:
         yield from self._work(1, 2)
         faults = self._faults()
-        for _ in range(self._draw(sampled_from([1, 1, 1, 2]))):
+        for _ in range(self._draw(sampled_from([1, 1, 2]))):
             yield from self._disturbed(faults)
             yield from self._end()
         yield from self._meanwhile()
