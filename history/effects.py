@@ -50,7 +50,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `retention`: the topic's setting by which old segments of all its partitions are deleted.
     - `appends`: it appends records of its own to that partition, without a Produce request in the history.
     - `cut_off`: from the witness on, the nodes that the event names exchange nothing with controllers.
-    - `fills_disk`: the disks of these nodes are full, so that log directories may fail; a broker ends itself with its last.
+    - `fails_writes`: the disks of these nodes refuse writes, so that log directories fail; a broker ends itself with its last.
     - `moves_replicas`: the partition gets other replicas.
     - `stands`: false for a fault that is over as soon as it is injected.
     """
@@ -66,7 +66,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retention: Literal["none", "by-size", "by-time"] = "none"
     appends: bool = False
     cut_off: bool = False
-    fills_disk: bool = False
+    fails_writes: bool = False
     moves_replicas: bool = False
     stands: bool = True
 

@@ -8,6 +8,7 @@ from fixtures.faults.kinds.clock import ClockShift
 from fixtures.faults.kinds.disk import (
     CutTailAbove,
     CutTailBelow,
+    FailedDisk,
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
     RemoveIndexFiles,
@@ -62,6 +63,7 @@ LogFault = (
     | CutOffFromControllers
     | CutTailAbove
     | CutTailBelow
+    | FailedDisk
     | Delay
     | Drop
     | Freeze

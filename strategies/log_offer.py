@@ -11,6 +11,7 @@ from fixtures.faults.kinds.clock import ClockShift
 from fixtures.faults.kinds.disk import (
     CutTailAbove,
     CutTailBelow,
+    FailedDisk,
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
     RemoveIndexFiles,
@@ -312,20 +313,21 @@ def _offered() -> dict[str, FaultKind]:
         offered(RateLimit, _drawn(RateLimit, role=_HIT, peer=just("brokers"), direction=just("out")), around),
         offered(IsolatedControllerLeader, _drawn(IsolatedControllerLeader), around),
     ]
-    # Those write records without a key, which a compacted topic refuses, to have something to damage.
+    # They write records without a key, which a compacted topic refuses, to have something to damage.
+    damages = (
+        CutTailAbove,
+        CutTailBelow,
+        OldEpochCheckpoint,
+        RemoveEpochCheckpoint,
+        RemoveIndexFiles,
+        RemoveRebuiltFile,
+        RemoveReplica,
+        RemoveWatermarkCheckpoint,
+        WipeDisk,
+    )
     disks = [
-        offered(kind, _drawn(kind, role=_HIT), UNCOMPACTED)
-        for kind in (
-            CutTailAbove,
-            CutTailBelow,
-            OldEpochCheckpoint,
-            RemoveEpochCheckpoint,
-            RemoveIndexFiles,
-            RemoveRebuiltFile,
-            RemoveReplica,
-            RemoveWatermarkCheckpoint,
-            WipeDisk,
-        )
+        offered(FailedDisk, _drawn(FailedDisk, role=_HIT), around),
+        *(offered(kind, _drawn(kind, role=_HIT), UNCOMPACTED) for kind in damages),
     ]
     alone = [
         # On the machine's own partition, which the judges follow.

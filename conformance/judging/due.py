@@ -204,7 +204,7 @@ def _may_end(history: History, end: Ended) -> bool:
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     return any(
         fault.effects is not None
-        and (fault.effects.process == "may-restart" or fault.effects.loses_log_dir or fault.effects.fills_disk)
+        and (fault.effects.process == "may-restart" or fault.effects.loses_log_dir or fault.effects.fails_writes)
         and (fault.effects.every_broker or end.node in fault.node.split(","))
         and not _is_over(history, fault, end)
         for fault in injected

@@ -43,6 +43,7 @@ NOT_PLAYED = {
     "drop": "links are cut, not packets dropped",
     "drop-answer": "no bytes on a wire",
     "failed-directory": "one log directory, which never fails",
+    "failed-disk": "one log directory, which never fails",
     "fenced-producer": "no producer ids",
     "flip-bytes": "no files",
     "freeze": "a pause of another length is `pause-past-fencing`",

@@ -231,8 +231,8 @@ def test_the_machine_is_to_blame_for_a_process_killed_for_lack_of_memory() -> No
     [
         (Effects(process="may-restart"), "broker-2", []),
         (Effects(disk=("log-dir",)), "broker-2", []),
-        (Effects(process="restarts", fills_disk=True), "broker-2", []),
-        (Effects(process="restarts", fills_disk=True), "broker-1", [("GEN-10", "violated")]),
+        (Effects(process="restarts", fails_writes=True), "broker-2", []),
+        (Effects(process="restarts", fails_writes=True), "broker-1", [("GEN-10", "violated")]),
         (Effects(process="restarts"), "broker-2", [("GEN-10", "violated")]),
         (Effects(disk=("log-dir",)), "broker-1,broker-3", [("GEN-10", "violated")]),
         (Effects(disk=("log-tail",)), "broker-2", [("GEN-10", "violated")]),
