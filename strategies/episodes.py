@@ -199,7 +199,7 @@ class _Episode:
             "beside": (swarm.beside[1],),
             "first": (swarm.first,) if self._offer.faults[swarm.first].kind.alone else (swarm.first, swarm.beside[1]),
         }
-        choice = self._draw(sampled_from(["pair", "three", "beside", "three", "beside", "in turn", "first", "any"]))
+        choice = self._draw(sampled_from(["pair", "three", "beside", "in turn", "beside", "in turn", "first", "any"]))
         return named[choice] if choice in named else (self._draw(sampled_from(swarm.faults)),)
 
     def _inject(self, name: str, role: str, *, follow: bool) -> Iterator[Step]:
