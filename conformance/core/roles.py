@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from conformance.core.bench import Bench
 from fixtures.errors import KitError
@@ -32,6 +32,7 @@ class Roles:
         self.down: set[str] = set()
         self._bench = bench
         self._leaderless: set[str] = set()
+        self._looked: dict[str, PartitionMetadata | None] | None = None
         # Each asks for the topics of all, so that each answer shows the judges all partitions.
         topics = [topic for topic, _ in partitions.values()]
         self._views = {
@@ -56,8 +57,22 @@ class Roles:
 
         No election is waited for, so that a fault can meet one.
         """
-        for view in self._views.values():
-            view.newest(besides=self.down)
+        self._look()
+
+    def _look(self) -> dict[str, PartitionMetadata | None]:
+        """Each partition at its newest leader epoch, by one request to each broker."""
+        widest = max(self._views.values(), key=lambda view: len(view.asked), default=None)
+        answers = widest.answers(self.down) if widest is not None else {}
+        return {on: view.newest_in(answers) for on, view in self._views.items()}
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Until it ends, roles are as one look at all partitions shows them now; only what has no leader is looked at again."""
+        self._looked = self._look()
+        try:
+            yield
+        finally:
+            self._looked = None
 
     def running(self) -> list[str]:
         """The brokers that can be asked."""
@@ -82,10 +97,9 @@ class Roles:
 
     def leaderless(self) -> list[str]:
         """The partitions whose leader is gone, while a replica runs that is in the ISR."""
-        return [on for on in self._views if self._lacks_leader(on)]
+        return [on for on, newest in self._look().items() if self._lacks_leader(newest)]
 
-    def _lacks_leader(self, on: str) -> bool:
-        newest = self._views[on].newest(besides=self.down)
+    def _lacks_leader(self, newest: PartitionMetadata | None) -> bool:
         if newest is None or (newest.leader >= 0 and self.is_running(newest.leader)):
             return False
         return any(self.is_running(id) for id in newest.isr)
@@ -115,7 +129,11 @@ class Roles:
         return None
 
     def _newest(self, on: str) -> PartitionMetadata | None:
-        newest = self._views[on].newest(besides=self.down)
+        newest = self._acting(self._looked[on]) if self._looked is not None else None
+        return newest or self._acting(self._views[on].newest(besides=self.down))
+
+    def _acting(self, newest: PartitionMetadata | None) -> PartitionMetadata | None:
+        """Only with a leader that runs."""
         return newest if newest is not None and newest.leader >= 0 and self.is_running(newest.leader) else None
 
     # --- coordinators

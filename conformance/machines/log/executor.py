@@ -102,6 +102,8 @@ class LogExecutor(TopicAdministration[LogStep]):
         self._in_flight = InFlight()
         self._sessions = FetchSessions()
         self._deleted: set[str] = set()
+        self._refusing: set[str] = set()
+        """Partitions whose last acks=all write found fewer replicas in sync than min.insync.replicas."""
 
     @singledispatchmethod
     def run(self, step: Step) -> None:
@@ -111,8 +113,9 @@ class LogExecutor(TopicAdministration[LogStep]):
 
     @run.register
     def _(self, step: ProduceToAll) -> None:
-        for on in filter(self.partitions.__contains__, EVERY_PARTITION):
-            self.attempt(Produce(on=on, records=step.records, acks=step.acks, to=step.to))
+        with self.roles.one_look():
+            for on in filter(self.partitions.__contains__, EVERY_PARTITION):
+                self.attempt(Produce(on=on, records=step.records, acks=step.acks, to=step.to))
 
     @run.register
     def _(self, step: Produce) -> None:
@@ -126,6 +129,8 @@ class LogExecutor(TopicAdministration[LogStep]):
         answer = node.produce(partition.topic, partition.index, batch, acks=acks, timeout_ms=within_ms)
         if answer.error is Error.NONE:
             self._ends[on] = max(self._ends[on], answer.base_offset + len(batch.records))
+        if acks == -1:
+            (self._refusing.add if answer.error is Error.NOT_ENOUGH_REPLICAS else self._refusing.discard)(on)
 
     def _batch(self, on: str, count: int = 1, size: int = 0, codec: Codec = Codec.NONE) -> NewBatch:
         """A batch of numbered values, filled up to `size` bytes each."""
@@ -181,7 +186,8 @@ class LogExecutor(TopicAdministration[LogStep]):
 
     def _probe_leader(self, on: str) -> None:
         """Whether it commits, whether its high watermark waits for the present ISR, and which leader epochs it serves."""
-        leader, epoch = self.roles.node(on, "leader"), self.roles.epoch(on, 0)
+        with self.roles.one_look():
+            leader, epoch = self.roles.node(on, "leader"), self.roles.epoch(on)
         for acks in (-1, 1, -1):
             self._write(on, leader, acks, self._batch(on))
             self.roles.state(on)
@@ -193,7 +199,8 @@ class LogExecutor(TopicAdministration[LogStep]):
 
     def _probe_former_leader(self, on: str) -> None:
         """A former leader commits nothing, whatever epoch it is at, and rejects requests that name a newer leader epoch."""
-        former, state = self.roles.node(on, "former-leader"), self.roles.state(on)
+        with self.roles.one_look():
+            former, state = self.roles.node(on, "former-leader"), self.roles.state(on)
         if former.node == self.bench.name_of(state.leader):
             raise Absent(f"{on} has no former leader that can be reached")
         old = max(0, state.leader_epoch - 1)
@@ -453,9 +460,9 @@ class LogExecutor(TopicAdministration[LogStep]):
         self._forget_defaults()
         self.attempt(OffsetFetch())
         if healed:
-            self._transactional.settle()
             # All that was written before is then followed by a later leader epoch, where the leader has changed.
             self.run(ProduceToAll())
+            self._transactional.settle(self._refusing)
 
     def agrees(self) -> bool:
         """Of the partitions that no step has asked to delete."""
@@ -464,10 +471,11 @@ class LogExecutor(TopicAdministration[LogStep]):
         return at_rest(*kept.values())
 
     def at_rest(self) -> None:
-        self._revisit_positions()
-        self.attempt(Sweep(turn=turn_of(self.bench.tape.example.example)))
-        # The content of a replica's log is certain between two reads of it.
-        self.read_everything()
+        with self.roles.one_look():
+            self._revisit_positions()
+            self.attempt(Sweep(turn=turn_of(self.bench.tape.example.example)))
+            # The content of a replica's log is certain between two reads of it.
+            self.read_everything()
 
     def swept(self) -> Swept:
         return Swept([self.around(on) for on in self.partitions], self._group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
@@ -109,6 +109,7 @@ class TransactionalProducer:
         self._roles = roles
         self._id = transactional_id
         self._producer: Sequences | None = None
+        self._written_to: set[str] = set()
 
     def write(self, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
         """Add the partition and produce to it. Raises Absent where there is no coordinator, or it gives no producer id."""
@@ -121,6 +122,7 @@ class TransactionalProducer:
             producer.broken = True
             return
         self.is_open = True
+        self._written_to.add(on)
         answer = leader.produce(
             partition.topic,
             partition.index,
@@ -147,17 +149,20 @@ class TransactionalProducer:
         )
         producer.broken = broken or ended.error is not Error.NONE
 
-    def settle(self) -> None:
+    def settle(self, refusing: Collection[str]) -> None:
         """Abort what may still be open, and wait for its markers: the coordinator gives no producer id before (KIP-360).
 
-        An EndTxn without success may leave a transaction open until its time-out, whose marker would change a log at rest.
+        An EndTxn without success may leave a transaction open until its time-out, whose marker would change a log at rest. No
+        marker comes to a partition that is `refusing` writes, by the machine's name: nothing is waited for then.
         """
-        if self._producer is not None:
-            self._producer.broken = True
-            with suppress(Overdue):
-                self._bench.eventually(
-                    self._is_settled, f"no open transaction of {self._id}", within=SETTLED_WITHIN, every=0.5, due=None
-                )
+        if self._producer is None:
+            return
+        self._producer.broken = True
+        within = 0.0 if self._written_to.intersection(refusing) else SETTLED_WITHIN
+        with suppress(Overdue):
+            self._bench.eventually(
+                self._is_settled, f"no open transaction of {self._id}", within=within, every=0.5, due=None
+            )
 
     def _is_settled(self) -> bool:
         with suppress(WireError, Absent):

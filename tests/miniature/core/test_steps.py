@@ -343,13 +343,24 @@ def test_leaders_are_noted_before_a_fault_without_waiting_for_an_election(monkey
         roles.state("one-0")
 
 
+def test_one_look_serves_all_roles(example: Example) -> None:
+    roles = example.executor.roles
+    with roles.one_look():
+        looked = len(example.calls("metadata"))
+        for _ in range(3):
+            assert roles.state("anchor-0").leader == example.executor.bench.id_of(roles.node("anchor-0", "leader").node)
+        assert len(example.calls("metadata")) == looked
+    roles.state("anchor-0")
+    assert len(example.calls("metadata")) > looked
+
+
 def test_a_partition_is_leaderless_while_a_replica_runs_that_may_lead(monkeypatch: pytest.MonkeyPatch) -> None:
     roles = Executor(mini_bench(MiniCluster())).roles
     newest = roles.state("anchor-0")
 
     def described(leader: int, isr: tuple[int, ...], *down: str) -> list[str]:
         state = msgspec.structs.replace(newest, leader=leader, isr=isr)
-        monkeypatch.setattr(PartitionView, "newest", lambda view, besides: state)
+        monkeypatch.setattr(PartitionView, "newest_in", lambda view, answers: state)
         roles.down = {*down}
         return roles.leaderless()
 

@@ -117,17 +117,33 @@ def test_a_transaction_that_was_not_ended_is_settled_by_the_next_producer_id() -
     producer = transacted(coordinator)
     producer.end(committed=False)
     assert len(coordinator.answers) == 3
-    producer.settle()
+    producer.settle([])
     assert coordinator.answers == []
 
 
 def test_a_coordinator_that_settles_nothing_is_not_waited_for_forever() -> None:
     coordinator = Coordinator(*[Error.CONCURRENT_TRANSACTIONS] * 99)
-    transacted(coordinator).settle()
+    transacted(coordinator).settle([])
     assert coordinator.answers
 
 
 def test_without_a_transaction_nothing_is_settled() -> None:
     coordinator = Coordinator()
-    producer_of(coordinator).settle()
+    producer_of(coordinator).settle([])
     assert len(coordinator.answers) == 1
+
+
+def test_no_marker_is_waited_for_where_a_partition_takes_no_writes() -> None:
+    waits: list[float] = []
+
+    class Timed(Patience):
+        def eventually(self, probe: Callable[[], Any], what: str, **bounds: Any) -> Any:
+            waits.extend([bounds["within"]] if "no open transaction" in what else [])
+            return super().eventually(probe, what)
+
+    for refusing in (["other-0"], ["strict-0"]):
+        coordinator = Coordinator(*[Error.CONCURRENT_TRANSACTIONS] * 99)
+        producer = transacted(coordinator)
+        producer._bench = Timed()  # type: ignore[assignment]
+        producer.settle(refusing)
+    assert waits == [30.0, 0.0]
