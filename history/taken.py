@@ -78,6 +78,18 @@ def showing(steps: Sequence[Taken], events: Collection[int]) -> set[int]:
     return {step.number for step in steps if any(step.begin <= n < step.end for n in events)}
 
 
+def sweep_at_rest(history: History, events: Collection[int]) -> int | None:
+    """The turn of the sweep in which these events came, if it belongs to the end of the example and is no step of it."""
+    notes = [
+        e for e in history.events if isinstance(e, Note) and e.text in (STEP_NOTE, REST_NOTE, SWEEP_NOTE, SWEPT_NOTE)
+    ]
+    for before, began, ended in zip(notes, notes[1:], notes[2:], strict=False):
+        within = began.text == SWEEP_NOTE and any(began.n < n < ended.n for n in events)
+        if within and before.text == REST_NOTE:
+            return int(began.data["turn"])
+    return None
+
+
 def about(history: History, steps: Sequence[Taken], events: Collection[int]) -> set[int]:
     """The numbers of the steps that may concern what these events are about: those on the same subjects, and those on none."""
     wanted = {(subject.kind, on_of(history, steps, subject)) for subject in subjects(history, events)}

@@ -21,8 +21,8 @@ from conformance.running.machine.example import Ending, Played, Schedule
 from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
-from history.taken import about, showing, taken
-from strategies.steps import Step
+from history.taken import about, showing, sweep_at_rest, taken
+from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
 KEPT_FOR_REPLAYS = 0.3
@@ -81,17 +81,23 @@ class Investigator:
     # --- shrinking
 
     def _shrunk(self, played: Played, observation: Observation, ends: float) -> Shrunk:
-        began, breach, first = time.monotonic(), breach_of(observation), _shown(played, observation)
+        began, breach = time.monotonic(), breach_of(observation)
+        last = _sweep(played, observation)
+        steps, first = [*played.steps, *last], _shown(played, observation)
+        if last:
+            first = Reproduction(len(steps))
         until = ends - KEPT_FOR_REPLAYS * (ends - began)
         shrinker = Shrinker(
-            played.steps,
+            steps,
             first,
             lambda schedule: self._candidate(schedule, breach, at_rest=first.at_rest),
             lambda: (until - time.monotonic()) / (until - began),
             lambda schedule, runs: self._tell(f"{breach} with {len(schedule)} steps, after {runs} runs"),
         )
         self._tell(f"{breach} is violated; shrinking {first.after} steps")
-        schedule = shrinker.shrink(keeping=_hints(played, observation), simpler=self._check.simpler)
+        ends_with = set(range(len(played.steps), len(steps)))
+        hints = [hint | ends_with for hint in _hints(played, observation)]
+        schedule = shrinker.shrink(keeping=hints, simpler=self._check.simpler)
         return Shrunk(schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began)
 
     def _candidate(self, schedule: Schedule, breach: Breach, *, at_rest: bool) -> Reproduction | None:
@@ -159,6 +165,12 @@ def _shown(played: Played, observation: Observation) -> Reproduction:
     if suspicion is not None and breach_of(suspicion.observation) == breach_of(observation):
         return Reproduction(suspicion.after)
     return Reproduction(len(played.steps), at_rest=True)
+
+
+def _sweep(played: Played, observation: Observation) -> list[Step]:
+    """The sweep at rest that showed it, as steps: otherwise its turn goes by the example's number, which no replay has."""
+    turn = sweep_at_rest(played.history, observation.events)
+    return [] if turn is None else [Heal(), Sweep(turn=turn)]
 
 
 def _hints(played: Played, observation: Observation) -> list[set[int]]:

@@ -11,7 +11,7 @@ import pytest
 from fixtures.wire import NodeClient
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note, Premise
 from history.subjects import QUORUM, Kind, Subject, named, subjects, subjects_of
-from history.taken import STEP_NOTE, about, note_of, taken
+from history.taken import REST_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, about, note_of, sweep_at_rest, taken
 
 EXAMPLE = Example(example="e", check="c", column="4.3.1")
 SUBJECT_KINDS: dict[str, set[Kind]] = {
@@ -206,3 +206,11 @@ def test_steps_on_a_producer_are_found_by_the_producer_id_that_their_events_name
     recorded = history(*events)
     assert about(recorded, taken(recorded), [5]) == {1, 2, 3}
     assert about(recorded, taken(recorded), [2]) == {0, 2}
+
+
+def test_a_sweep_at_rest_is_told_from_one_that_is_a_step() -> None:
+    step, rest = Note(n=0, t=0.0, text=STEP_NOTE, data={"kind": "sweep", "step": {}}), Note(n=4, t=0.0, text=REST_NOTE)
+    first, last = (Note(n=n, t=0.0, text=SWEEP_NOTE, data={"turn": n}) for n in (1, 5))
+    done, over = (Note(n=n, t=0.0, text=SWEPT_NOTE) for n in (3, 7))
+    recorded = history(step, first, call(2), done, rest, last, call(6), over, call(8))
+    assert [sweep_at_rest(recorded, [n]) for n in (2, 6, 8)] == [None, 5, None]

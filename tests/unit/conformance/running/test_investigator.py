@@ -18,10 +18,11 @@ from conformance.running.machine.discovery import Discovery, Reproduced
 from conformance.running.machine.example import Ending, Played, Schedule, Stops
 from conformance.running.machine.investigator import REPLAYS, Investigator
 from conformance.running.violations import Breach, breach_of, first_of_each
-from history.events import End, Example, History
+from history.events import End, Example, History, Note
 from history.observations import Observation
+from history.taken import REST_NOTE, SWEEP_NOTE, SWEPT_NOTE
 from strategies.log import Produce, Read
-from strategies.steps import Step
+from strategies.steps import Step, Sweep
 from tests.support.fake_lab import COLUMN
 
 NEVER = float("inf")
@@ -123,6 +124,20 @@ def test_a_finding_is_shrunk_to_the_step_that_shows_it_and_replayed(tmp_path: Pa
     assert (found.seen, found.tries, str(found.breach)) == (REPLAYS, REPLAYS, "A case label")
     assert investigator.concluded == {found.breach}
     assert 0 < investigator.seconds < 60
+
+
+def test_a_sweep_at_rest_that_shows_it_becomes_a_step_since_its_turn_goes_by_the_number_of_the_example(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(tmp_path, {"A": Sweep(turn=7)})
+    finding = cluster.finding([*NOISE, Sweep(turn=7)])
+    notes = [(REST_NOTE, {}), (SWEEP_NOTE, {"turn": 7}), ("asked", {}), (SWEPT_NOTE, {})]
+    finding.played.history.events.extend(Note(n=n, t=0.0, text=text, data=data) for n, (text, data) in enumerate(notes))
+    finding.played.steps[:] = NOISE
+    finding.played.observations[:] = [msgspec.structs.replace(violation("A"), events=[2])]
+    _, [found] = investigated(cluster, finding)
+    assert cluster.played[-REPLAYS:] == [[Sweep(turn=7)]] * REPLAYS
+    assert (found.seen, found.tries) == (REPLAYS, REPLAYS)
 
 
 def test_the_evidence_of_the_replay_says_how_often_and_that_of_the_finding_where_it_is(tmp_path: Path) -> None:
