@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, none, one_of, sampled_from
+from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
 
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.clock import ClockShift
@@ -361,11 +361,12 @@ def _looks(on: str) -> SearchStrategy[Step]:
 
 
 def _begin() -> SearchStrategy[list[Step]]:
-    """A drawn topic, something to read everywhere, and perhaps consumers."""
+    """A drawn topic, perhaps one that later steps delete, something to read everywhere, and perhaps consumers."""
     consumers: list[list[Step]] = [[], [Join(), PollGroup()], [Consume()], [Consume(rack=1)]]
     return builds(
-        lambda made, written, consuming: [made, written, *consuming],
+        lambda made, fleeting, written, consuming: [made, *fleeting, written, *consuming],
         creations("drawn"),
+        lists(creations(), max_size=1),
         produces_to_all(),
         sampled_from(consumers),
     )
