@@ -18,7 +18,7 @@ from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import ReplayResult, conclude
 from conformance.running.machine.discovery import Discovery, Play, Reproduced
 from conformance.running.machine.example import Ending, Played, Schedule
-from conformance.running.machine.shrink import Reproduction, Shrinker
+from conformance.running.machine.shrink import CutShort, Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
 from history.taken import about, showing, sweep_at_rest, taken
@@ -108,6 +108,8 @@ class Investigator:
 
         played = self._play(schedule, Ending(stops=is_it, rests=at_rest, hurries=True)).played
         if not any(map(is_it, played.violations)):
+            if played.cut_short:
+                raise CutShort
             return None
         if played.suspicion is not None:
             return Reproduction(played.suspicion.after)

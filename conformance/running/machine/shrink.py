@@ -1,7 +1,8 @@
 """Shrinking a schedule by delta debugging on the cluster: few runs, since each may take as long as its faults do.
 
 A run that shows the violation is a proof, so one is enough to go on with a shorter schedule; one that does not show it is
-repeated. The schedule that is returned has shown it in most of its runs (two of two, or two of three).
+repeated. The schedule that is returned has shown it in most of its runs (two of two, or two of three; where the clock allowed no
+more, one of one).
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ TO_CONFIRM = 0.15
 """Share of the time that is kept for confirming the result."""
 GOOD_ENOUGH = 6
 """Steps. A schedule of at most this length is short enough to be read: no second round is spent on it."""
+
+
+class CutShort(Exception):
+    """The clock ended a run before it showed the violation, so that it says nothing about its schedule."""
 
 
 class Reproduction(msgspec.Struct, frozen=True):
@@ -37,7 +42,7 @@ class Dropped(Protocol):
 S = TypeVar("S", bound=Dropped)
 
 Play: TypeAlias = Callable[[list[S]], Reproduction | None]
-"""Runs a schedule once; None when the violation was not seen."""
+"""Runs a schedule once; None when the violation was not seen. Raises CutShort."""
 Simpler: TypeAlias = Callable[[S], Sequence[S]]
 """Other parameters for a step, the simplest first."""
 
@@ -57,6 +62,7 @@ class Shrinker(Generic[S]):
         report: Callable[[list[S], int], None] = lambda schedule, runs: None,
     ) -> None:
         self.runs = 0
+        self._is_over = False
         self._steps = list(schedule)
         self._play = play
         self._left = left
@@ -170,14 +176,18 @@ class Shrinker(Generic[S]):
 
     def _run(self, schedule: list[S]) -> Reproduction | None:
         self.runs += 1
-        shown = self._play(schedule)
+        try:
+            shown = self._play(schedule)
+        except CutShort:
+            self._is_over = True
+            return None
         self._seen[_key(schedule)].append(shown is not None)
         if shown is not None and shown.after < len(schedule):
             self._seen[_key(schedule[: shown.after])].append(True)
         return shown
 
     def _in_time(self) -> bool:
-        return self._left() > TO_CONFIRM
+        return not self._is_over and self._left() > TO_CONFIRM
 
     def _step_down(self, schedule: list[S]) -> None:
         self._ladder.append(schedule)
@@ -190,10 +200,13 @@ class Shrinker(Generic[S]):
 
     def _is_confirmed(self, schedule: list[S]) -> bool:
         seen = self._seen[_key(schedule)]
-        # Always confirm the shortest schedule; confirm longer ones only while time is left.
-        while seen.count(True) < MOST and not _refuted(seen) and (schedule is self._ladder[-1] or self._left() > 0):
+        while seen.count(True) < MOST and not _refuted(seen) and self._may_confirm(schedule):
             self._run(schedule)
-        return seen.count(True) >= MOST and not _refuted(seen)
+        return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
+
+    def _may_confirm(self, schedule: list[S]) -> bool:
+        """The shortest schedule always, longer ones only while time is left."""
+        return not self._is_over and (schedule is self._ladder[-1] or self._left() > 0)
 
     def _schedule(self, places: Sequence[int]) -> list[S]:
         return [self._steps[place] for place in places]

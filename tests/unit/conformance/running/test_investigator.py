@@ -176,6 +176,18 @@ def test_a_replay_that_the_clock_cut_short_counts_only_if_it_showed_the_bug(
     assert (found.seen, found.tries) == result
 
 
+def test_a_candidate_that_the_clock_cut_short_is_not_taken_for_one_without_the_bug(tmp_path: Path) -> None:
+    (plain := tmp_path / "plain").mkdir()
+    calm = Cluster(plain, {"A": BUG})
+    investigated(calm, calm.finding([*NOISE, BUG]))
+    shown = next(number for number, steps in enumerate(calm.played, start=1) if BUG in steps)
+    cluster = Cluster(tmp_path, {"A": BUG}, wavers=lambda run: run <= shown, hurried=lambda run: run > shown)
+    investigated(cluster, cluster.finding([*NOISE, BUG]))
+    shorter = cluster.played[shown - 1]
+    assert len(shorter) < len(NOISE) + 1
+    assert cluster.played[-1] == shorter, "what was shown once is replayed"
+
+
 def test_a_bug_that_never_shows_again_keeps_its_evidence_and_a_schedule_beside_it(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, {"A": BUG}, wavers=lambda run: False)
     _, [found] = investigated(cluster, cluster.finding([*NOISE, BUG]))

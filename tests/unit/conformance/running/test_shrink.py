@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.running.machine.shrink import Reproduction, Shrinker
+from conformance.running.machine.shrink import CutShort, Reproduction, Shrinker
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -251,3 +251,20 @@ def test_without_a_hint_it_takes_longer() -> None:
     found = all_shrunk(1, lambda bug: [])
     assert statistics.median(one.runs for one in found) <= 20
     assert statistics.median(one.length for one in found) <= 6
+
+
+@pytest.mark.parametrize("runs", [0, 1, 2, 3])
+def test_a_run_that_the_clock_cut_short_ends_shrinking_and_refutes_nothing(runs: int) -> None:
+    """What was shown once is kept then, down to the shortest."""
+
+    class Hurried(Unhurried):
+        def play(self, schedule: list[Step]) -> Reproduction | None:
+            if len(self.tried) == runs:
+                raise CutShort
+            return super().play(schedule)
+
+    schedule = [Step(name=n) for n in range(8)]
+    cluster = Hurried(showing([Step(name=3)]))
+    found = cluster.shrinker(schedule).shrink(keeping=[{1, 2, 3}, {3}])
+    assert [step.name for step in found] == [[0, 1, 2, 3], [1, 2, 3], [3], [3]][runs]
+    assert len(cluster.tried) == runs
