@@ -112,7 +112,7 @@ def test_it_breaks_shows_and_heals(kind: type[Fault]) -> None:
 
 
 @every_fault
-@settings(max_examples=25, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_its_parameters_and_effects_are_data_known_before_it_is_aimed(kind: type[Fault], data: st.DataObject) -> None:
     fault = data.draw(faults_of(kind))
