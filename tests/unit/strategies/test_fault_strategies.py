@@ -75,7 +75,7 @@ def test_a_fault_can_be_written_down(fault: Fault) -> None:
 
 
 @given(plan=plans())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_plan_can_be_written_down(plan: Plan) -> None:
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
 

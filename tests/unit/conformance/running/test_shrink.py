@@ -255,7 +255,7 @@ def test_without_a_hint_it_takes_longer() -> None:
 
 @pytest.mark.parametrize("runs", [0, 1, 2, 3])
 def test_a_run_that_the_clock_cut_short_ends_shrinking_and_refutes_nothing(runs: int) -> None:
-    """What was shown once is kept then, down to the shortest."""
+    """The shortest that was shown once is kept then."""
 
     class Hurried(Unhurried):
         def play(self, schedule: list[Step]) -> Reproduction | None:
