@@ -26,6 +26,7 @@ FOLLOWERS_SERVE_FROM = since("FetchRequest", "RackId")
 ZSTD = 4
 """The codec of a batch that is compressed with zstd."""
 ZSTD_FROM = since("Fetch", "zstd")
+ZSTD_REFUSED = int(Error.UNSUPPORTED_COMPRESSION_TYPE)
 UNKNOWN_GROUPS_FROM = since("DescribeGroups", "GROUP_ID_NOT_FOUND")
 NOTHING_COMMITTED: Plain = {"error_code": NONE, "committed_offset": -1, "committed_leader_epoch": -1, "metadata": ""}
 TOPIC_TYPE = 2
@@ -118,7 +119,7 @@ def _finding(case: str, compared: Sequence[Compared]) -> Finding:
 
 
 def _compared(sweep: Sweep, one: About, best: About) -> Compared:
-    return Compared(one, best, _role(sweep, one), _unlike(sweep, one, best) or _misnamed(sweep, one))
+    return Compared(one, best, _role(sweep, one), _unlike(sweep, one, best) or _misnamed(sweep, one, best))
 
 
 def _unlike(sweep: Sweep, one: About, best: About) -> str:
@@ -127,9 +128,9 @@ def _unlike(sweep: Sweep, one: About, best: About) -> str:
     return "" if any(_agree(found, each, one.limit) for each in expected) else _against(one, best, expected[0])
 
 
-def _misnamed(sweep: Sweep, one: About) -> str:
+def _misnamed(sweep: Sweep, one: About, best: About) -> str:
     kinds = _kinds(sweep, one)
-    if not kinds or one.error in kinds:
+    if not kinds or one.error in kinds or (one.error == ZSTD_REFUSED and _may_refuse_zstd(sweep, one, best)):
         return ""
     return f"{one} about {_text(one.item)} answers {_named(one.error)}, not {' or '.join(map(_named, sorted(kinds)))}"
 
@@ -140,8 +141,8 @@ def _expected(sweep: Sweep, one: About, best: About) -> Iterator[Plain]:
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
         shared = changed
     yield shared
-    if one.op == "fetch_many" and one.version < ZSTD_FROM and _holds_zstd(sweep, best):
-        yield {"error_code": int(Error.UNSUPPORTED_COMPRESSION_TYPE)}
+    if _may_refuse_zstd(sweep, one, best):
+        yield {"error_code": ZSTD_REFUSED}
 
 
 def _changed_fetch(sweep: Sweep, one: About, best: About) -> Plain | None:
@@ -178,9 +179,11 @@ CHANGED: dict[str, Callable[[Sweep, About, About], Plain | None]] = {
 """By operation, what a version has to answer where a KIP changed it before the highest; None where it did not."""
 
 
-def _holds_zstd(sweep: Sweep, best: About) -> bool:
+def _may_refuse_zstd(sweep: Sweep, one: About, best: About) -> bool:
+    """Is it a Fetch in a version without zstd (KIP-110), of a topic that has it? Any broker may say that first."""
     codecs = {batch["codec"] for batch in best.value.get("batches", ())}
-    return ZSTD in codecs or best.item[0] in sweep.zstd
+    holds = ZSTD in codecs or best.item[0] in sweep.zstd
+    return one.op == "fetch_many" and one.version < ZSTD_FROM and holds
 
 
 # --- roles

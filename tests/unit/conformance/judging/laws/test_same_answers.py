@@ -423,6 +423,21 @@ def test_zstd_is_refused_below_version_10(codec: int, compression: str) -> None:
     assert violated(VERSIONS, swept(asked(12, 0), asked(10, 76), settings)) == {"fetch"}
 
 
+@pytest.mark.parametrize("compression", ["producer", "zstd"])
+def test_a_broker_that_does_not_lead_may_refuse_zstd_first(compression: str) -> None:
+    op = "describe_configs_many"
+    configs = [{"name": "compression.type", "value": compression}]
+    settings = (op, 1, 4, [RIGHT[op][0], OTHER[op][0]], [{**RIGHT[op][1], "configs": configs}, OTHER[op][1]])
+
+    def asked(version: int, error: int) -> Asked:
+        return fetches(version, fetched(FOLLOWS, error), fetched(9, 3))
+
+    refused = set() if compression == "zstd" else {"fetch", "wrong-broker"}
+    assert violated(VERSIONS, swept(asked(12, 6), asked(9, 76), settings)) == refused
+    assert violated(VERSIONS, swept(asked(12, 6), asked(10, 76), settings)) == {"fetch", "wrong-broker"}
+    assert violated(VERSIONS, swept(asked(12, 6), asked(9, 6), settings)) == set()
+
+
 def test_nothing_is_committed_for_an_unknown_topic_by_name() -> None:
     def asked(version: int, error: int, offset: int = -1) -> Asked:
         fields = {"committed_offset": offset, "committed_leader_epoch": -1, "metadata": ""}
