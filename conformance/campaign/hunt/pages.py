@@ -61,7 +61,7 @@ def _status(finding: Finding) -> str:
     reasons = list(dict.fromkeys(sighting.known for sighting in finding.sightings if sighting.known))
     if not reasons:
         return "**Not known**: no entry of `known-deviations.toml` is about this row and these versions."
-    known = " ".join(reasons)
+    known = " ".join(reasons).removesuffix(".")
     if finding.is_known:
         return f"**Known**: {known}. This schedule may still show another bug that breaks the same row."
     new = ", ".join(dict.fromkeys(sighting.column for sighting in finding.sightings if not sighting.known))

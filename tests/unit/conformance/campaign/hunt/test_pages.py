@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from conformance.campaign.hunt.findings import Replays
 from conformance.campaign.hunt.pages import index_of, replay_command, report_of
 from conformance.campaign.hunt.totals import Totals, totals_of
@@ -66,8 +68,9 @@ def test_a_report_names_what_it_lacks() -> None:
     assert "## The schedule, which could not be shrunk" in text
 
 
-def test_a_known_deviation_is_told_with_its_ticket() -> None:
-    finding = found(1, known="KAFKA-18106")
+@pytest.mark.parametrize("known", ["KAFKA-18106", "KAFKA-18106."])
+def test_a_known_deviation_is_told_with_its_ticket(known: str) -> None:
+    finding = found(1, known=known)
     assert "**Known**: KAFKA-18106. This schedule may still show another bug" in report_of(finding, "", [], [])
     finding.takes(seen(2, "4.3.1"))
     assert "**Known on some versions** (KAFKA-18106), not known on 4.3.1." in report_of(finding, "", [], [])
