@@ -121,7 +121,7 @@ class Log:
                 self._append(stored)
 
     def _append(self, stored: Stored) -> None:
-        self.epochs.assign(stored.epoch, stored.base)
+        self.epochs.assign(stored.epoch, max(stored.base, self.start))
         self.batches.append(stored)
         self.end = stored.last + 1
 
@@ -217,7 +217,7 @@ class Log:
         """Batches that were never flushed are looked through, and tell epochs that the map lacks."""
         for stored in self.batches:
             if stored.last >= self.flushed:
-                self.epochs.assign(stored.epoch, stored.base)
+                self.epochs.assign(stored.epoch, max(stored.base, self.start))
 
     def lose_tail(self, batches_lost: int, *, flushed_too: bool = False) -> int:
         """A power loss, in which nothing that was flushed goes, or corruption. Returns how many batches are gone."""
