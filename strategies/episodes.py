@@ -21,6 +21,9 @@ from strategies.steps import Disturb, Heal, HealPartly, Step
 
 Meeting: TypeAlias = tuple[str, str]
 """Two things that meet on one subject, by name: the fault that stood first and the one added, or administration and a fault."""
+Hit: TypeAlias = tuple[str, str]
+"""A fault by its name, and the role that it hits: empty for any, `successor` for the leader that the fault before it brought
+about, or would have."""
 About: TypeAlias = Callable[[str], SearchStrategy[Any]]
 """Steps, or faults, about a subject."""
 
@@ -159,63 +162,65 @@ class _Episode:
 
     def steps(self) -> Iterator[Step]:
         yield from self._work(1, 2)
-        faults = self._faults()
+        hits = self._hits()
         for _ in range(self._draw(sampled_from([1, 1, 2]))):
-            yield from self._disturbed(faults)
+            yield from self._disturbed(hits)
             yield from self._end()
         yield from self._meanwhile()
         yield self._draw(self._offer.looks(self._on))
 
-    def _disturbed(self, faults: Sequence[str]) -> Iterator[Step]:
-        """Faults one after the other, with something going on under each; or at once, as in a power failure.
-
-        A fault that is repeated hits the successor, so that replicas are lost in turn.
-        """
+    def _disturbed(self, hits: Sequence[Hit]) -> Iterator[Step]:
+        """Faults one after the other, with something going on under each; or at once, as in a power failure."""
         successor = "leader"
-        for at, fault in enumerate(faults):
+        for at, (fault, role) in enumerate(hits):
             then = self._draw(sampled_from(["followed", "under way", "at once", "followed"]))
             administered = fault == self._swarm.beside[1]
             before = administered and self._draw(sampled_from([False, True]))
             if before:
                 yield self._administration(self._swarm.beside[0])
             if self._standing < self._most:
-                role = successor if fault in faults[:at] else ""
-                yield from self._inject(fault, role, follow=then == "followed")
+                where = successor if role == "successor" else role
+                yield from self._inject(fault, where, follow=then == "followed")
             if administered and not before:
                 yield self._administration(self._swarm.beside[0])
-            if then != "at once" or at == len(faults) - 1:
+            if then != "at once" or at == len(hits) - 1:
                 yield from self._meanwhile()
             successor = "leader" if then == "followed" else "follower"
 
     # --- faults
 
-    def _faults(self) -> tuple[str, ...]:
-        """One to three that can stand together, by name."""
+    def _hits(self) -> tuple[Hit, ...]:
+        """One to three faults that can stand together, each with the role that it hits; any role, where that is empty.
+
+        In turn: a follower falls behind, then the leader is lost right after a write, then its successor.
+        """
         swarm = self._swarm
-        named = {
-            "pair": swarm.pair,
-            "three": (*swarm.pair, swarm.beside[1]),
-            "in turn": (*swarm.pair, swarm.pair[1]),
-            "beside": (swarm.beside[1],),
-            "first": (swarm.first,) if self._offer.faults[swarm.first].kind.alone else (swarm.first, swarm.beside[1]),
+        one, other = swarm.pair
+        first, beside = (swarm.first, ""), (swarm.beside[1], "")
+        named: dict[str, tuple[Hit, ...]] = {
+            "pair": ((one, ""), (other, "successor" if one == other else "")),
+            "three": ((one, ""), (other, ""), beside),
+            "in turn": ((one, "follower"), (other, "leader"), (other, "successor")),
+            "beside": (beside,),
+            "first": (first,) if self._offer.faults[swarm.first].kind.alone else (first, beside),
         }
         choice = self._draw(sampled_from(["pair", "three", "beside", "in turn", "beside", "in turn", "first", "any"]))
-        return named[choice] if choice in named else (self._draw(sampled_from(swarm.faults)),)
+        return named[choice] if choice in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 
     def _inject(self, name: str, role: str, *, follow: bool) -> Iterator[Step]:
-        """Half of the time right after a write, before followers learn that it is committed. Without a `role` any is drawn."""
+        """Right after a write, before followers learn that it is committed: always on a chosen role, else half of the time."""
         self._standing += 1
-        if self._draw(sampled_from([False, True])):
+        if role or self._draw(sampled_from([False, True])):
             yield self._write()
         offered = self._offer.faults[name]
         fault = self._draw(offered.drawn)
         if role in offered.kind.roles:
             fault = msgspec.structs.replace(fault, role=role)
-        yield Disturb(on=self._around(offered), fault=fault, follow=follow)
+        yield Disturb(on=self._around(offered, role), fault=fault, follow=follow)
 
-    def _around(self, offered: FaultKind) -> str:
-        """Mostly the subject of the episode, if the fault can be injected there."""
-        elsewhere = self._draw(sampled_from([False, False, False, False, False, True]))
+    def _around(self, offered: FaultKind, role: str) -> str:
+        """The subject of the episode, if the fault can be injected there; without a chosen role sometimes another one."""
+        elsewhere = self._draw(sampled_from([False, False, False, False, False, True])) and not role
         there = not elsewhere and self._on in offered.subjects
         return self._on if there else self._draw(sampled_from(offered.subjects))
 

@@ -305,9 +305,9 @@ def _offered() -> dict[str, FaultKind]:
         offered(CutOffFromControllers, _drawn(CutOffFromControllers, role=_HIT), around),
         offered(Isolate, _drawn(Isolate, role=_ANY, clients_too=just(False)), around),
         offered(
-            OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(["leader", "follower", "active controller"])), around
+            OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(["follower", "leader", "active controller"])), around
         ),
-        offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "controllers", "follower"])), around),
+        offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])), around),
         offered(Loss, _drawn(Loss, role=_HIT, peer=just("brokers")), around),
         offered(Delay, _drawn(Delay, role=_HIT, peer=just("brokers")), around),
         offered(RateLimit, _drawn(RateLimit, role=_HIT, peer=just("brokers"), direction=just("out")), around),

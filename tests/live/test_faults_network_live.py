@@ -15,6 +15,7 @@ from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.frames import Delay
 from fixtures.faults.kinds.network import Drop, RateLimit
 from fixtures.faults.kinds.process import start_all
+from fixtures.faults.kinds.shapes import OneLink
 from fixtures.faults.lab import LAB
 from fixtures.images import obtain
 from fixtures.runs import Run
@@ -47,6 +48,15 @@ def test_a_restart_does_not_open_the_links(target: FaultTarget, fault: Fault) ->
         same = fault.fresh()
         vars(same).update(vars(fault), _probed=None, _effect=None, _measured={})
         eventually(same.witness, within=30, what=f"{fault.name} shows again", state=target.states)
+    assert not target.links.closed()
+
+
+def test_the_link_between_two_followers_is_cut(target: FaultTarget) -> None:
+    fault = OneLink(role="follower", peer="follower")
+    with Injector(target).under(fault):
+        leader = target.partition().leader
+        [ends] = fault.severed
+        assert ends == {name for name in target.cluster.brokers if target.id_of(name) != leader}
     assert not target.links.closed()
 
 

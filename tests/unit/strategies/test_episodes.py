@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis.strategies import DataObject, builds, data, integers, just
 
 from fixtures.faults.kinds.process import Kill, RollingRestart, Stop
 from fixtures.faults.kinds.shapes import Isolate
-from strategies.episodes import RAREST, Offer, episodes, offered, steered, swarms
+from strategies.episodes import RAREST, Offer, Swarm, episodes, offered, steered, swarms
 from strategies.steps import CreateTopic, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 OFFER = Offer(
@@ -75,6 +76,32 @@ def test_a_swarm_can_bring_about_the_meetings_that_it_was_drawn_for(data: DataOb
     swarm = data.draw(swarms(OFFER, STEERING))
     assert {*swarm.pair, swarm.beside[1]} <= set(swarm.faults)
     assert swarm.beside[0] in swarm.administration
+
+
+def _hits(steps: list[Any]) -> list[tuple[str, str]]:
+    """Each fault and its role, and whether a write comes right before it."""
+    found = [(step.fault.name, step.fault.role) for step in steps if isinstance(step, Disturb)]
+    right_after = [isinstance(one, CreateTopic) for one, step in pairwise(steps) if isinstance(step, Disturb)]
+    return found if all(right_after) else []
+
+
+def test_a_follower_falls_behind_then_the_leader_is_lost_and_then_its_successor() -> None:
+    """Each right after a write; the fault on the leader comes twice."""
+    swarm = Swarm(
+        pair=("stop", "kill"),
+        beside=("delete-topic", "isolate"),
+        first="rolling-restart",
+        writes=("create-topic",),
+        faults=("stop", "kill", "isolate", "rolling-restart"),
+        work=("read", "create-topic"),
+        administration=("delete-topic",),
+    )
+    in_turn = [("stop", "follower"), ("kill", "leader"), ("kill", "leader")]
+    find(
+        episodes(OFFER, swarm, 0, 3),
+        lambda steps: _hits(steps) == in_turn,
+        settings=settings(phases=[Phase.generate], max_examples=1_000, derandomize=True),
+    )
 
 
 def test_a_fault_on_offer_goes_by_its_own_name() -> None:
