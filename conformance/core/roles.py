@@ -91,7 +91,6 @@ class Roles:
         if state is None and on not in self._leaderless:
             state = self._elected(on)
         if state is None:
-            self._leaderless.add(on)
             raise Absent(f"{on} has no leader")
         return state
 
@@ -123,9 +122,10 @@ class Roles:
         return self._bench.node(holders[0])
 
     def _elected(self, on: str) -> PartitionMetadata | None:
-        """Waits for an election once after each fault: a partition that is leaderless then stays so until the next."""
+        """Waits for an election once after each fault: all partitions that are leaderless then stay so until the next."""
         with suppress(Overdue):
             return self._bench.eventually(lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1)
+        self._leaderless |= {on} | {one for one, newest in self._look().items() if self._acting(newest) is None}
         return None
 
     def _newest(self, on: str) -> PartitionMetadata | None:

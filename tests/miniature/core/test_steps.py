@@ -354,6 +354,25 @@ def test_one_look_serves_all_roles(example: Example) -> None:
     assert len(example.calls("metadata")) > looked
 
 
+def test_elections_of_all_partitions_are_awaited_once_after_a_fault(example: Example) -> None:
+    """Topics of one replica each, on the broker that is killed."""
+    bench, roles = example.executor.bench, example.executor.roles
+    leader = roles.state("anchor-0").leader
+    for name in ("one", "other"):
+        bench.node(leader).create_topics([NewTopic(name, ((leader,),))])
+        roles.add(f"{name}-0", name, 0)
+    example.take(KILL_LEADER)
+
+    def looks(on: str) -> int:
+        before = len(example.calls("metadata"))
+        with pytest.raises(Absent, match=f"{on} has no leader"):
+            roles.state(on)
+        return len(example.calls("metadata")) - before
+
+    assert looks("one-0") > 10 > looks("other-0") > 0
+    assert roles.state("anchor-0").leader != leader
+
+
 def test_a_partition_is_leaderless_while_a_replica_runs_that_may_lead(monkeypatch: pytest.MonkeyPatch) -> None:
     roles = Executor(mini_bench(MiniCluster())).roles
     newest = roles.state("anchor-0")
