@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.facts.exchange import NONE, by_event
-from conformance.judging.facts.log import Batch, FetchResult, ProduceResult, ReplicaOnDisk, by_epoch
+from conformance.judging.facts.log import Batch, FetchResult, PartitionMetadata, ProduceResult, ReplicaOnDisk, by_epoch
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, Permission, PermittedLosses
@@ -144,23 +144,21 @@ def _within(low: int, high: float, held: FetchResult | ReplicaOnDisk) -> list[ob
 @log_judge("KIP101-INV-05", "produced")
 def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
     """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
-    committed = sorted((w for w in story.produced if w.committed and w.values), key=_by_offset)
-    if not committed:
+    acknowledged, permitted = story.derived(Acknowledged), story.derived(PermittedLosses)
+    if not acknowledged.writes:
         return
-    stamps, permitted = story.derived(newest_stamps), story.derived(PermittedLosses)
-    writes = [(write, _epoch_of(story, write, stamps)) for write in committed]
-    firsts, lasts = [w.offset for w in committed], [w.offset + len(w.values) - 1 for w in committed]
+    stamps = story.derived(newest_stamps)
     ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.committed]
     ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
     starts = story.derived(LogStarts)
     lost: set[tuple[int, str]] = set()
-    kept_at = {write.event: acknowledged_at(story, write, stamps) for write in committed}
+    kept_at = {write.event: acknowledged_at(story, write, stamps) for write, _ in acknowledged.writes}
     kept_as: dict[tuple[int, int], Batch] = {}
     for read in (read for read in story.leader_reads if read.full or read.by_consumer):
         case, kept, shown = "kept" if read.full else "readable", -1, shown_by(read, starts.bound(read.event))
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
-        for write, epoch in writes[bisect_left(lasts, shown.start) : bisect_left(firsts, stop)]:
+        for write, epoch in acknowledged.within(range(shown.start, stop)):
             # A leader of an older epoch that has not heard yet may serve what it has: it is no later leader.
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
@@ -178,6 +176,20 @@ def committed_means_kept(story: PartitionStory) -> Iterator[Claim]:
                 kept_at[write.event] = max(kept_at[write.event], now)
         if kept >= 0:
             yield Finding(True, case, (kept, read.event))
+
+
+class Acknowledged:
+    """All writes that were acknowledged with acks=all, by offset, each with its leader epoch."""
+
+    def __init__(self, story: PartitionStory) -> None:
+        stamps = story.derived(newest_stamps)
+        found = sorted((write for write in story.produced if write.committed and write.values), key=_by_offset)
+        self.writes = [(write, _epoch_of(story, write, stamps)) for write in found]
+        self._firsts = [write.offset for write in found]
+        self._lasts = [write.offset + len(write.values) - 1 for write in found]
+
+    def within(self, offsets: range) -> list[tuple[ProduceResult, int]]:
+        return self.writes[bisect_left(self._lasts, offsets.start) : bisect_left(self._firsts, offsets.stop)]
 
 
 Stamps = dict[tuple[int, str | None], int]
@@ -449,7 +461,11 @@ def _first_written(story: PartitionStory) -> dict[str | None, int]:
 
 @log_judge("KIP101-TRUNC-01", "full_reads")
 def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim]:
-    """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since."""
+    """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since.
+
+    What was acknowledged in earlier epochs than one in whose ISR it is, it has in common with them, whether or not it was read.
+    """
+    yield from _lost_while_in_sync(story)
     last: dict[str, FetchResult] = {}
     logs = _logs_by_epoch(story)
     committed, permitted = _committed(story), story.derived(PermittedLosses)
@@ -477,16 +493,50 @@ def followers_cut_nothing_of_the_leader(story: PartitionStory) -> Iterator[Claim
             yield Finding(True, case, by)
 
 
+def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
+    """A replica joins an ISR only with all that was committed before its epoch, and stays in it only with that."""
+    permitted = story.derived(PermittedLosses)
+    for read in story.full_reads if story.deletes else ():
+        if not _follows_intact(story, read) or (seen := _last_in_sync(story, read)) is None:
+            continue
+        permissions: set[Permission] = set()
+        for write, epoch, trouble in _missing(story, read, seen):
+            if (permission := permitted.between((epoch, write.asked), (read.cur, read.event))) is not None:
+                permissions.add(permission)
+                continue
+            by = (write.event, seen.event, read.event)
+            shown = f"{read.node} was in the ISR of epoch {seen.epoch}: {trouble}"
+            yield Finding(False, "epoch-change", by, shown, "phantom-truncation")
+            break
+        yield from (Excuse(permission, "epoch-change") for permission in sorted(permissions))
+
+
+def _missing(
+    story: PartitionStory, read: FetchResult, seen: PartitionMetadata
+) -> Iterator[tuple[ProduceResult, int, str]]:
+    """What was acknowledged before the epoch began and is not in the log: write, leader epoch, what is there instead."""
+    shown = shown_by(read, story.derived(LogStarts).bound(read.event))
+    for write, epoch in story.derived(Acknowledged).within(shown):
+        if write.event < read.asked and epoch < seen.epoch and (trouble := gone(read, write, shown, story.deletes, {})):
+            yield write, epoch, trouble
+
+
+def _last_in_sync(story: PartitionStory, read: FetchResult) -> PartitionMetadata | None:
+    """The newest epoch in whose ISR the replica was before it was read."""
+    id = story.timeline.ids.get(read.node, -1)
+    found = (seen for seen in story.first_metadata if seen.event < read.asked and id in seen.isr)
+    return max(found, key=lambda seen: seen.epoch, default=None)
+
+
+def _follows_intact(story: PartitionStory, read: FetchResult) -> bool:
+    """Does it follow another broker, has been a replica all the time, and lost neither records nor its leader epoch cache?"""
+    intact = story.agree_below(read.event) == inf and story.is_undamaged(read.node, read.event)
+    return intact and story.stays(read.node) and story.leaders.get(read.cur) not in (None, read.node)
+
+
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
     """How, if it did, with disk and leader-epoch-checkpoint intact: in a new epoch, or after a restart."""
-    intact = story.agree_below(read.event) == inf and story.is_undamaged(read.node, read.event)
-    if (
-        not intact
-        or not story.stays(read.node)
-        or before.cur < 0
-        or read.cur < before.cur
-        or story.leaders.get(read.cur) in (None, read.node)
-    ):
+    if not _follows_intact(story, read) or before.cur < 0 or read.cur < before.cur:
         return None
     restarted = any(
         fault.phase == "inject" and read.node in fault.nodes and fault.effects.restarts

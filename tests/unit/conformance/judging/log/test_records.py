@@ -237,7 +237,7 @@ class TestCommittedMeansKept:
             assert held(self.judge, moved(history).whole(2, *batches, epoch=1, hw=len(batches))) == []
 
     def test_a_follower_that_lags_says_nothing_about_it(self) -> None:
-        history = moved(written()).whole(2, BOTH, epoch=1, hw=2).whole(3, epoch=1, hw=0)
+        history = written().move(1, 2).settled(2, 1, isr=(1, 2)).whole(2, BOTH, epoch=1, hw=2).whole(3, epoch=1, hw=0)
         assert held(self.judge, history) == ["kept"]
 
     def test_what_was_read_before_says_nothing_about_it(self) -> None:

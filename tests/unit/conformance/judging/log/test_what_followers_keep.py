@@ -81,3 +81,63 @@ class TestWhatFollowersKeep:
         history = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).fetch(2, epoch=1, hw=0)
         history.whole(1, stamped(0, 0, "z"), epoch=0, hw=1).settled(2, 1)
         assert held(self.judge, history.whole(1, epoch=1, hw=0)) == []
+
+
+class TestWhatReplicasInSyncHold:
+    """`t` is acknowledged at epoch 0; 2 leads at epoch 1, with 3 in its ISR, which was never read before."""
+
+    judge = records.followers_cut_nothing_of_the_leader
+
+    def acknowledged(self, isr: tuple[int, ...] = (2, 3), acks: int = -1) -> LogHistory:
+        history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0).produce(1, "t", at=2, acks=acks)
+        return history.settled(2, 1, isr=isr).whole(2, BOTH, TAIL, epoch=1, hw=2)
+
+    def test_a_record_that_was_acknowledged_before_it_was_in_sync(self) -> None:
+        history = self.acknowledged().whole(3, BOTH, epoch=1, hw=2)
+        assert broken(self.judge, history) == ["epoch-change"]
+        assert labels(self.judge, history) == {"phantom-truncation"}
+
+    def test_nothing_is_excused_by_leaving_the_isr_afterwards(self) -> None:
+        assert broken(self.judge, self.acknowledged().settled(2, 1, isr=(2,)).whole(3, BOTH, epoch=1, hw=2)) == [
+            "epoch-change"
+        ]
+
+    def test_it_has_all(self) -> None:
+        assert broken(self.judge, self.acknowledged().whole(3, BOTH, TAIL, epoch=1, hw=2)) == []
+
+    def test_it_never_was_in_the_isr_of_a_later_epoch(self) -> None:
+        """The leader may have acknowledged the record once this replica had left."""
+        assert broken(self.judge, self.acknowledged(isr=(2,)).whole(3, BOTH, epoch=1, hw=2)) == []
+
+    def test_it_joined_the_isr_after_it_was_read(self) -> None:
+        history = self.acknowledged(isr=(2,)).whole(3, BOTH, epoch=1, hw=2)
+        assert broken(self.judge, history.settled(2, 1, isr=(2, 3))) == []
+
+    def test_a_record_of_the_epoch_itself(self) -> None:
+        history = LogHistory().settled(2, 1).produce(2, "t", at=0).whole(2, stamped(1, 0, "t"), epoch=1, hw=1)
+        assert broken(self.judge, history.whole(3, epoch=1, hw=0)) == []
+
+    def test_a_record_that_only_its_leader_acknowledged(self) -> None:
+        assert broken(self.judge, self.acknowledged(acks=1).whole(3, BOTH, epoch=1, hw=2)) == []
+
+    def test_what_the_log_start_passed(self) -> None:
+        history = self.acknowledged().trim(2, 3).whole(3, epoch=1, hw=3, start=3)
+        assert broken(self.judge, history) == []
+
+    def test_an_unclean_election(self) -> None:
+        history = (
+            LogHistory()
+            .settled(1, 0)
+            .produce(1, "a", "b", at=0)
+            .produce(1, "t", at=2)
+            .whole(1, BOTH, TAIL, epoch=0, hw=3)
+        )
+        history.elect_uncleanly(2).settled(2, 1, isr=(2, 3)).whole(2, BOTH, epoch=1, hw=2).whole(3, BOTH, epoch=1, hw=2)
+        assert broken(self.judge, history) == []
+        assert excused(self.judge, history) == [("epoch-change", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    @pytest.mark.parametrize("fault", ["cut-tail-above", "remove-epoch-checkpoint", "wipe-disk", "reassignment"])
+    def test_a_replica_that_lost_its_disk_or_was_copied_again(self, fault: str) -> None:
+        history = LogHistory().settled(1, 0).produce(1, "a", "b", at=0).produce(1, "t", at=2)
+        history.hit(fault, 3, partition="topic-0").settled(2, 1).whole(2, BOTH, TAIL, epoch=1, hw=3)
+        assert broken(self.judge, history.whole(3, BOTH, epoch=1, hw=2)) == []
