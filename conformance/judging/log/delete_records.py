@@ -22,6 +22,9 @@ from conformance.judging.log.story import PartitionStory
 WRITTEN_WITHIN = 1.0
 """Seconds until leader-epoch-checkpoint, written asynchronously from 3.8 on, is certainly written."""
 
+ADOPTED_WITHIN = 10.0
+"""Seconds until a follower that runs has certainly heard of a new log start: its fetches wait a few at most."""
+
 
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
 def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
@@ -47,6 +50,8 @@ def trims_reach_all_live_replicas(story: PartitionStory) -> Iterator[Claim]:
     if end is not None and story.timeline.rest >= 0:
         yield from _fetched_since(story, end)
         yield from _maps(story, end)
+    if end is not None and end.certain:
+        yield from _adopted(story, end)
 
 
 # --- what is returned
@@ -150,6 +155,27 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
                     yield Finding(other.log_start >= low, "log-start", (trim.event, other.event), shown)
                 elif other.log_start < low:
                     yield Excuse(permission, "log-start")
+
+
+def _adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
+    """A follower that has copied all has the leader's log start too, which every answer to its fetches names: by the time at
+    which all agree, or had long enough to."""
+    leader = end.leader
+    if leader is None:
+        return
+    led = [read for read in story.full_reads if (read.node, read.cur) == (leader.node, leader.cur)]
+    led = [read for read in led if read.incarnation == leader.incarnation]
+    for other in (one for one in end.others if one.log_end == leader.log_end):
+        known = [read for read in led if _had_to_hear(story, read, other)]
+        low = max(known, key=lambda read: read.log_start, default=None)
+        if low is not None and low.log_start > 0:
+            shown = f"{leader.node} starts at {low.log_start}, {other.node} still starts at {other.log_start}"
+            yield Finding(other.log_start >= low.log_start, "log-start", (low.event, other.event), shown)
+
+
+def _had_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) -> bool:
+    timeline = story.timeline
+    return 0 <= led.event < timeline.rest or timeline.time(other.event) - timeline.time(led.event) > ADOPTED_WITHIN
 
 
 def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:

@@ -514,7 +514,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
 def _missing(
     story: PartitionStory, read: FetchResult, seen: PartitionMetadata
 ) -> Iterator[tuple[ProduceResult, int, str]]:
-    """Writes that were acknowledged before the epoch began and are not in the log: each with its epoch and what is there instead."""
+    """Writes that were acknowledged before the epoch and are not in the log, with their epochs and what is there instead."""
     shown = shown_by(read, story.derived(LogStarts).bound(read.event))
     for write, epoch in story.derived(Acknowledged).within(shown):
         if write.event < read.asked and epoch < seen.epoch and (trouble := gone(read, write, shown, story.deletes, {})):

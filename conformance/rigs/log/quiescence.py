@@ -86,7 +86,7 @@ def _read_ends(partition: Partition, leader: NodeClient, current: int) -> None:
 def _agree(partitions: Sequence[Partition]) -> bool:
     """For each partition the same state at every broker, a full ISR, and one log end that is every replica's high watermark.
 
-    Log starts may differ: a new leader's may be lower than that of the replica that executed DeleteRecords.
+    A leader's log start may be lower than a follower's, which executed DeleteRecords, but not higher.
     """
     bench, names = partitions[0].bench, sorted({partition.name for partition in partitions})
     try:
@@ -98,9 +98,10 @@ def _agree(partitions: Sequence[Partition]) -> bool:
 
 
 def _ends_agree(partition: Partition, state: PartitionMetadata) -> bool:
-    answers = [read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas]
-    seen = {(a.error, a.high_watermark, _log_end(a)) for a in answers}
-    return len(seen) == 1 and all(a.error is Error.NONE and a.high_watermark == _log_end(a) for a in answers)
+    answers = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
+    seen = {(a.error, a.high_watermark, _log_end(a)) for a in answers.values()}
+    same = len(seen) == 1 and all(a.error is Error.NONE and a.high_watermark == _log_end(a) for a in answers.values())
+    return same and all(a.log_start_offset >= answers[state.leader].log_start_offset for a in answers.values())
 
 
 def _is_full(states: Sequence[PartitionMetadata]) -> bool:

@@ -137,3 +137,42 @@ class TestTrimmedReplicasAtRest:
     def test_a_file_that_is_written_behind_the_log(self) -> None:
         history = rested(trimmed(), 2, 2).on_disk(held_on_disk(1, C, epochs=((0, 0),), start=2))
         assert "entries" not in [o.case for o in judged_by(JUDGE, history)]
+
+
+def behind(seen: int, *after: int, met: bool = True, seconds: float = 0.0) -> LogHistory:
+    """3 is away while the log start of 1 moves to `seen`; 3 comes back, and all are read at the end."""
+    history = LogHistory().settled(1, 0).hit("kill", 3).settled(1, 0, isr=(1, 2), unfenced=(1, 2))
+    if seen:
+        history.trim(1, seen)
+    history.whole(1, *[one for one in (A, B, C) if one.last_offset >= seen], epoch=0, hw=3, start=seen)
+    history.heal("kill", 3).all_healed().settled(1, 0).later(seconds).settled(1, 0).at_rest(met)
+    for broker, start in enumerate(after, 1):
+        history.whole(broker, *[one for one in (A, B, C) if one.last_offset >= start], epoch=0, hw=3, start=start)
+    return history
+
+
+class TestLogStartsInTheEnd:
+    def test_a_follower_that_never_adopts_the_log_start(self) -> None:
+        assert broken(JUDGE, behind(2, 2, 2, 0)) == ["log-start"]
+        assert broken(JUDGE, behind(2, 2, 2, 0, met=False, seconds=31.0)) == ["log-start"]
+
+    def test_a_follower_that_may_not_have_fetched_yet(self) -> None:
+        assert broken(JUDGE, behind(2, 2, 2, 0, met=False, seconds=1.0)) == []
+
+    def test_a_log_start_that_the_leader_had_only_afterwards(self) -> None:
+        """Retention may delete a segment between two reads."""
+        assert broken(JUDGE, behind(0, 2, 2, 0)) == []
+
+    def test_all_have_it(self) -> None:
+        assert held(JUDGE, behind(2, 2, 2, 2))[-2:] == ["log-start", "log-start"]
+
+    def test_a_follower_that_starts_above_its_leader(self) -> None:
+        """Its retention deletes segments, too."""
+        history = LogHistory().settled(1, 0).whole(1, A, B, C, epoch=0, hw=3).all_healed().settled(1, 0).at_rest()
+        history.whole(1, A, B, C, epoch=0, hw=3).whole(2, C, epoch=0, hw=3, start=2)
+        assert broken(JUDGE, history) == []
+
+    def test_a_leader_that_forgot_its_log_start_in_a_crash(self) -> None:
+        assert (
+            broken(JUDGE, behind(2, 2, 2, 0).restart(1).settled(1, 0).at_rest().whole(1, A, B, C, epoch=0, hw=3)) == []
+        )
