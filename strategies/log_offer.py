@@ -176,7 +176,8 @@ def consumptions() -> SearchStrategy[Consume]:
 
 
 def deletions(on: str) -> SearchStrategy[DeleteRecords]:
-    return builds(DeleteRecords, on=just(_uncompacted(on)), keep=integers(0, 8), to=_ROLE)
+    """Of short logs: what is kept of them is less than what an episode writes."""
+    return builds(DeleteRecords, on=just(_uncompacted(on)), keep=sampled_from([2, 0, 1, 3, 5]), to=_ROLE)
 
 
 # --- administration
