@@ -163,11 +163,16 @@ class _Episode:
     def steps(self) -> Iterator[Step]:
         yield from self._work(1, 2)
         hits = self._hits()
-        for _ in range(self._draw(sampled_from([1, 1, 2]))):
+        for _ in range(self._rounds(hits)):
             yield from self._disturbed(hits)
             yield from self._end()
         yield from self._meanwhile()
         yield self._draw(self._offer.looks(self._on))
+
+    def _rounds(self, hits: Sequence[Hit]) -> int:
+        """Two for a fault that no other can overlap: it meets what it left behind, as an election after another."""
+        alone = any(self._offer.faults[name].kind.alone for name, _ in hits)
+        return self._draw(sampled_from([2] if alone else [1, 1, 2]))
 
     def _disturbed(self, hits: Sequence[Hit]) -> Iterator[Step]:
         """Faults one after the other, with something going on under each; or at once, as in a power failure."""
