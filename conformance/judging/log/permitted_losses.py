@@ -132,9 +132,29 @@ class PermittedLosses:
             damaged = {node: one.began for one in standing for node in one.nodes}
             least = min(*possible_min_isr(self.story), self.story.fewest_replicas(span.ended))
             if len(damaged) >= least:
-                yield PermittedLoss(self._moment(sorted(damaged.values())[-least]), _DISKS)
+                lost_at = sorted(damaged.values())[-least]
+                yield PermittedLoss(self._moment(lost_at), _DISKS)
+                if (later := self._after_unseen_successor(lost_at, frozenset(damaged))) is not None:
+                    yield _at_begin(later, _DISKS)
             for node in span.nodes:
                 yield from self._led_on_damage(node, span)
+
+    def _after_unseen_successor(self, event: int, damaged: frozenset[str]) -> int | None:
+        """The next epoch that was named, where a leader that is cut off or frozen may have had a successor that nobody described.
+
+        The successor was in sync and lost its records, which the former leader may show on: they are gone once it hears of the
+        next epoch. None where the leader was not cut off, or was alone in its ISR.
+        """
+        known = self.story.newest_epoch_before(event)
+        leader = self.story.leaders.get(known, "")
+        isr = next((seen.isr for seen in reversed(self.story.first_metadata) if seen.event < event), ())
+        in_sync = {self.story.timeline.names.get(id, "") for id in isr}
+        hears = not any(
+            away(leader, event, event + 1) for away in (self.story.timeline.cut_off, self.story.timeline.down)
+        )
+        if leader in damaged or not damaged & in_sync or hears:
+            return None
+        return min((epoch for epoch in self.story.leaders if epoch > known), default=None)
 
     def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
         """The node that lost records leads: still at the epoch of the fault, or at its first epoch as leader after it."""

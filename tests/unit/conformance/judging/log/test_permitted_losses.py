@@ -16,6 +16,7 @@ A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 AFTER_A = stamped(2, 1, "x")
 KEPT = records.committed_means_kept
 ONE_COMMIT = records.one_commit_per_offset
+STABLE = records.reads_are_stable
 
 
 def permissions(history: LogHistory) -> list[Permission]:
@@ -290,6 +291,30 @@ class TestDamagedReplicas:
         for broker in (1, 3):
             history.hit("cut-tail-above", broker, partition="topic-0")
         assert permissions(history.settled(2, 1)) == [Permission.DISKS_OF_MIN_ISR_LOST]
+
+
+class TestUnseenSuccessors:
+    """Of two replicas 1 leads, is cut off, and shows a consumer what it has; then 2, which had it too, loses its disk."""
+
+    def shown(self, *before: str, isr: tuple[int, ...] = (1, 2)) -> LogHistory:
+        """At epoch 3 the log begins anew; epochs 1 and 2 are described by nobody."""
+        history = LogHistory().created(min_insync_replicas="1").settled(1, 0, replicas=(1, 2), isr=isr)
+        history.produce(1, "a", at=0)
+        for fault in before:
+            history.hit(fault, 1)
+        history.hit("wipe-disk", 2).fetch(1, A, epoch=0, hw=1).heal("wipe-disk", 2)
+        return history.settled(1, 3, replicas=(1, 2), isr=(1, 2)).fetch(1, stamped(3, 0, "c"), epoch=3, hw=1)
+
+    @pytest.mark.parametrize("fault", ["isolate", "pause-past-fencing"])
+    def test_a_former_leader_shows_what_its_successor_lost(self, fault: str) -> None:
+        assert broken(STABLE, self.shown(fault)) == []
+        assert excused(STABLE, self.shown(fault)) == [("leader", Permission.DISKS_OF_MIN_ISR_LOST)]
+
+    def test_a_leader_that_hears_the_controllers(self) -> None:
+        assert broken(STABLE, self.shown()) == ["leader"]
+
+    def test_a_leader_that_is_alone_in_its_isr(self) -> None:
+        assert broken(STABLE, self.shown("isolate", isr=(1,))) == ["leader"]
 
 
 class TestLostEpochFiles:
