@@ -225,7 +225,9 @@ def a_restarted_leader_opens_a_new_epoch(story: PartitionStory) -> Iterator[Find
         led = story.newest_epoch_before(crash.began)
         if not crash.effects.crashes or (story.leaders.get(led),) != crash.nodes:
             continue
-        back = next((read for read in story.reads if read.asked > crash.witnessed and _leads(story, read, crash)), None)
+        # A broker whose disk refuses writes ends itself only at its next one.
+        ended = crash.ended if crash.effects.fails_writes else crash.witnessed
+        back = next((read for read in story.reads if read.asked > ended and _leads(story, read, crash)), None)
         if back is not None and not any(crash.began < one.ended and one.began < back.event for one in disturbed):
             shown = f"{back.node} led at epoch {led}, crashed, and leads at {back.cur}"
             yield Finding(back.cur > led, "broker", (crash.began, back.event), shown, "epoch-regression")

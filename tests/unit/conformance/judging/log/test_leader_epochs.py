@@ -9,6 +9,7 @@ from conformance.judging.log import leader_epochs
 from conformance.judging.log.permitted_losses import Permission
 from fixtures.wire import Error
 from fixtures.wire.records import Batch
+from history.effects import Effects
 from tests.support.histories import LogHistory, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by, labels
 
@@ -299,6 +300,12 @@ class TestRestartedLeader:
     def test_one_that_was_only_frozen(self) -> None:
         history = LogHistory().settled(1, 0).hit("paused-zombie", 1).heal("paused-zombie", 1).fetch(1, epoch=0, hw=0)
         assert held(self.judge, history) == []
+
+    def test_one_whose_disk_refuses_writes_leads_until_it_ends_itself(self) -> None:
+        effects = Effects(process="restarts", abrupt=True, fails_writes=True)
+        history = LogHistory().settled(1, 0).hit("failed-disk", 1, effects=effects).fetch(1, epoch=0, hw=0)
+        assert broken(self.judge, history) == []
+        assert broken(self.judge, history.heal("failed-disk", 1).fetch(1, epoch=0, hw=0)) == ["broker"]
 
     def test_one_that_did_not_lead_when_it_crashed(self) -> None:
         history = LogHistory().settled(1, 0).settled(2, 1).restart(1).settled(1, 2).fetch(1, epoch=2, hw=0)
