@@ -297,7 +297,7 @@ class TestUnseenSuccessors:
     """Of two replicas 1 leads, is cut off, and shows a consumer what it has; then 2, which had it too, loses its disk."""
 
     def shown(self, *before: str, isr: tuple[int, ...] = (1, 2)) -> LogHistory:
-        """At epoch 3 the log begins anew; epochs 1 and 2 are described by nobody."""
+        """At epoch 3 the log begins again; no broker describes epochs 1 and 2."""
         history = LogHistory().created(min_insync_replicas="1").settled(1, 0, replicas=(1, 2), isr=isr)
         history.produce(1, "a", at=0)
         for fault in before:
