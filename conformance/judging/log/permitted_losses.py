@@ -140,7 +140,7 @@ class PermittedLosses:
                 yield from self._led_on_damage(node, span)
 
     def _after_unseen_successor(self, event: int, damaged: frozenset[str]) -> int | None:
-        """The next epoch that was named, where a leader that is cut off or frozen may have had a successor that was never described.
+        """The next epoch that was named, where a leader that is cut off or frozen may have a successor that was never described.
 
         The successor was in sync and lost its records, which the former leader may show on: they are gone once it hears of the
         next epoch. None where the leader was not cut off, or was alone in its ISR.
