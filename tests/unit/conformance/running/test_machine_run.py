@@ -417,8 +417,7 @@ def test_shrinking_and_replays_end_with_the_time_of_the_check(play: Play, monkey
     began = time.monotonic()
     _, shard, _ = play(machine_of(long("a", "b", "c"), never(ROW, "a", "b", "c")), [[]], "quick", seconds=2.4)
     assert time.monotonic() - began < 6.0
-    [line] = of(shard, ReplayLine)
-    assert line.tries < 5
+    assert sum(line.tries for line in of(shard, ReplayLine)) < 5
 
 
 def test_a_schedule_is_replayed_and_counted_for_its_row(play: Play, tmp_path: Path) -> None:
