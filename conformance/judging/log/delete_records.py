@@ -163,8 +163,8 @@ def _adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
     leader = end.leader
     if leader is None:
         return
-    led = [read for read in story.full_reads if (read.node, read.cur) == (leader.node, leader.cur)]
-    led = [read for read in led if read.incarnation == leader.incarnation]
+    reign = (leader.node, leader.cur, leader.incarnation)
+    led = [read for read in story.full_reads if (read.node, read.cur, read.incarnation) == reign]
     for other in (one for one in end.others if one.log_end == leader.log_end):
         known = [read for read in led if _had_to_hear(story, read, other)]
         low = max(known, key=lambda read: read.log_start, default=None)
@@ -175,7 +175,7 @@ def _adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
 
 def _had_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) -> bool:
     timeline = story.timeline
-    return 0 <= led.event < timeline.rest or timeline.time(other.event) - timeline.time(led.event) > ADOPTED_WITHIN
+    return led.event < timeline.rest or timeline.time(other.event) - timeline.time(led.event) > ADOPTED_WITHIN
 
 
 def _copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:

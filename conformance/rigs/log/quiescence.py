@@ -101,7 +101,8 @@ def _ends_agree(partition: Partition, state: PartitionMetadata) -> bool:
     answers = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
     seen = {(a.error, a.high_watermark, _log_end(a)) for a in answers.values()}
     same = len(seen) == 1 and all(a.error is Error.NONE and a.high_watermark == _log_end(a) for a in answers.values())
-    return same and all(a.log_start_offset >= answers[state.leader].log_start_offset for a in answers.values())
+    led = answers.get(state.leader)
+    return same and led is not None and all(a.log_start_offset >= led.log_start_offset for a in answers.values())
 
 
 def _is_full(states: Sequence[PartitionMetadata]) -> bool:
