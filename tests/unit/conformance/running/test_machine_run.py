@@ -417,6 +417,7 @@ def test_shrinking_and_replays_end_with_the_time_of_the_check(play: Play, monkey
     began = time.monotonic()
     _, shard, _ = play(machine_of(long("a", "b", "c"), never(ROW, "a", "b", "c")), [[]], "quick", seconds=2.4)
     assert time.monotonic() - began < 6.0
+    assert "violated" in {line.result for line in of(shard, ObservationLine)}
     assert sum(line.tries for line in of(shard, ReplayLine)) < 5
 
 
