@@ -305,9 +305,7 @@ def _offered() -> dict[str, FaultKind]:
     links = [
         offered(CutOffFromControllers, _drawn(CutOffFromControllers, role=_HIT), around),
         offered(Isolate, _drawn(Isolate, role=_ANY, clients_too=just(False)), around),
-        offered(
-            OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(["follower", "leader", "active controller"])), around
-        ),
+        offered(OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(LINKED)), around),
         offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])), around),
         offered(Loss, _drawn(Loss, role=_HIT, peer=just("brokers")), around),
         offered(Delay, _drawn(Delay, role=_HIT, peer=just("brokers")), around),
@@ -355,6 +353,8 @@ MAIN = (
     "wipe-disk",
 )
 """The faults each pair of which is to meet on one partition, in either order."""
+LINKED = ("follower", "follower", "leader", "active controller")
+"""The other end of a link that is cut: mostly a follower, which copies from the leader until that one is lost."""
 
 
 def _looks(on: str) -> SearchStrategy[Step]:
@@ -384,6 +384,7 @@ def log_offer() -> Offer:
         begin=_begin(),
         faults=_offered(),
         main=MAIN,
+        behind=("one-link",),
         work={
             "produce": produces,
             "produce-idempotently": idempotent_produces,

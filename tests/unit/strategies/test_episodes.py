@@ -25,6 +25,7 @@ OFFER = Offer(
         ]
     ),
     main=("kill", "stop", "rolling-restart"),
+    behind=("isolate",),
     work={"read": lambda on: just(ReadEverything()), "create-topic": lambda on: just(CreateTopic(on=on))},
     writes=("create-topic",),
     administration={"delete-topic": lambda on: just(DeleteTopic(on=on))},
@@ -91,12 +92,13 @@ def test_a_follower_falls_behind_then_the_leader_is_lost_and_then_its_successor(
         pair=("stop", "kill"),
         beside=("delete-topic", "isolate"),
         first="rolling-restart",
+        behind="isolate",
         writes=("create-topic",),
         faults=("stop", "kill", "isolate", "rolling-restart"),
         work=("read", "create-topic"),
         administration=("delete-topic",),
     )
-    in_turn = [("stop", "follower"), ("kill", "leader"), ("kill", "leader")]
+    in_turn = [("isolate", "follower"), ("kill", "leader"), ("kill", "leader")]
     find(
         episodes(OFFER, swarm, 0, 3),
         lambda steps: _hits(steps) == in_turn,
