@@ -47,9 +47,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """All that episodes of a machine are made of.
 
     `subjects` are those that an episode is about: one that is named twice is chosen twice as often. `begin` gives the first
-    steps of an example. `faults` are by their names; of the `main` ones each pair is to meet, and `behind` are those that leave
-    a replica behind while it lives. `work`, `administration` and `looks` give steps about a subject, by the tags of their
-    kinds. `writes` are the kinds of work that change a log: a fault shows little where none changes.
+    steps of an example. `faults` are by their names; of the `main` ones each pair is to meet; `behind` are those that leave a
+    replica behind while it lives, `losing` those that take a node away at once. `work`, `administration` and `looks` give
+    steps about a subject, by the tags of their kinds. `writes` are the kinds of work that change a log: a fault shows little
+    where none changes.
     """
 
     subjects: tuple[str, ...]
@@ -57,6 +58,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     faults: Mapping[str, FaultKind]
     main: tuple[str, ...]
     behind: tuple[str, ...]
+    losing: tuple[str, ...]
     work: Mapping[str, About]
     writes: tuple[str, ...]
     administration: Mapping[str, About]
@@ -108,12 +110,14 @@ def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
     """The part of an offer that one example may use. `pair` and `beside` are the meetings that it is to bring about, `first` a
-    fault that needs a cluster without others, and `behind` the one that leaves a replica behind."""
+    fault that needs a cluster without others, `behind` and `losing` those of a chain: a replica falls behind, leaders are lost.
+    """
 
     pair: Meeting
     beside: Meeting
     first: str
     behind: str
+    losing: str
     writes: tuple[str, ...]
     faults: tuple[str, ...]
     work: tuple[str, ...]
@@ -125,14 +129,15 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
     """Any part of an offer, with one of the rarest meetings of each kind."""
     pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
     first, writes = draw(sampled_from(offer.first)), draw(_some(offer.writes, 2, 4))
-    behind = draw(sampled_from([*offer.behind, pair[0]]))
+    behind, losing = draw(sampled_from([*offer.behind, pair[0]])), draw(sampled_from([*offer.losing, pair[1]]))
     return Swarm(
         pair=pair,
         beside=beside,
         first=first,
         behind=behind,
+        losing=losing,
         writes=writes,
-        faults=_with(draw(_some(offer.faults, 1, 4)), first, behind, *pair, beside[1]),
+        faults=_with(draw(_some(offer.faults, 1, 4)), first, behind, losing, *pair, beside[1]),
         work=_with(draw(_some(offer.work, 4, 9)), *writes),
         administration=_with(draw(_some(offer.administration, 2, 5)), beside[0]),
     )
@@ -209,7 +214,7 @@ class _Episode:
         named: dict[str, tuple[Hit, ...]] = {
             "pair": ((one, ""), (other, "successor" if one == other else "")),
             "three": ((one, ""), (other, ""), beside),
-            "in turn": ((swarm.behind, "follower"), (other, "leader"), (other, "successor")),
+            "in turn": ((swarm.behind, "follower"), (swarm.losing, "leader"), (swarm.losing, "successor")),
             "beside": (beside,),
             "first": (first,) if self._offer.faults[swarm.first].kind.alone else (first, beside),
         }

@@ -385,6 +385,7 @@ def log_offer() -> Offer:
         faults=_offered(),
         main=MAIN,
         behind=("one-link",),
+        losing=("kill", "pause-past-fencing"),
         work={
             "produce": produces,
             "produce-idempotently": idempotent_produces,
