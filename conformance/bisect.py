@@ -2,7 +2,8 @@
 
 import sys
 
-from conformance.cli.bisect import main
+from conformance.cli.bisect import bisect
+from conformance.cli.group import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(bisect, sys.argv[1:], "./kit bisect"))

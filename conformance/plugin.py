@@ -28,6 +28,8 @@ from fixtures.leases import workers
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
 LISTING = pytest.StashKey[Listing]()
+TELLING = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
+"""Options of pytest with which it tells something, and runs nothing."""
 WATCHDOG = pytest.StashKey[Watchdog]()
 
 
@@ -49,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _wants_checks(config: pytest.Config) -> bool:
     """Only a session that may collect checks needs an engine, images and a run."""
-    if config.option.help:
+    if any(getattr(config.option, name, None) for name in TELLING):
         return False
     places = [Path(arg.split("::")[0]).resolve() for arg in config.args]
     return any(place.is_relative_to(HERE) or HERE.is_relative_to(place) for place in places)

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
-from conformance.catalogue import CatalogueError
-from reports.errors import ReportError
+import click
 
-COMMANDS = ("merge", "diff", "explain")
+from reports.commands.diff import diff
+from reports.commands.ending import exit_code
+from reports.commands.explain import explain
+from reports.commands.merge import merge
+from reports.commands.options import HELP
+
+
+class _MergeFirst(click.Group):
+    """Without a command it merges: `--in DIR --out DIR` are options of `merge`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = not args or not args[0].startswith("-") or args[0] in ctx.help_option_names
+        return super().parse_args(ctx, args if named else ["merge", *args])
+
+
+reports = _MergeFirst(
+    name="report",
+    help="Merge shards (--in DIR --out DIR), compare two columns, or explain a cell.",
+    commands=[merge, diff, explain],
+    context_settings=HELP,
+    no_args_is_help=True,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: no Spark here.
-
-    Without a command it merges.
-    """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    command = given.pop(0) if given and given[0] in COMMANDS else "merge"
-    try:
-        # Imported on demand: Spark takes longer to import than the other commands to run.
-        code = int(import_module(f"reports.commands.{command}").run(given))
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        # The reader has closed the pipe (`… | head`); nothing more may be written, not even while Python exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (ReportError, CatalogueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code if isinstance(error, ReportError) else ReportError.exit_code
+    """0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: no Spark here."""
+    return exit_code(reports, sys.argv[1:] if arguments is None else arguments, "./kit report")
 
 
 if __name__ == "__main__":

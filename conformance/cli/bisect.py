@@ -6,11 +6,10 @@ Columns that are in the folder already are not run again. Other options go to py
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
@@ -30,12 +29,16 @@ from conformance.campaign.plan import (
     refuse_running,
 )
 from conformance.catalogue import shipped
+from conformance.catalogue.near import near
+from conformance.cli.engine import say
+from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import Prepare, code_of_interruption, run_columns, versions_of
+from conformance.cli.options import pytest_options
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import judge_shards
 from conformance.running.planning.budget import MINUTES
-from conformance.running.session import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_WRONG_USE
-from fixtures.errors import KitError, WrongUse
+from conformance.running.session import EXIT_SATISFIED, EXIT_TROUBLE
+from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches
 from fixtures.ready import have_ready
 from history.shards import ObservationLine, Shard, read_shards
@@ -77,13 +80,13 @@ class Bisect:
     def search(self, anchors: Sequence[str], run: RunColumns) -> dict[str, VersionResult]:
         """Run versions until none is left to run; return the result of each version that has one."""
         while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._seen())):
-            _say(f"{self.row}: next {', '.join(batch)}")
+            say(f"{self.row}: next {', '.join(batch)}")
             plan = msgspec.structs.replace(new_plan(column_runs_for(batch), self._options), seed=self._seed)
             self.ran |= {column.name: column for column in plan.columns}
             try:
                 run(plan)
             finally:
-                put_aside_unended(self.out, plan, _say)
+                put_aside_unended(self.out, plan, say)
         return seen
 
     def _outcomes(self, seen: Mapping[str, VersionResult]) -> dict[str, Outcome]:
@@ -112,7 +115,7 @@ def _begun(out: Path) -> int:
     last = read_plan(out, BISECT)
     if last is None:
         return new_plan([], []).seed
-    put_aside_unended(out, last, _say)
+    put_aside_unended(out, last, say)
     return last.seed
 
 
@@ -179,67 +182,59 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
 # --- the command
 
 
-def bisect(options: Sequence[str], prepare: Prepare, command: Sequence[str] = PYTEST) -> int:
-    """0 if the row is decided on a version, 3 if on none; 128 plus the signal if interrupted. Raises WrongUse."""
-    asked, rest = _parser().parse_known_args(options)
-    _refuse_row(asked.row)
-    out: Path = asked.conformance_out or Path("out") / f"bisect-{asked.row}"
-    versions = patches(asked.versions.replace(",", " ").split())
-    anchors = versions if asked.all else [version for version in versions if version in newest_patches()] or versions
-    shared = ["--requirement", asked.row, "--conformance-profile", asked.profile, *rest]
-    search = Bisect(asked.row, versions, out, shared)
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """Engine and pytest of a search. Tests put something else in their place."""
+
+    prepare: Prepare = lambda versions: have_ready(versions, say)
+    pytest: Sequence[str] = PYTEST
+
+
+@click.command(context_settings=PASSING_ON)
+@click.argument("row")
+@click.option("--versions", default="", metavar="RANGE", help="such as 3.7..4.0; default: every released version")
+@click.option("--profile", type=click.Choice(list(MINUTES)), default="quick", help="default: quick")
+@click.option("--all", "every", is_flag=True, help="run every patch, not only where neighbours differ")
+@click.option(
+    "--conformance-out",
+    "out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="its columns are reused; default: out/bisect-ROW",
+)
+@pytest_options
+@click.pass_obj
+def bisect(
+    means: Means | None, row: str, versions: str, profile: str, every: bool, out: Path | None, rest: Sequence[str]
+) -> int:
+    """Find the released versions, patches included, between which the verdict of ROW changes, such as KIP320-LO-04.
+
+    The newest patch of each minor is run first, then the middle version between neighbours that differ, until they are
+    adjacent. Columns that are in the folder already are not run again. Options that are not listed here go to pytest.
+
+    The exit code is 0 if the row is decided on a version, 3 if on none.
+    """
+    _refuse_row(row)
+    own, folder = means or Means(), out or Path("out") / f"bisect-{row}"
+    wanted = patches(versions.replace(",", " ").split())
+    anchors = wanted if every else [version for version in wanted if version in newest_patches()] or wanted
+    search = Bisect(row, wanted, folder, ["--requirement", row, "--conformance-profile", profile, *rest])
 
     def run(plan: Plan) -> None:
-        prepare(versions_of(plan.columns))
-        run_columns(out, plan, at_once=2, command=command, file=BISECT)
+        own.prepare(versions_of(plan.columns))
+        run_columns(folder, plan, at_once=2, command=own.pytest, file=BISECT)
 
     try:
         seen = search.search(anchors, run)
     except KeyboardInterrupt as interrupted:
-        _say("interrupted; the same command continues with the columns that are left")
+        say("interrupted; the same command continues with the columns that are left")
         return code_of_interruption(interrupted)
-    Console().print(table_of(asked.row, versions, seen, search.ran))
-    _say("\n".join(conclusions(versions, seen, out)))
+    Console().print(table_of(row, wanted, seen, search.ran))
+    say("\n".join(conclusions(wanted, seen, folder)))
     return EXIT_SATISFIED if any(one.outcome for one in seen.values()) else EXIT_TROUBLE
 
 
 def _refuse_row(row: str) -> None:
-    known = [one.id for one in shipped()]
-    if row not in known:
-        alike = [id for id in known if id.rpartition("-")[0] == row.rpartition("-")[0]]
-        raise WrongUse(f"{row!r} is not a row of the catalogue. Similar rows: {', '.join(alike) or 'none'}")
+    if row not in [one.id for one in shipped()]:
+        raise WrongUse(f"{row!r} is not a row of the catalogue. {near(row)}")
     if row not in checks_by_row():
         raise WrongUse(f"{row}: the kit has no check for this row, so no version could decide it")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="./kit bisect", description=__doc__, allow_abbrev=False)
-    parser.add_argument("row", metavar="ROW", help="such as KIP320-LO-04")
-    parser.add_argument(
-        "--versions", default="", metavar="RANGE", help="such as 3.7..4.0; default: every released version"
-    )
-    parser.add_argument("--profile", default="quick", choices=MINUTES, help="default: quick")
-    parser.add_argument("--all", action="store_true", help="run every patch, not only where neighbours differ")
-    parser.add_argument(
-        "--conformance-out", type=Path, metavar="DIR", help="its columns are reused; default: out/bisect-ROW"
-    )
-    return parser
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
-
-
-def main() -> int:
-    try:
-        return bisect(sys.argv[1:], lambda versions: have_ready(versions, _say))
-    except WrongUse as error:
-        print(error, file=sys.stderr)
-        return EXIT_WRONG_USE
-    except KitError as error:
-        print(error, file=sys.stderr)
-        return EXIT_TROUBLE
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,6 @@ A round's new findings are replayed on fresh clusters at once, and searched for 
 
 from __future__ import annotations
 
-import argparse
 import secrets
 import shutil
 import time
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import msgspec
 from filelock import FileLock, Timeout
 
@@ -27,16 +27,17 @@ from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
 from conformance.catalogue import shipped
 from conformance.catalogue.deviations import load_deviations
+from conformance.cli.engine import say
+from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import (
     Prepare,
-    add_column_options,
     code_of_interruption,
-    column_runs,
     refuse_wrong,
     run_columns,
     say_bad_ends,
     versions_of,
 )
+from conformance.cli.options import chosen, column_options, pytest_options
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.reach import FOLDER, reach_lines
@@ -51,6 +52,7 @@ from conformance.running.session import (
 from fixtures.errors import WrongUse
 from fixtures.images import at_hand, released
 from fixtures.leases import workers
+from fixtures.ready import have_ready
 from history.shards import read_shards
 
 FEWEST_MINUTES = 1.0
@@ -134,12 +136,12 @@ class Hunter:
 
     def _round(self) -> None:
         minutes = min(round_minutes(self.night.hours, len(self._columns)), self._minutes_left)
-        kept = kept_in(self._out, self._wanted_machines(), _say)
+        kept = kept_in(self._out, self._wanted_machines(), say)
         one = next_round(self.hunt, self._columns, self._options, kept, minutes, workers())
         plan = self._plan(one, kept)
         self.hunt.rounds.append(one)
         self._write()
-        _say(_announced(one))
+        say(_announced(one))
         try:
             run_columns(self._out / one.folder, plan, at_once=1, command=self._command)
         finally:
@@ -181,9 +183,9 @@ class Hunter:
         new = [finding for each in seen if (finding := add(self.hunt.findings, each))]
         one.ended = True
         self._write()
-        _say(f"round {one.number}: {one.totals.count} examples, {len(seen)} violations, {len(new)} new findings")
+        say(f"round {one.number}: {one.totals.count} examples, {len(seen)} violations, {len(new)} new findings")
         for finding in new:
-            _say(f"  {self._folder(finding) / 'report.md'}{' (known)' if finding.is_known else ''}")
+            say(f"  {self._folder(finding) / 'report.md'}{' (known)' if finding.is_known else ''}")
 
     # --- replays
 
@@ -203,7 +205,7 @@ class Hunter:
         """Side by side, each in a pytest of its own. One that did not end is done again by the next command."""
         runs = [self._replay_of(one) for one in wanted]
         plan = Plan(options=[], seed=self.hunt.seed, columns=runs)
-        _say(f"replays: {', '.join(run.name for run in runs)}")
+        say(f"replays: {', '.join(run.name for run in runs)}")
         try:
             run_columns(self._out / REPLAYS, plan, at_once=len(runs), command=self._command)
         except KeyboardInterrupt:
@@ -224,7 +226,7 @@ class Hunter:
 
     def _replayed(self, finding: Finding, run: ColumnRun) -> Replays:
         replays = replays_in(read_shards(self._out / REPLAYS / "shards", run.run), finding.row, finding.label)
-        _say(f"{run.name}: {replays}")
+        say(f"{run.name}: {replays}")
         return replays
 
     # --- files
@@ -262,44 +264,56 @@ def _announced(one: Round) -> str:
 # --- the command
 
 
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """Engine, pytest and clock of a hunt. Tests put something else in their place."""
+
+    prepare: Prepare = lambda versions: have_ready(versions, say)
+    pytest: Sequence[str] = PYTEST
+    clock: Callable[[], float] = time.monotonic
+    at_hand: Callable[[str], bool] = at_hand
+
+
+@click.command(context_settings=PASSING_ON)
+@column_options
+@click.option("--hours", default="", metavar="N", help="how long, such as 8 or 0.5; the last round may end later")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out/hunt"), metavar="DIR", help="default: out/hunt"
+)
+@click.option("--machine", "machines", multiple=True, metavar="NAME", help="only this one; repeatable")
+@pytest_options
+@click.pass_obj
 def hunt(
-    options: Sequence[str],
-    prepare: Prepare,
-    command: Sequence[str] = PYTEST,
-    clock: Callable[[], float] = time.monotonic,
-    at_hand: Callable[[str], bool] = at_hand,
+    means: Means | None,
+    kafka_version: Sequence[str],
+    kafka_image: str,
+    kafka_home: str,
+    hours: str,
+    out: Path,
+    machines: Sequence[str],
+    rest: Sequence[str],
 ) -> int:
     """Run the kit's machines over the given versions in turn until the hours are over, and keep what they find in DIR.
 
     The same DIR goes on where it stood; the hours count from the start of each command. Options that are not listed here go to
     pytest, such as --feature and --conformance-profile (default: quick).
     """
-    asked, rest = _parser().parse_known_args(options)
-    hours, columns = _hours(asked.hours), column_runs(asked)
-    machines = asked.machine or [ALL_MACHINES]
-    _refuse(machines, rest)
-    refuse_wrong(asked, rest, columns, command)
-    with _alone(asked.out):
-        prepare(versions_of(columns))
-        hunter = Hunter(asked.out, hours, columns, machines, rest, command=command, clock=clock, at_hand=at_hand)
+    own = means or Means()
+    length, columns = _hours(hours), chosen(kafka_version, kafka_image, kafka_home).runs
+    wanted = list(machines) or [ALL_MACHINES]
+    _refuse(wanted, rest)
+    refuse_wrong(kafka_home, rest, columns, own.pytest)
+    with _alone(out):
+        own.prepare(versions_of(columns))
+        hunter = Hunter(
+            out, length, columns, wanted, list(rest), command=own.pytest, clock=own.clock, at_hand=own.at_hand
+        )
         try:
             hunter.run()
         except KeyboardInterrupt as interrupted:
-            _say(f"interrupted; the same command goes on with {asked.out}")
+            say(f"interrupted; the same command goes on with {out}")
             return code_of_interruption(interrupted)
-        _say(f"{len(hunter.hunt.rounds)} rounds, {len(hunter.hunt.findings)} findings: {asked.out / 'README.md'}")
+        say(f"{len(hunter.hunt.rounds)} rounds, {len(hunter.hunt.findings)} findings: {out / 'README.md'}")
         return hunter.code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="./kit hunt", description=hunt.__doc__, allow_abbrev=False)
-    add_column_options(parser)
-    parser.add_argument(
-        "--hours", default="", metavar="N", help="how long, such as 8 or 0.5; the last round may end later"
-    )
-    parser.add_argument("--out", type=Path, default=Path("out/hunt"), metavar="DIR", help="default: out/hunt")
-    parser.add_argument("--machine", action="append", default=[], metavar="NAME", help="only this one; repeatable")
-    return parser
 
 
 def _hours(text: str) -> float:
@@ -339,7 +353,3 @@ def _alone(out: Path) -> Iterator[None]:
         raise WrongUse(
             f"{out}: another hunt works in this folder. Interrupt it with Ctrl-C, wait for its end, or give another --out."
         ) from taken
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

@@ -1,35 +1,30 @@
 """Judge stored histories again, without a cluster: `./kit rejudge DIR`.
 
-Writes the observations of the current judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards.
-With `--spark` it runs on all cores, or on the given master, and writes Parquet to DIR/rejudged/parquet. On a cluster:
+On a cluster:
 
     python -m zipfile -c kit.zip history fixtures strategies conformance reports
     spark-submit --master MASTER --py-files kit.zip conformance/submit/rejudge.py DIR --spark
-
-With `--shards NEW` it also writes complete shards to NEW, with the current judges and rows; `python -m reports --in NEW
---out DIR/matrix` merges them. This gives a verdict for a row that has changed since its run.
-
-The exit code is 0 if both are the same, 1 if a judge observes something else now (or raises, which affects no other example), 2
-for wrong use, 3 if Spark does not start.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TypeAlias
 
+import click
 import msgspec
 
 from conformance.campaign.rewritten_shards import rewritten
 from conformance.catalogue import Facts
 from conformance.catalogue.former_cases import current_case
 from conformance.catalogue.former_ids import current_id
+from conformance.cli.group import HELP
+from conformance.cli.group import run as run_command
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import all_applicable, beside, evaluate, proofs
@@ -37,12 +32,13 @@ from conformance.core.machines import all_machines
 from conformance.judging.judge import Judged
 from conformance.judging.pooling import GatheredShard, gather
 from conformance.judging.stored_examples import JudgedExample, judged, place
+from conformance.running.session import EXIT_SATISFIED, EXIT_VIOLATED
+from fixtures.errors import WrongUse
 from fixtures.tape import StoredTape
 from history.events import History
 from history.observations import Observation
 from history.shards import AnyShardLine, Column, ObservationLine, read_shards
 from history.store import read_frames
-from reports.errors import ReportError
 
 Again: TypeAlias = dict[str, dict[str, JudgedExample]]
 """By shard and example."""
@@ -90,47 +86,45 @@ def _again(check: Check, history: History, column: Column) -> Judged:
     return Judged(proofs(outcome.observations)) if in_trouble else Judged(outcome.observations, outcome.excuses)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    asked = _parser().parse_args(arguments)
-    out: str = asked.dir
-    if "://" not in out and not Path(out, "shards").is_dir():
-        print(f"{out} has no shards/: give the directory that was --conformance-out", file=sys.stderr)
-        return 2
-    if asked.shards and (wrong := _not_there(asked.shards, asked.spark)):
-        print(wrong, file=sys.stderr)
-        return 2
-    try:
-        changed = list(_in_spark(out, asked.spark) if asked.spark else _here(Path(out), asked.shards))
-    except ReportError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+@click.command(context_settings=HELP)
+@click.argument("folder", metavar="DIR")
+@click.option(
+    "--spark",
+    metavar="[MASTER]",
+    is_flag=False,
+    flag_value="local[*]",
+    default="",
+    help="in Spark; default: local[*] (spark-submit has its own)",
+)
+@click.option(
+    "--shards",
+    metavar="NEW",
+    type=click.Path(path_type=Path),
+    help="write complete shards with the current judges and rows, for `./kit report --in NEW`",
+)
+def rejudge_stored(folder: str, spark: str, shards: Path | None) -> int:
+    """Judge stored histories again, without a cluster. DIR has the shards/ and histories/ of a run; with --spark, or its URI.
+
+    Writes the observations of the current judges to DIR/rejudged/<shard>.jsonl and compares them with those in the shards. With
+    --spark it runs on all cores, or on the given master, and writes Parquet to DIR/rejudged/parquet.
+
+    With --shards NEW it also writes complete shards to NEW, with the current judges and rows; `./kit report --in NEW --out
+    DIR/matrix` merges them. This gives a verdict for a row that has changed since its run.
+
+    The exit code is 0 if both are the same, 1 if a judge observes something else now (or raises, which affects no other example).
+    """
+    if "://" not in folder and not Path(folder, "shards").is_dir():
+        raise WrongUse(f"{folder} has no shards/: give the directory that was --conformance-out")
+    if shards and (wrong := _not_there(shards, spark)):
+        raise WrongUse(wrong)
+    changed = list(_in_spark(folder, spark) if spark else _here(Path(folder), shards))
     print("\n".join(changed) or "the same observations, byte for byte")
-    return 1 if changed else 0
+    return EXIT_VIOLATED if changed else EXIT_SATISFIED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="./kit rejudge",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "dir", help="the output directory of a run, with shards/ and histories/ (with --spark, or its URI)"
-    )
-    parser.add_argument(
-        "--spark",
-        metavar="MASTER",
-        nargs="?",
-        const="local[*]",
-        help="in Spark; default: local[*] (spark-submit has its own)",
-    )
-    parser.add_argument(
-        "--shards",
-        metavar="NEW",
-        type=Path,
-        help="write complete shards with the current judges and rows, for `python -m reports --in NEW`",
-    )
-    return parser
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code, for `python -m conformance.rejudge` and spark-submit."""
+    return run_command(rejudge_stored, sys.argv[1:] if arguments is None else arguments, "./kit rejudge")
 
 
 def _not_there(folder: Path, spark: str | None) -> str:

@@ -105,6 +105,7 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     return ""
 
 
+NO_CHECK = "the kit has no check for this row"
 CHANGED_SINCE = "row changed since it was run: run it again, or judge what is stored with ./kit rejudge DIR --shards"
 
 
@@ -117,7 +118,7 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
         )
     # A violation that a check of other rows came across is still a proof.
     if not evidence.checks and not any(tally.violated for tally in evidence.cases.values()):
-        return Judgement(verdict="untested", reason="the kit has no check for this row")
+        return Judgement(verdict="untested", reason=NO_CHECK)
     if evidence.changed:
         return Judgement(verdict="not-run", reason=CHANGED_SINCE)
     return _judge_observed(row, evidence, {case: evidence.cases.get(case, CaseTally()) for case in cases})

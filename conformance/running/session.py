@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ import pytest
 
 from conformance.catalogue import shipped
 from conformance.catalogue.former_ids import current_id
+from conformance.catalogue.near import near
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
 from conformance.judging.pooling import judge_shards, verdict_lines
@@ -34,7 +36,7 @@ from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.settings import Settings, read
 from fixtures.engine import ensure
 from fixtures.errors import KitError
-from fixtures.images import Image, from_home, from_image, newest, obtain, select
+from fixtures.images import Image, from_home, from_image, newest, obtain, refuse_home, select
 from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
 from history.shards import read_shards
@@ -237,6 +239,7 @@ def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
     try:
         settings = read(config)
         _matched(settings)
+        refuse_home(settings.home)
         refuse_unknown_machines(settings.machines, "--conformance-machines")
         if settings.beginning:
             read_beginning(Path(settings.beginning))
@@ -307,11 +310,15 @@ def _versions(settings: Settings) -> tuple[str, ...]:
 def _matched(settings: Settings) -> None:
     """A glob that matches no row, or only rows without a check, must never look green."""
     rows = {row.id for row in shipped().matching(settings.requirements)}
-    checked = checks_by_row()
-    if not rows & checked.keys():
+    asked = " ".join(settings.requirements)
+    if not rows:
         raise ValueError(
-            f"--requirement {' '.join(settings.requirements)!r} matches no row that has a check. Rows are written as in "
-            "conformance/catalogue/*.toml, globs as KIP320-FETCH-*; there are checks for: " + ", ".join(sorted(checked))
+            f"--requirement {asked!r}: the catalogue has no such row. {near(asked)} Globs are written as 'KIP320-FETCH-*'."
+        )
+    if not rows & checks_by_row().keys():
+        raise ValueError(
+            f"--requirement {asked!r} is in the catalogue and has no check yet, so there is nothing to run: see "
+            f"`./kit rows {shlex.quote(asked)}`."
         )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+import click
+
 from conformance.catalogue import shipped
 from conformance.judging.verdicts import Verdict
+from reports.commands.options import HELP, PATH, Form, form, print_json
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_columns, between_matrices
 from reports.matrix_file import read_compared
 from reports.texts.wording import GLYPHS, clean
@@ -20,28 +22,43 @@ WORSE = 1
 """The exit code of `--fail-on-worse`."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """0; with --fail-on-worse 1 if a row broke. Raises ReportError."""
-    asked = _parser().parse_args(arguments)
-    if asked.old.endswith(".json"):
-        differences = between_matrices(read_compared(Path(asked.old)), read_compared(Path(asked.new)))
+@click.command(context_settings=HELP)
+@click.argument("old")
+@click.argument("new")
+@click.option("--matrix", type=PATH, default=MATRIX, metavar="FILE", help=f"the columns' matrix; default: {MATRIX}")
+@click.option("--fail-on-worse", is_flag=True, help="end with 1 if a row is violated or flaky now and was not")
+@form
+def diff(old: str, new: str, matrix: Path, fail_on_worse: bool, form: Form) -> int:
+    """Changes between two columns of a matrix, or between two matrices: OLD and NEW are columns, or files matrix.json."""
+    if old.endswith(".json"):
+        differences = between_matrices(read_compared(Path(old)), read_compared(Path(new)))
     else:
-        differences = [between_columns(read_compared(asked.matrix), asked.old, asked.new)]
-    sys.stdout.writelines(f"{line}\n" for line in summary_lines(differences))
-    return WORSE if asked.fail_on_worse and any(each.turned("worse") for each in differences) else 0
+        differences = [between_columns(read_compared(matrix), old, new)]
+    if form == "json":
+        print_json([changes_of(each) for each in differences])
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in summary_lines(differences))
+    return WORSE if fail_on_worse and any(each.turned("worse") for each in differences) else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="reports diff", description=__doc__)
-    parser.add_argument("old", metavar="OLD", help="a column, or a matrix.json")
-    parser.add_argument("new", metavar="NEW", help="a column, or a matrix.json")
-    parser.add_argument(
-        "--matrix", type=Path, default=MATRIX, metavar="FILE", help=f"the columns' matrix; default: {MATRIX}"
-    )
-    parser.add_argument(
-        "--fail-on-worse", action="store_true", help="end with 1 if a row is violated or flaky now and was not"
-    )
-    return parser
+def changes_of(difference: ColumnDifference) -> dict[str, object]:
+    """A difference as JSON: the two columns, and by turn the rows with their verdicts before and after."""
+    return {
+        "old": difference.old,
+        "new": difference.new,
+        "unchanged": difference.unchanged,
+        **{turn: [_change(each) for each in difference.turned(turn)] for turn in TURNS},
+    }
+
+
+def _change(row: ChangedRow) -> dict[str, object]:
+    change = row.change
+    return {
+        "requirement": change.requirement,
+        "before": change.before or None,
+        "after": change.after or None,
+        "reason": row.reason or None,
+    }
 
 
 def summary_lines(differences: Sequence[ColumnDifference]) -> Iterator[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
+from msgspec import to_builtins
+
 from conformance.catalogue import shipped
+from reports.commands.options import HELP, PATH, Form, form, print_json
 from reports.matrix_file import column_named, read_insights, read_matrix, rows_named
 from reports.texts.explanation import ExplainedCell, explanation
 from reports.texts.wording import clean
@@ -18,26 +21,30 @@ MATRIX = Path("out/matrix/matrix.json")
 _WIDEST = 110
 
 
-def run(arguments: Sequence[str]) -> int:
-    """0. Raises ReportError for a file that is not a matrix, and for rows and columns that it does not have."""
-    asked = _parser().parse_args(arguments)
-    matrix, insights = read_matrix(asked.matrix), read_insights(asked.matrix)
-    label = column_named(asked.column or matrix.kafka_versions[-1], matrix.kafka_versions)
+@click.command(context_settings=HELP)
+@click.argument("row")
+@click.argument("column", default="")
+@click.option("--matrix", "file", type=PATH, default=MATRIX, metavar="FILE", help=f"default: {MATRIX}")
+@form
+def explain(row: str, column: str, file: Path, form: Form) -> None:
+    """Explain a cell: the row, the observations behind the verdict, and how to reproduce it.
+
+    ROW is a row such as KIP320-FETCH-03, or a glob; without COLUMN the newest one of the matrix is meant.
+    """
+    matrix, insights = read_matrix(file), read_insights(file)
+    label = column_named(column or matrix.kafka_versions[-1], matrix.kafka_versions)
+    rows = rows_named(row, [each.requirement for each in matrix.requirements])
+    if form == "json":
+        print_json(
+            [to_builtins(cell) for cell in matrix.cells if cell.requirement in rows and cell.kafka_version == label]
+        )
+        return
     rules = {rule.id: rule for rule in shipped()}
-    for place, row in enumerate(rows_named(asked.row, [row.requirement for row in matrix.requirements])):
+    for place, id in enumerate(rows):
         if place:
             print()
-        explained = ExplainedCell(matrix, insights, row, label, rules.get(row), _run(asked.matrix))
+        explained = ExplainedCell(matrix, insights, id, label, rules.get(id), _run(file))
         sys.stdout.writelines(f"{line}\n" for line in _wrapped(explanation(explained)))
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="reports explain", description=__doc__)
-    parser.add_argument("row", metavar="ROW", help="a row such as KIP320-FETCH-03, or a glob")
-    parser.add_argument("column", metavar="COLUMN", nargs="?", default="", help="default: the newest of the matrix")
-    parser.add_argument("--matrix", type=Path, default=MATRIX, metavar="FILE", help=f"default: {MATRIX}")
-    return parser
 
 
 def _run(matrix: Path) -> Path | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.matrix import matrix
+from conformance.cli.matrix import Means, matrix
 from history.shards import read_shards
 
 FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
@@ -32,9 +32,10 @@ class Kit:
         named = {name.removeprefix("v").replace("_", "."): words for name, words in columns.items()}
         self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(named))
         selected = [text for version in versions for text in ("--kafka-version", version)]
-        return matrix(
-            ["--conformance-out", str(self.out), *selected, *options], self.prepared.extend, FAKE, self._merge
-        )
+        means = Means(prepare=self.prepared.extend, pytest=FAKE, merge=self._merge)
+        given = ["--conformance-out", str(self.out), *selected, *options]
+        code: int = matrix.main(given, standalone_mode=False, obj=means)
+        return code
 
     def _merge(self, out: Path, options: Sequence[str]) -> int:
         self.merged.append((out, list(options)))

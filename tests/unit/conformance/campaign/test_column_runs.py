@@ -225,9 +225,11 @@ def test_a_baseline_that_is_none_is_refused_before_anything_is_put_aside(kit: Ki
 
 SCRIPT = """
 import sys
-from conformance.cli.matrix import matrix
+from conformance.cli.group import run
+from conformance.cli.matrix import Means, matrix
 fake = (sys.executable, "-m", "tests.support.fake_column_run")
-sys.exit(matrix(sys.argv[1:], lambda versions: None, fake, lambda out, options: 0))
+means = Means(prepare=lambda versions: None, pytest=fake, merge=lambda out, options: 0)
+sys.exit(run(matrix, sys.argv[1:], "./kit matrix", means))
 """
 
 

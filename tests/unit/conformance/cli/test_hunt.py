@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from conformance.campaign.hunt.state import Hunt, read_hunt
-from conformance.cli.hunt import hunt
+from conformance.cli.hunt import Means, hunt
 from conformance.running.machine.beginning import Beginning, read_beginning
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
@@ -42,7 +42,14 @@ class Kit:
         self._monkeypatch.setenv("FAKE_CALLS", str(self._calls))
         selected = [text for version in versions for text in ("--kafka-version", version)]
         given = ["--hours", hours or str(rounds * SECONDS / 3600), "--out", str(self.out), *selected, *options]
-        return hunt(given, lambda versions: None, FAKE, self._clock, lambda version: version in self.at_hand)
+        means = Means(
+            prepare=lambda versions: None,
+            pytest=FAKE,
+            clock=self._clock,
+            at_hand=lambda version: version in self.at_hand,
+        )
+        code: int = hunt.main(given, standalone_mode=False, obj=means)
+        return code
 
     def _clock(self) -> float:
         return SECONDS * len(self.calls)

@@ -283,9 +283,3 @@ def test_diff_and_explain_start_no_spark_and_stop_when_nobody_reads(file: Path) 
     assert reader.stderr.read() == b""
     reader.stderr.close()
     assert reader.wait() == 0
-
-
-def test_the_kit_knows_the_word() -> None:
-    text = (ROOT / "kit").read_text()
-    assert 'report) shift; exec python -m reports "$@" ;;' in text
-    assert "./kit report" in text.split("set -euo")[0]

@@ -1,0 +1,17 @@
+"""What may have been meant by an id that the catalogue does not have."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from conformance.catalogue.load import shipped
+
+MOST = 3
+
+
+def near(row: str) -> str:
+    """Sentences that name the rows with the most similar ids, if any is similar, and say where all are listed."""
+    ids = [one.id for one in shipped()]
+    alike = [row.upper()] if row.upper() in ids else get_close_matches(row.upper(), ids, n=MOST)
+    meant = f"Did you mean {' or '.join(alike)}? " if alike else ""
+    return f"{meant}`./kit rows` lists all of them."

@@ -1,0 +1,55 @@
+"""All commands, in the order in which a newcomer needs them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from conformance.cli.group import HELP, OnDemand, run
+from conformance.cli.processes import program
+from history import __version__
+
+COMMANDS = {
+    "matrix": (
+        "conformance.cli.matrix:matrix",
+        "Check versions, images or distributions, and merge them into a matrix.",
+    ),
+    "rows": ("conformance.cli.rows:rows", "What is checked: the catalogue, without a run."),
+    "report": ("reports.__main__:reports", "Merge shards; compare two columns; explain a cell."),
+    "bisect": ("conformance.cli.bisect:bisect", "Find the releases in which a row's verdict changes."),
+    "hunt": ("conformance.cli.hunt:hunt", "Let the machines alone look for violations, for hours."),
+    "rejudge": ("conformance.cli.rejudge:rejudge_stored", "Judge stored histories again, without a cluster."),
+    "faults": ("conformance.cli.faults:faults", "Inject each fault once on real brokers, and show its witness."),
+    "storm": ("conformance.cli.faults:storm", "Random faults in a row on one cluster."),
+    "setup": ("conformance.cli.engine:setup", "Make the Docker engine and images ready, nothing else."),
+    "sweep": ("conformance.cli.engine:sweep", "Remove what dead runs left on the engine."),
+    "pytest": ("conformance.cli.processes:pytest", "Run checks with pytest, with all of its options."),
+    "tests": ("conformance.cli.processes:tests", "The kit's own tests."),
+}
+"""By name: the module and what it has there, and a line of help."""
+
+
+class _Kit(OnDemand):
+    """Besides its commands, the programs of the virtual environment."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, cmd_name) or program(cmd_name)
+
+
+kit = _Kit(
+    name="kit",
+    help="Does this Kafka do what its specifications promise, also while things break?",
+    epilog="Each command has its own --help. A program of the environment is run by its name, as in `./kit python -m reports`.",
+    places={name: place for name, (place, _) in COMMANDS.items()},
+    summaries={name: summary for name, (_, summary) in COMMANDS.items()},
+    context_settings=HELP,
+    no_args_is_help=True,
+)
+kit = click.version_option(__version__, prog_name="kafka-conformance-kit")(kit)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 if anything is violated, 2 wrong use, 3 trouble of the kit, 130 interrupted."""
+    return run(kit, sys.argv[1:] if arguments is None else arguments, "./kit")

@@ -1,0 +1,19 @@
+"""pytest with the kit's exit codes, in a process of its own: what it rewrites must not be imported yet."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+WRONG_USE = 2
+
+
+def main() -> int:
+    """pytest's own codes for wrong use, and for a selection that matches nothing, become 2."""
+    code = int(pytest.main(sys.argv[1:]))
+    return WRONG_USE if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

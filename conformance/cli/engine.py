@@ -1,0 +1,48 @@
+"""`./kit setup` and `./kit sweep`: the engine, the images, and what was left on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from conformance.cli.group import HELP
+from conformance.cli.options import VERSIONS
+from fixtures.engine import ensure
+from fixtures.images import select
+from fixtures.ready import have_ready
+from fixtures.runs import forget
+from fixtures.runs import sweep as sweep_engine
+
+READY = f"""Make the Docker engine answer, and the images of each VERSION ready; nothing else is changed.
+
+As root, an engine that is missing is installed from Debian's packages. VERSION is {VERSIONS}.
+"""
+
+
+@click.command(context_settings=HELP, help=READY)
+@click.argument("version", nargs=-1)
+def setup(version: Sequence[str]) -> None:
+    make_ready(version)
+
+
+def make_ready(versions: Sequence[str]) -> None:
+    """An engine that answers, and the images of some versions. Raises UnknownVersion and KitError."""
+    wanted = select(list(versions))
+    have_ready(wanted, say)
+    if wanted:
+        say(f"ready: the Docker engine, and Kafka {', '.join(wanted)}")
+
+
+@click.command(context_settings=HELP)
+@click.argument("kept", nargs=-1, metavar="[RUN]...")
+def sweep(kept: Sequence[str]) -> None:
+    """Remove what dead runs of this host left on the engine, and each kept RUN that is named."""
+    client = ensure(install=False)
+    removed = [name for run in kept for name in forget(client, run)] + sweep_engine(client, say)
+    say(f"{len(removed)} things removed")
+
+
+def say(text: str) -> None:
+    """A line of progress, at once."""
+    print(text, flush=True)

@@ -1,0 +1,81 @@
+"""`./kit faults` and `./kit storm`: the fault lab by itself, without checks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from conformance.cli.engine import make_ready, say
+from conformance.cli.group import HELP
+from conformance.cli.options import VERSIONS
+from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
+from conformance.running.session import EXIT_SATISFIED, EXIT_TROUBLE
+from fixtures.engine import connect
+from fixtures.faults.selftest import Targets, as_expected, chosen, kinds, self_test, table
+from fixtures.images import newest, obtain, select
+from fixtures.runs import Run
+
+by_name = click.option("--fault", multiple=True, metavar="GLOB", help="by name; repeatable; default: all")
+
+
+@click.command(context_settings=HELP)
+@click.option("--kafka-version", multiple=True, metavar="V", help=f"{VERSIONS}; default: the newest")
+@by_name
+@click.option("--every-role", is_flag=True, help="aim each at all of its roles; default: the usual one")
+@click.option("--sabotage", is_flag=True, help="leave the faults out, so that no witness may show")
+def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool, sabotage: bool) -> int:
+    """Inject each fault once on each version, and print a table.
+
+    The exit code is 0 if every fault showed its witness and its consequence, and healed; with --sabotage, if no witness showed.
+    """
+    wanted = chosen(list(fault), every_role=every_role)
+    make_ready(kafka_version)
+    tested = {}
+    with Run.begin() as run:
+        try:
+            for version in select(list(kafka_version) or [newest()]):
+                tested[version] = self_test(obtain(version), wanted, run, say, sabotage=sabotage)
+        finally:
+            run.end(connect())
+    say(table(tested))
+    expected = all(as_expected(rows, sabotage=sabotage) for rows in tested.values())
+    return EXIT_SATISFIED if expected else EXIT_TROUBLE
+
+
+@click.command(context_settings=HELP)
+@click.option("--kafka-version", default=newest(), metavar="V", help="default: the newest")
+@click.option("--cycles", default=200, metavar="N", help="default: 200")
+@click.option("--seed", default=0, metavar="N", help="the same faults in the same order; default: 0")
+@by_name
+@click.option("--at-once", type=click.IntRange(1, 3), default=1, help="faults that stand together; default: 1")
+@click.option("--minutes", default=math.inf, metavar="M", help="no plan begins after M minutes")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("out/storm"),
+    metavar="DIR",
+    help="for logs of clusters that do not become whole; default: out/storm",
+)
+def storm(
+    kafka_version: str, cycles: int, seed: int, fault: Sequence[str], at_once: int, minutes: float, out: Path
+) -> int:
+    """Inject and heal random faults in a row on one cluster under light traffic.
+
+    The exit code is 0 if every one showed its witness and its consequence.
+    """
+    plans = drawn_plans(seed, kinds(list(fault)), at_once=at_once)
+    make_ready([kafka_version])
+    with Run.begin() as run:
+        try:
+            [version] = select([kafka_version])
+            raged = Storm(Targets(obtain(version), run), say, out / run.id)
+            try:
+                raged.rage(plans, cycles, minutes)
+            finally:
+                say("\n".join(summary(raged)))
+        finally:
+            run.end(connect())
+    return EXIT_SATISFIED if succeeded(raged) else EXIT_TROUBLE

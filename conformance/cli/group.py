@@ -1,0 +1,62 @@
+"""What all commands share: how they are found, how their options are read, and how they end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from conformance.running.session import EXIT_TROUBLE, EXIT_WRONG_USE
+from fixtures.errors import KitError, WrongUse
+from reports.commands.ending import exit_code
+
+HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Context settings of every command."""
+PASSING_ON: Final[dict[str, Any]] = {**HELP, "ignore_unknown_options": True}
+"""Those of a command that gives the options that it doesn't know to pytest."""
+
+
+class OnDemand(click.Group):
+    """Commands in modules that are imported when they are called: listing them is quick, and needs nothing installed.
+
+    `places` says where each is (``module:name``), `summaries` what it does, in a line of the help.
+    """
+
+    def __init__(self, *, places: Mapping[str, str], summaries: Mapping[str, str], **options: Any) -> None:
+        super().__init__(**options)
+        self._places = places
+        self._summaries = summaries
+        # What click suggests for a name that it doesn't know comes from here.
+        self.commands = {name: click.Command(name, short_help=summaries[name]) for name in places}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._places:
+            return None
+        module, _, name = self._places[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._summaries[name]) for name in self._places])
+
+
+def run(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
+    """The exit code of a command: what it returns, 2 for wrong use, 3 for trouble of the kit, 130 after Ctrl-C.
+
+    `given` is what tests put in the place of engines, pytest and Spark.
+    """
+    try:
+        return exit_code(command, arguments, name, given)
+    except WrongUse as error:
+        print(error, file=sys.stderr)
+        return EXIT_WRONG_USE
+    except KitError as error:
+        print(error, file=sys.stderr)
+        return EXIT_TROUBLE

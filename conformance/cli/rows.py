@@ -1,0 +1,108 @@
+"""`./kit rows`: the catalogue, without a run."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Literal, TypedDict
+
+import click
+
+from conformance.catalogue import Requirement, shipped
+from conformance.catalogue.near import near
+from conformance.cli.group import HELP
+from conformance.core.registry import checks_by_row
+from conformance.judging.verdicts import NO_CHECK
+from fixtures.errors import WrongUse
+
+WIDTH = 100
+
+
+class Row(TypedDict):
+    """A row as JSON: `kip` is 0 for a general law, `untested` why it has no check, or null."""
+
+    id: str
+    kip: int
+    level: str
+    priority: str
+    kind: str
+    title: str
+    checks: list[str]
+    untested: str | None
+
+
+@click.command(context_settings=HELP)
+@click.argument("row", required=False)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="default: text; json is one list"
+)
+def rows(row: str | None, form: Literal["text", "json"]) -> None:
+    """List the rows of the catalogue, or tell all about one.
+
+    ROW is an id such as KIP320-FETCH-03, or a glob such as 'KIP320-*'; upper and lower case are the same.
+    """
+    wanted = _wanted(row)
+    if form == "json":
+        click.echo(json.dumps([_as_json(one) for one in wanted], indent=2))
+    elif row and len(wanted) == 1:
+        click.echo("\n".join(_all_about(wanted[0])))
+    else:
+        click.echo("\n".join(_listed(wanted)))
+
+
+def _wanted(row: str | None) -> list[Requirement]:
+    every = list(shipped())
+    found = [one for one in every if fnmatchcase(one.id.upper(), row.upper())] if row else every
+    if not found:
+        raise WrongUse(f"{row!r}: the catalogue has no such row. {near(row or '')}")
+    return found
+
+
+def _as_json(row: Requirement) -> Row:
+    checks = _checks_of(row)
+    return Row(
+        id=row.id,
+        kip=row.kip,
+        level=row.level,
+        priority=row.priority,
+        kind=row.kind,
+        title=row.title,
+        checks=checks,
+        untested=None if checks else NO_CHECK,
+    )
+
+
+def _checks_of(row: Requirement) -> list[str]:
+    return sorted(checks_by_row().get(row.id, ()))
+
+
+def _listed(wanted: Sequence[Requirement]) -> Iterator[str]:
+    for row in wanted:
+        checks = len(_checks_of(row))
+        counted = f"{checks} check{'s' if checks > 1 else ''}" if checks else "untested"
+        yield f"{row.id:18} {row.level:13} {row.priority}  {row.kind:8}  {counted:9}  {row.title}"
+    untested = sum(not _checks_of(row) for row in wanted)
+    yield f"{len(wanted)} rows, {untested} of them without a check"
+
+
+def _all_about(row: Requirement) -> Iterator[str]:
+    yield f"{row.id}  {row.title}"
+    yield f"{row.level}, {row.priority}, {row.kind}; {row.family}; source: {row.section}"
+    yield ""
+    yield from textwrap.wrap(row.statement, WIDTH)
+    yield ""
+    yield f"applies to {', '.join(row.applies)}{_needs(row.needs)}"
+    for case in row.cases:
+        yield from textwrap.wrap(f"case {case.id}: {case.about}{_applies(case.applies)}", WIDTH, subsequent_indent="  ")
+    checks = _checks_of(row)
+    yield from ("", *(f"check {check}" for check in checks)) if checks else ("", f"untested: {NO_CHECK}")
+
+
+def _needs(needs: Sequence[str]) -> str:
+    return f", needs {', '.join(needs)}" if needs else ""
+
+
+def _applies(versions: Sequence[str]) -> str:
+    return f" ({', '.join(versions)})" if versions else ""

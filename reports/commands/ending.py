@@ -1,0 +1,41 @@
+"""How a command ends: its exit code, and one message for what went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from conformance.catalogue import CatalogueError
+from reports.errors import ReportError
+
+WRONG_USE, INTERRUPTED = 2, 130
+
+
+def exit_code(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
+    """What the command returns; 2 for wrong use, and 130 after Ctrl-C. `given` is the context's object."""
+    try:
+        code = command.main(list(arguments), prog_name=name, standalone_mode=False, obj=given)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return WRONG_USE
+    except click.Abort:
+        return INTERRUPTED
+    except (ReportError, CatalogueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code if isinstance(error, ReportError) else ReportError.exit_code
+    except (BrokenPipeError, SystemExit) as error:
+        # click exits when the reader has closed the pipe (`… | head`).
+        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _write_no_more()
+        return 0
+    return int(code or 0)
+
+
+def _write_no_more() -> None:
+    """Nothing may be written to a closed pipe, not even while Python exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)

@@ -1,0 +1,72 @@
+"""From shards to all of the output, in Spark."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+from conformance.catalogue import shipped
+from conformance.catalogue.deviations import load_deviations
+from reports.errors import ReportError
+from reports.ingest.read import SHARDS, no_folder, no_shards
+from reports.matrix_file import read_compared
+from reports.merge import Merged, merge
+from reports.site.pages import write_site
+from reports.spark import session
+from reports.texts import terminal
+from reports.texts.files import write_texts
+
+_SMALL_BYTES = 64 * 2**20
+
+
+def merge_shards(shards: str, out: Path, archive: str, baseline: str, master: str) -> None:
+    """Write everything that a merge writes to `out`, and tell what it says. Raises ReportError and CatalogueError."""
+    known = read_compared(Path(baseline)) if baseline else None
+    merged = _merged(shards, out, archive, master)
+    write_texts(merged.matrix, merged.insights, out, known)
+    # Evidence is beside the shards.
+    beside = Path(shards).parent if Path(shards).is_dir() else None
+    index = write_site(merged, shipped(), out, beside)
+    terminal.show(merged.matrix, sys.stdout)
+    for filed in merged.filed:
+        if filed.outcome == "kept":
+            print(f"note: {filed}", file=sys.stderr)
+    print(index)
+
+
+def _merged(shards: str, out: Path, archive: str, master: str) -> Merged:
+    catalogue = shipped()
+    _make(out)
+    deviations = load_deviations(catalogue)
+    parquet = _uri(str(out / "parquet"))
+    with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:
+        return merge(spark, shards, catalogue, deviations, parquet, archive=_uri(archive))
+
+
+def _uri(folder: str) -> str:
+    """A local folder as a URI, so that it is not taken for a path on a cluster's default file system; None for None.
+
+    Hadoop takes a URI as it stands: a blank in it is a blank, and %20 would be the name of another folder.
+    """
+    return folder if not folder or "://" in folder else f"file://{Path(folder).absolute()}"
+
+
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{str(out)!r} can't be written to ({error}). Give another folder with --out.") from error
+
+
+def _bytes(shards: str) -> float:
+    """The size of a local folder's shards; infinite for another file system's. A missing folder raises at once."""
+    if "://" in shards:
+        return math.inf
+    folder = Path(shards)
+    if not folder.exists():
+        raise no_folder(shards, "not found")
+    files = list(folder.rglob(SHARDS))
+    if not files:
+        raise no_shards(shards)
+    return sum(file.stat().st_size for file in files)

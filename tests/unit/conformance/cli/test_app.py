@@ -1,0 +1,161 @@
+"""What the command line says: each help and each refusal is a snapshot, and none of them asks an engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import docker
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from conformance.catalogue import shipped
+from conformance.cli.app import COMMANDS, main
+from conformance.core.registry import checks_by_row
+
+ROOT = Path(__file__).parents[4]
+OWN_HELP = sorted(set(COMMANDS) - {"pytest", "tests"})
+"""The others pass --help on, to programs with a help of their own."""
+REPORTS = ("merge", "diff", "explain")
+
+REFUSED = {
+    "an unknown command": ["nonsense"],
+    "help as a command": ["help"],
+    "a command with a slip": ["repotr"],
+    "an option with a slip": ["storm", "--cycle", "3"],
+    "an unknown report": ["report", "nonsense"],
+    "a report with a slip": ["report", "explian"],
+    "a merge without folders": ["report", "--in", "out/shards"],
+    "a matrix that is not there": ["report", "diff", "a.json", "b.json"],
+    "a row in lower case and with a slip": ["rows", "kip320-fetch-0x"],
+    "a bisection of no row": ["bisect", "NOPE"],
+    "a bisection of a row with a slip": ["bisect", "KIP320-FETCH-2"],
+    "a bisection without a row": ["bisect"],
+    "hours that are no number": ["hunt", "--hours", "x", "--kafka-version", "4.3.1"],
+    "a machine that is not there": ["hunt", "--hours", "1", "--machine", "clock"],
+    "a version that is none": ["setup", "nonsense"],
+    "an unreleased version": ["matrix", "--kafka-version", "3.7.9"],
+    "a home that is not there": ["matrix", "--kafka-home", "/nonexistent/kafka"],
+    "a folder without shards": ["rejudge", "/nonexistent/out"],
+    "too many faults at once": ["storm", "--at-once", "4"],
+    "a fault that is none": ["faults", "--fault", "nonsense"],
+}
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of one width, no options from the environment, and an engine that must not be asked."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the engine was asked")
+
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(docker, "from_env", refuse)
+    monkeypatch.setattr(docker, "DockerClient", refuse)
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize("command", OWN_HELP)
+def test_each_command_has_a_help(command: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert main([command, "--help"]) == main([command, "-h"]) == 0
+    first, second = capsys.readouterr().out.split("Usage: ")[1:]
+    assert first == second == snapshot
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_each_report_has_a_help(command: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert main(["report", command, "--help"]) == 0
+    assert capsys.readouterr().out == snapshot
+
+
+def test_the_kit_says_what_it_can_do(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert (main(["--help"]), main(["-h"])) == (0, 0)
+    assert capsys.readouterr().out == snapshot
+
+
+def test_without_a_command_the_help_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "Commands:" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_kit(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == snapshot
+
+
+@pytest.mark.parametrize("given", REFUSED.values(), ids=REFUSED)
+def test_wrong_use_ends_with_2_and_says_the_way_out(
+    given: list[str], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    assert main(given) == 2
+    assert capsys.readouterr().err == snapshot
+
+
+# --- rows
+
+
+def test_rows_lists_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rows"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [row.id for row in shipped()]
+    untested = [row.id for row in shipped() if row.id not in checks_by_row()]
+    assert last == f"{len(lines)} rows, {len(untested)} of them without a check"
+    assert {line.split()[0] for line in lines if " untested " in line} == set(untested)
+
+
+def test_rows_tells_all_about_one(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert main(["rows", "KIP320-OFLE-01"]) == main(["rows", "kip320-ofle-01"]) == 0
+    text = capsys.readouterr().out
+    lines = [line for line in text.splitlines() if not line.startswith("check ")]
+    assert lines == snapshot
+
+
+def test_rows_takes_a_glob(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rows", "kip101-inv-0*", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in found] == [row.id for row in shipped() if row.id.startswith("KIP101-INV-0")]
+
+
+def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rows", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in found] == [row.id for row in shipped()]
+    assert set(found[0]) == {"id", "kip", "level", "priority", "kind", "title", "checks", "untested"}
+    assert all(bool(row["checks"]) == (row["untested"] is None) for row in found)
+    assert {row["untested"] for row in found} == {None, "the kit has no check for this row"}
+
+
+# --- other programs
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["pytest", "--markers"], 0, "@pytest.mark.docker"),
+        (["pytest", "--bootstrap-server", "x"], 2, "unrecognized arguments: --bootstrap-server"),
+        (["pytest", "--collect-only", "-q", "-k", "nothing_of_that_name"], 2, "no tests collected"),
+        (["pytest", "--collect-only", "-q", "--kafka-home", "/nonexistent/kafka"], 2, "there is no /nonexistent/kafka"),
+        (["pytest", "--collect-only", "-q", "--requirement", "kip320-fetch-02"], 2, "Did you mean KIP320-FETCH-02? "),
+        (["pytest", "--help"], 0, "Kafka conformance"),
+        (["python", "-c", "raise SystemExit(7)"], 7, ""),
+        (["ruff", "--version"], 0, "ruff "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_program_of_the_environment_ends_as_it_does(words: list[str], code: int, says: str) -> None:
+    """No engine answers there."""
+    environment = os.environ | {
+        "DOCKER_HOST": "tcp://127.0.0.1:1",
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_ADDOPTS": f"-c {ROOT / 'pyproject.toml'}",
+    }
+    ended = subprocess.run(
+        [sys.executable, "-m", "conformance", *words],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, says in ended.stdout + ended.stderr) == (code, True)
