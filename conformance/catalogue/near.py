@@ -1,4 +1,4 @@
-"""What may have been meant by an id that the catalogue does not have."""
+"""Suggestions for ids that the catalogue does not have."""
 
 from __future__ import annotations
 

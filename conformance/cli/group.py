@@ -1,4 +1,4 @@
-"""What all commands share: how they are found, how their options are read, and how they end."""
+"""The groundwork of all commands: how they are found, how their options are read, and how they end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OnDemand(click.Group):
         super().__init__(**options)
         self._places = places
         self._summaries = summaries
-        # What click suggests for a name that it doesn't know comes from here.
+        # click takes its suggestions for an unknown name from here.
         self.commands = {name: click.Command(name, short_help=summaries[name]) for name in places}
 
     def list_commands(self, ctx: click.Context) -> list[str]:

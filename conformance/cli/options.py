@@ -56,4 +56,4 @@ def variable(option: str) -> str:
 
 
 pytest_options = click.argument("rest", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST OPTIONS]...")
-"""What the command does not know, in its order."""
+"""Words that the command does not know, in their order."""

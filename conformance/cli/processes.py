@@ -64,7 +64,7 @@ def _replace(words: Sequence[str]) -> None:
 
 
 def _install(packages: Mapping[str, Sequence[str]]) -> None:
-    """What is missing, as root on Debian; elsewhere nothing."""
+    """Those that are missing, as root on Debian; elsewhere nothing."""
     lacking = [name for needed, names in packages.items() if not shutil.which(needed) for name in names]
     if not lacking or os.geteuid() != 0 or not shutil.which("apt-get"):
         return

@@ -15,7 +15,8 @@ WRONG_USE, INTERRUPTED = 2, 130
 
 
 def exit_code(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
-    """What the command returns; 2 for wrong use, and 130 after Ctrl-C. `given` is the context's object."""
+    """The value that the command returns; 2 for wrong use, and 130 after Ctrl-C. `given` is the context's object."""
+    stdout = sys.stdout
     try:
         code = command.main(list(arguments), prog_name=name, standalone_mode=False, obj=given)
         sys.stdout.flush()
@@ -28,8 +29,8 @@ def exit_code(command: click.Command, arguments: Sequence[str], name: str, given
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, ReportError) else ReportError.exit_code
     except (BrokenPipeError, SystemExit) as error:
-        # click exits when the reader has closed the pipe (`… | head`).
-        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+        # When the reader has closed the pipe (`… | head`), click puts another stream in the place of stdout, and exits.
+        if isinstance(error, SystemExit) and sys.stdout is stdout:
             raise
         _write_no_more()
         return 0

@@ -1,4 +1,4 @@
-"""What the commands that read or write a matrix share."""
+"""Options of the commands that read or write a matrix."""
 
 from __future__ import annotations
 

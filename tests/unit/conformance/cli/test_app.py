@@ -1,4 +1,4 @@
-"""What the command line says: each help and each refusal is a snapshot, and none of them asks an engine."""
+"""The words of the command line: each help and each refusal is a snapshot, and none of them asks an engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import docker
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -55,8 +54,8 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     for name in [name for name in os.environ if name.startswith("KAFKA_CONFORMANCE_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(docker, "from_env", refuse)
-    monkeypatch.setattr(docker, "DockerClient", refuse)
+    monkeypatch.setattr("docker.from_env", refuse)
+    monkeypatch.setattr("docker.DockerClient", refuse)
     monkeypatch.chdir(ROOT)
 
 
