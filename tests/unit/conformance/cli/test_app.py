@@ -135,7 +135,7 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["pytest", "--markers"], 0, "@pytest.mark.docker"),
+        (["pytest", "--markers"], 0, "docker: needs a Docker engine"),
         (["pytest", "--bootstrap-server", "x"], 2, "unrecognized arguments: --bootstrap-server"),
         (["pytest", "--collect-only", "-q", "-k", "nothing_of_that_name"], 2, "no tests collected"),
         (["pytest", "--collect-only", "-q", "--kafka-home", "/nonexistent/kafka"], 2, "there is no /nonexistent/kafka"),
