@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from conformance.running.settings import add_options
 from conformance.running.violations import violation_of
 from fixtures.errors import KitError
 from fixtures.leases import workers
+from fixtures.signals import interruptible
 
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
@@ -44,6 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[LISTING] = Listing(config)
         return
     workerinput = getattr(config, "workerinput", None)
+    if not workerinput:
+        # SIGTERM ends a run as Ctrl-C does: a cancelled job leaves no containers.
+        ending = ExitStack()
+        ending.enter_context(interruptible())
+        config.add_cleanup(ending.close)
     config.stash[SESSION] = (
         ConformanceSession.of_worker(workerinput) if workerinput else ConformanceSession.begin(config)
     )

@@ -7,6 +7,7 @@ schedules, which takes far longer when measured. With options pytest runs once, 
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -15,6 +16,8 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import coverage
+
+from fixtures.signals import interruptible
 
 ROOT = Path(__file__).parent.parent
 MEASURED = "not docker and not spark and not browser and not drawn"
@@ -51,9 +54,13 @@ def main(options: Sequence[str]) -> int:
 
 
 def _pytest(*options: str) -> int:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *WORKERS, "tests", *options], cwd=ROOT, check=False
-    ).returncode
+    with subprocess.Popen([sys.executable, "-m", "pytest", *WORKERS, "tests", *options], cwd=ROOT) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # After SIGTERM only this process knows; pytest cleans up as after Ctrl-C.
+            process.send_signal(signal.SIGINT)
+            return process.wait()
 
 
 def _holds() -> bool:
@@ -92,4 +99,5 @@ def table(packages: dict[str, Package], total: Package) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with interruptible():
+        sys.exit(main(sys.argv[1:]))

@@ -7,11 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 import msgspec
 
@@ -25,14 +23,6 @@ ENDS_WITHIN = 120.0
 
 _OWN = ("--kafka-version", "--kafka-image", "--kafka-home", "--conformance-run", "--conformance-out", "--baseline")
 """Options that select the column, or belong to the whole campaign."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """A signal that ends the campaign: Ctrl-C, SIGTERM, or SIGHUP of a closing terminal. `code` is the exit code."""
-
-    def __init__(self, number: int = signal.SIGINT) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.code = 128 + number
 
 
 class RunningColumn(msgspec.Struct, frozen=True):
@@ -77,22 +67,21 @@ class Runner:
     def run(self, watch: Callable[[Runner], None]) -> None:
         """Run all columns to their end; `watch` is called once a second, and when a column has ended.
 
-        Raises Interrupted after a signal; no column is running then, and each has had time to clean up.
+        Raises KeyboardInterrupt after Ctrl-C or a signal; no column is running then, and each has had time to clean up.
         """
         waiting = list(self.plan.left)
-        with _signals():
-            try:
-                while waiting or self._running:
-                    while waiting and len(self._running) < self._at_once:
-                        self._start(waiting.pop(0))
-                    self._wait(1.0)
-                    self._note_ended()
-                    watch(self)
-            except KeyboardInterrupt:
-                self._end_all()
-                raise
-            finally:
-                self._kill_all()
+        try:
+            while waiting or self._running:
+                while waiting and len(self._running) < self._at_once:
+                    self._start(waiting.pop(0))
+                self._wait(1.0)
+                self._note_ended()
+                watch(self)
+        except KeyboardInterrupt:
+            self._end_all()
+            raise
+        finally:
+            self._kill_all()
 
     def _wait(self, seconds: float) -> None:
         """Wait until the first running column has ended, or this time is over."""
@@ -150,22 +139,6 @@ class Runner:
                 os.killpg(running.process.pid, signal.SIGKILL)
             running.process.wait()
         self._note_ended()
-
-
-@contextmanager
-def _signals() -> Iterator[None]:
-    """Signals that end the campaign are raised in the main thread, as Ctrl-C is."""
-
-    def interrupted(number: int, frame: FrameType | None) -> NoReturn:
-        raise Interrupted(number)
-
-    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {kind: signal.signal(kind, interrupted) for kind in kinds}
-    try:
-        yield
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
 
 
 def given_by_environment() -> dict[str, str]:

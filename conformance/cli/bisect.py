@@ -32,12 +32,12 @@ from conformance.catalogue import shipped
 from conformance.catalogue.near import near
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
-from conformance.cli.matrix import Prepare, code_of_interruption, run_columns, versions_of
+from conformance.cli.matrix import Prepare, run_columns, versions_of
 from conformance.cli.options import pytest_options
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import judge_shards
 from conformance.running.planning.budget import MINUTES
-from conformance.running.session import EXIT_SATISFIED, EXIT_TROUBLE
+from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches
 from fixtures.ready import have_ready
@@ -225,9 +225,9 @@ def bisect(
 
     try:
         seen = search.search(anchors, run)
-    except KeyboardInterrupt as interrupted:
+    except KeyboardInterrupt:
         say("interrupted; the same command continues with the columns that are left")
-        return code_of_interruption(interrupted)
+        return EXIT_INTERRUPTED
     Console().print(table_of(row, wanted, seen, search.ran))
     say("\n".join(conclusions(wanted, seen, folder)))
     return EXIT_SATISFIED if any(one.outcome for one in seen.values()) else EXIT_TROUBLE

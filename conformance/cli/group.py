@@ -11,6 +11,7 @@ import click
 
 from conformance.running.session import EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.errors import KitError, WrongUse
+from fixtures.signals import interruptible
 from reports.commands.ending import exit_code
 
 HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -48,12 +49,13 @@ class OnDemand(click.Group):
 
 
 def run(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
-    """The exit code of a command: what it returns, 2 for wrong use, 3 for trouble of the kit, 130 after Ctrl-C.
+    """The exit code of a command: what it returns, 2 for wrong use, 3 for trouble of the kit, 130 after Ctrl-C or SIGTERM.
 
     `given` is what tests put in the place of engines, pytest and Spark.
     """
     try:
-        return exit_code(command, arguments, name, given)
+        with interruptible():
+            return exit_code(command, arguments, name, given)
     except WrongUse as error:
         print(error, file=sys.stderr)
         return EXIT_WRONG_USE

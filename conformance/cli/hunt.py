@@ -31,7 +31,6 @@ from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import (
     Prepare,
-    code_of_interruption,
     refuse_wrong,
     run_columns,
     say_bad_ends,
@@ -43,6 +42,7 @@ from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.reach import FOLDER, reach_lines
 from conformance.running.session import (
     ALL_MACHINES,
+    EXIT_INTERRUPTED,
     EXIT_SATISFIED,
     EXIT_TROUBLE,
     EXIT_VIOLATED,
@@ -104,7 +104,7 @@ class Hunter:
         self.night = self.hunt.begin(hours)
 
     def run(self) -> None:
-        """Rounds and replays until the hours are over. Raises Interrupted, with all that was recorded in the state."""
+        """Rounds and replays until the hours are over. Raises KeyboardInterrupt, with all that was recorded in the state."""
         for one in self.hunt.rounds:
             if not one.ended:
                 self._conclude(one)
@@ -309,9 +309,9 @@ def hunt(
         )
         try:
             hunter.run()
-        except KeyboardInterrupt as interrupted:
+        except KeyboardInterrupt:
             say(f"interrupted; the same command goes on with {out}")
-            return code_of_interruption(interrupted)
+            return EXIT_INTERRUPTED
         say(f"{len(hunter.hunt.rounds)} rounds, {len(hunter.hunt.findings)} findings: {out / 'README.md'}")
         return hunter.code
 

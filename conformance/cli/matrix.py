@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from conformance.campaign.column_runs import PYTEST, Interrupted, Runner, given_by_environment, log_of, tail
+from conformance.campaign.column_runs import PYTEST, Runner, given_by_environment, log_of, tail
 from conformance.campaign.outcome import code_of
 from conformance.campaign.plan import (
     BISECT,
@@ -130,11 +130,12 @@ def _run(asked: Asked, means: Means) -> int:
     plan = _planned(asked, wanted)
     try:
         run_columns(asked.out, plan, at_once=asked.at_once, command=means.pytest)
-    except KeyboardInterrupt as interrupted:
+    except KeyboardInterrupt:
         say(
             f"interrupted; {len(plan.left)} of {len(plan.columns)} columns are left. The same command continues with them."
         )
-        return code_of_interruption(interrupted)
+        _concluded(asked.out, plan, [], means.merge)
+        return EXIT_INTERRUPTED
     return _concluded(asked.out, plan, _archived(asked), means.merge)
 
 
@@ -152,9 +153,9 @@ def _rerun(asked: Asked, means: Means) -> int:
     means.prepare(versions_of(plan.columns))
     try:
         run_columns(out, plan, at_once=asked.at_once, command=means.pytest, file=RERUN)
-    except KeyboardInterrupt as interrupted:
+    except KeyboardInterrupt:
         say("interrupted; columns that ended are kept")
-        return code_of_interruption(interrupted)
+        return EXIT_INTERRUPTED
     finally:
         put_aside_unended(out, plan, say)
     say_bad_ends(out, plan)
@@ -185,17 +186,13 @@ def _refuse_others(out: Path) -> None:
 
 
 def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
-    """Run the columns of a plan and show their progress. Raises Interrupted."""
+    """Run the columns of a plan and show their progress. Raises KeyboardInterrupt."""
     at_once = max(1, at_once)
     runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), file=file, command=command)
     began = time.monotonic()
     with watching(say) as watch:
         runner.run(watch)
     say(f"checks: {time.monotonic() - began:.0f} s")
-
-
-def code_of_interruption(interrupted: KeyboardInterrupt) -> int:
-    return interrupted.code if isinstance(interrupted, Interrupted) else EXIT_INTERRUPTED
 
 
 def versions_of(columns: Sequence[ColumnRun]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Nothing is left on the engine: not after Ctrl-C, and after kill -9 not beyond the next start."""
+"""Nothing is left on the engine: not after Ctrl-C or SIGTERM, and after kill -9 not beyond the next start."""
 
 import os
 import re
@@ -87,9 +87,11 @@ def started(tmp_path: Path, client: docker.DockerClient) -> Started:
     return Started(tmp_path, client)
 
 
-def test_ctrl_c_leaves_nothing_and_says_interrupted(started: Started) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing_and_says_so(started: Started, number: signal.Signals) -> None:
+    """Ctrl-C, and a CI job that is cancelled."""
     started.until_nodes_run()
-    os.kill(started.process.pid, signal.SIGINT)
+    os.kill(started.process.pid, number)
     assert started.process.wait(timeout=90) == INTERRUPTED, started.text()
     assert started.left() == []
 
