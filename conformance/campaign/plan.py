@@ -84,11 +84,11 @@ def new_plan(
     )
 
 
-def column_runs_for(versions: Sequence[str], image: str = "", home: str = "") -> list[ColumnRun]:
-    """One column for each released version, and one each for the user's own image and distribution."""
+def column_runs_for(versions: Sequence[str], images: Sequence[str] = (), homes: Sequence[str] = ()) -> list[ColumnRun]:
+    """One column for each released version, and for each of the user's own images and distributions."""
     columns = [ColumnRun(name=version, selection=["--kafka-version", version]) for version in versions]
-    columns += [ColumnRun(name=image, selection=["--kafka-image", image])] if image else []
-    columns += [ColumnRun(name=home, selection=["--kafka-home", home])] if home else []
+    columns += [ColumnRun(name=image, selection=["--kafka-image", image]) for image in images]
+    columns += [ColumnRun(name=home, selection=["--kafka-home", home]) for home in homes]
     return columns
 
 

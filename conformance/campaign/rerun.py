@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -13,10 +12,8 @@ import msgspec
 from conformance.campaign.plan import ColumnRun, Plan
 from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
-from fixtures.images import released
+from history.selecting import features_of, plain, selecting
 from history.shards import CheckLine, Header, ObservationLine, Shard
-
-_FEATURES = re.compile(r"\+([a-z.]+=\d+)")
 
 
 class ViolatedCase(msgspec.Struct, frozen=True, order=True):
@@ -88,12 +85,11 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
             f"column {label!r} is in the matrix, but none of its shards is left: run it with `./kit matrix` again."
         )
     latest = max(headers, key=lambda header: header.run)
-    features = [option for feature in _FEATURES.findall(label) for option in ("--feature", feature)]
     wanted = [option for row in sorted(rows) for option in ("--requirement", row)]
     return ColumnRun(
         name=label,
         selection=_selection(label, latest, plan),
-        options=["--conformance-profile", latest.profile, *features, *wanted],
+        options=["--conformance-profile", latest.profile, *features_of(label), *wanted],
     )
 
 
@@ -103,8 +99,7 @@ def _selection(label: str, header: Header, plan: Plan | None) -> list[str]:
     known = next((column.selection for column in columns if column.run == header.run), None)
     if known is not None:
         return known
-    version = _FEATURES.sub("", label)
-    return ["--kafka-version", version] if version in released() else ["--kafka-image", header.column.image]
+    return selecting(plain(label), header.column.image)
 
 
 def seen_again(

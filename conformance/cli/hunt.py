@@ -285,8 +285,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 def hunt(
     means: Means | None,
     kafka_version: Sequence[str],
-    kafka_image: str,
-    kafka_home: str,
+    kafka_image: Sequence[str],
+    kafka_home: Sequence[str],
     hours: str,
     out: Path,
     machines: Sequence[str],
@@ -301,7 +301,7 @@ def hunt(
     length, columns = _hours(hours), chosen(kafka_version, kafka_image, kafka_home).runs
     wanted = list(machines) or [ALL_MACHINES]
     _refuse(wanted, rest)
-    refuse_wrong(kafka_home, rest, columns, own.pytest)
+    refuse_wrong(rest, columns, own.pytest)
     with _alone(out):
         own.prepare(versions_of(columns))
         hunter = Hunter(

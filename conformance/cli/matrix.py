@@ -100,8 +100,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 def matrix(
     means: Means | None,
     kafka_version: Sequence[str],
-    kafka_image: str,
-    kafka_home: str,
+    kafka_image: Sequence[str],
+    kafka_home: Sequence[str],
     out: Path,
     baseline: str,
     at_once: int,
@@ -125,7 +125,7 @@ def matrix(
 
 def _run(asked: Asked, means: Means) -> int:
     wanted = asked.columns.runs
-    refuse_wrong(asked.columns.home, asked.rest, wanted, means.pytest)
+    refuse_wrong(asked.rest, wanted, means.pytest)
     means.prepare(versions_of(wanted))
     plan = _planned(asked, wanted)
     try:
@@ -200,9 +200,11 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
     return [column.selection[1] for column in columns if column.selection[0] == "--kafka-version"]
 
 
-def refuse_wrong(home: str, rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
+def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raises WrongUse, before any recording is moved aside or image built."""
-    refuse_home(home)
+    for option, value in (column.selection for column in columns):
+        if option == "--kafka-home":
+            refuse_home(value)
     listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
     listed = subprocess.run(listing, capture_output=True, text=True, check=False)
     if listed.returncode:

@@ -16,38 +16,43 @@ VERSIONS = "a version, a range such as 3.9..4.3, `all` (the newest patch of each
 
 
 class Chosen(NamedTuple):
-    """The columns that a user asked for: released versions, an image and a distribution; the last two may be empty."""
+    """The columns that a user asked for: released versions, images and distributions."""
 
     versions: Sequence[str]
-    image: str
-    home: str
+    images: Sequence[str]
+    homes: Sequence[str]
 
     @property
     def runs(self) -> list[ColumnRun]:
         """The newest version if nothing was asked for. Raises UnknownVersion."""
-        own = self.image or self.home
-        return column_runs_for(select(list(self.versions)) if self.versions or not own else (), self.image, self.home)
+        own = self.images or self.homes
+        return column_runs_for(select(list(self.versions)) if self.versions or not own else (), self.images, self.homes)
 
 
 def column_options(command: F) -> F:
     """The options that name columns: `kafka_version`, `kafka_image` and `kafka_home`."""
     for option in (
-        click.option(
-            "--kafka-home", envvar=variable("KAFKA_HOME"), default="", metavar="DIR|TGZ", help="a Kafka of your own"
-        ),
-        click.option(
-            "--kafka-image", envvar=variable("KAFKA_IMAGE"), default="", metavar="IMAGE", help="an image of your own"
-        ),
+        click.option("--kafka-home", multiple=True, metavar="DIR|TGZ", help="a Kafka of your own; repeatable"),
+        click.option("--kafka-image", multiple=True, metavar="IMAGE", help="an image of your own; repeatable"),
         click.option("--kafka-version", multiple=True, metavar="V", help=f"{VERSIONS}; repeatable"),
     ):
         command = option(command)
     return command
 
 
-def chosen(kafka_version: Sequence[str], kafka_image: str, kafka_home: str) -> Chosen:
-    """Versions that the environment names count where the command names none."""
-    named = os.environ.get(variable("KAFKA_VERSION"), "").replace(",", " ").split()
-    return Chosen(kafka_version or named, kafka_image, kafka_home)
+def chosen(kafka_version: Sequence[str], kafka_image: Sequence[str], kafka_home: Sequence[str]) -> Chosen:
+    """Columns that the environment names count where the command names none of that kind; the same one counts once."""
+    versions, images = (_words(os.environ.get(variable(name), "")) for name in ("KAFKA_VERSION", "KAFKA_IMAGE"))
+    homes = [home for home in os.environ.get(variable("KAFKA_HOME"), "").split(os.pathsep) if home]
+    return Chosen(*map(_once, (kafka_version or versions, kafka_image or images, kafka_home or homes)))
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _once(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(names))
 
 
 def variable(option: str) -> str:

@@ -78,8 +78,8 @@ class ConformanceSession:
         client = ensure(install=False)
         sweep(client, _say)
         images = [obtain(version, progress=_say) for version in versions]
-        images += [from_image(settings.image, progress=_say)] if settings.image else []
-        images += [from_home(Path(settings.home), progress=_say)] if settings.home else []
+        images += [from_image(image, progress=_say) for image in settings.images]
+        images += [from_home(Path(home), progress=_say) for home in settings.homes]
         run = Run.begin(settings.run)
         settings = msgspec.structs.replace(settings, run=run.id, began=time.time())
         return cls(settings, run, {_label(image.label, settings): image for image in images}, "master")
@@ -211,7 +211,7 @@ class Listing:
     def __init__(self, config: pytest.Config) -> None:
         self.settings, versions = _asked(config)
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
-        own = [name for name in (self.settings.image, self.settings.home) if name]
+        own = (*self.settings.images, *self.settings.homes)
         self.labels = [_label(name, self.settings) for name in (*versions, *own)]
 
     def selects(self, check: AnyCheck) -> bool:
@@ -239,7 +239,8 @@ def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
     try:
         settings = read(config)
         _matched(settings)
-        refuse_home(settings.home)
+        for home in settings.homes:
+            refuse_home(home)
         refuse_unknown_machines(settings.machines, "--conformance-machines")
         if settings.beginning:
             read_beginning(Path(settings.beginning))
@@ -303,7 +304,7 @@ def _parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers
 
 def _versions(settings: Settings) -> tuple[str, ...]:
     """The released versions to run: those named, besides an image or a home; the newest if nothing is named."""
-    own = settings.image or settings.home
+    own = settings.images or settings.homes
     return select(settings.versions or [newest()]) if settings.versions or not own else ()
 
 

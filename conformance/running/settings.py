@@ -18,8 +18,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Plain data, so that a worker gets it from its controller unchanged."""
 
     versions: list[str]
-    image: str = ""
-    home: str = ""
+    images: list[str] = []
+    homes: list[str] = []
     features: dict[str, str] = {}
     profile: Profile = "smoke"
     minutes: float = 0.0
@@ -75,8 +75,8 @@ OPTIONS = (
         "append",
         "V",
     ),
-    Option("--kafka-image", "an image of your own with a Kafka in /opt/kafka/libs", metavar="IMAGE"),
-    Option("--kafka-home", "a built or unpacked Kafka of your own", metavar="DIR|TGZ"),
+    Option("--kafka-image", "an image of your own with a Kafka in /opt/kafka/libs; repeatable", "append", "IMAGE"),
+    Option("--kafka-home", "a built or unpacked Kafka of your own; repeatable", "append", "DIR|TGZ"),
     Option("--feature", "a feature level to format with, NAME=LEVEL; repeatable", "append", "NAME=LEVEL"),
     Option("--conformance-profile", "how much to do", metavar="smoke|quick|nightly"),
     Option(
@@ -118,8 +118,8 @@ def read(config: pytest.Config) -> Settings:
     value = {option.name: _value(config, option) for option in OPTIONS}
     return Settings(
         versions=_list(value["kafka_version"]),
-        image=value["kafka_image"] or "",
-        home=value["kafka_home"] or "",
+        images=_list(value["kafka_image"]),
+        homes=_paths(value["kafka_home"]),
         features=dict(_feature(text) for text in _list(value["feature"])),
         profile=_profile(value["conformance_profile"]),
         minutes=_minutes(value["conformance_minutes"]),
@@ -146,6 +146,11 @@ def _list(value: str | Sequence[str] | None) -> list[str]:
     if value is None:
         return []
     return value.replace(",", " ").split() if isinstance(value, str) else list(value)
+
+
+def _paths(value: str | Sequence[str] | None) -> list[str]:
+    """A path may hold blanks and commas: an environment variable separates several as PATH does."""
+    return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
 
 
 def _profile(value: str | None) -> Profile:

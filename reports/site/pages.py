@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import VERDICTS
+from history.selecting import selecting
 from reports.insights import Insights
-from reports.matrix import ColumnReport, Matrix
+from reports.matrix import Matrix
 from reports.rule_changes import observed
 from reports.site import overview, views
 from reports.site.evidence import evidence_pages
@@ -106,7 +107,7 @@ def _write_rows(
             evidenced=[cell for cell in view.cells if cell.evidence],
             evidence=evidence,
             link=link,
-            targets={label: _target(column) for label, column in columns.items()},
+            targets={label: shlex.join(selecting(label, column.image)) for label, column in columns.items()},
             at=at,
             kinds=KINDS,
             trend=trend(view.trend, matrix.kafka_versions),
@@ -115,13 +116,6 @@ def _write_rows(
         )
         put(out, view.path, text)
     return [view.path for view in all_rows]
-
-
-def _target(column: ColumnReport) -> str:
-    """The option that selects this column in a run, quoted for a shell."""
-    if column.kafka_version == column.version:
-        return f"--kafka-version {shlex.quote(column.version)}"
-    return f"--kafka-image {shlex.quote(column.image)}"
 
 
 def _write_differences(differences: Sequence[views.VersionStep], out: Path) -> list[str]:

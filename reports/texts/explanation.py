@@ -12,6 +12,7 @@ from typing import NamedTuple
 from conformance.catalogue import Requirement
 from conformance.catalogue.floors import floor_of
 from conformance.judging.verdicts import CaseTally
+from history.selecting import selecting
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
 from reports.texts.versions import in_words, spans
@@ -195,7 +196,7 @@ def _commands(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
         return
-    target = _target(about.column)
+    target = shlex.join(selecting(about.column.kafka_version, about.column.image))
     yield "  Run the row again:"
     yield f"      ./kit pytest {target} --requirement {about.requirement}"
     replayed = dict.fromkeys(shown.evidence for shown in cell.shown if shown.evidence)
@@ -205,12 +206,6 @@ def _commands(about: ExplainedCell) -> Iterator[str]:
         yield f"      ./kit pytest {target} --replay {shlex.quote(_path(about, f'{folder}/schedule.json'))}"
     if about.run is None and (replayed or cell.shown):
         yield "  Paths are relative to the run's --conformance-out."
-
-
-def _target(column: ColumnReport) -> str:
-    if column.kafka_version == column.version:
-        return f"--kafka-version {shlex.quote(column.version)}"
-    return f"--kafka-image {shlex.quote(column.image)}"
 
 
 def _path(about: ExplainedCell, path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from conformance.running.evidence.violation import ViolationHistory, violation
 from conformance.running.lab import Standing
 from history.events import History
 from history.observations import Observation
+from history.selecting import selecting
 from history.shards import Column
 from history.subjects import Subject
 
@@ -98,8 +100,9 @@ def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
 
 
 def _command(column: Column, folder: Path) -> str:
-    image = f"--kafka-image {column.image}" if column.label != column.version else f"--kafka-version {column.version}"
-    return f"./kit pytest {image} --replay {folder / 'schedule.json'}"
+    return shlex.join(
+        ["./kit", "pytest", *selecting(column.label, column.image), "--replay", str(folder / "schedule.json")]
+    )
 
 
 class _Collected:

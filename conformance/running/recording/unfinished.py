@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conformance.core.registry import AnyCheck
+from history.selecting import selecting
 from history.shards import CheckLine, Header, Shard
 
 
@@ -39,8 +40,5 @@ def _path(check: AnyCheck) -> str:
 
 
 def _options(header: Header) -> list[str]:
-    """The options that select a column and its profile, read from its label: `4.3.1`, `4.3.1@some/image` or `4.3.1+feature=1`."""
-    version, *features = header.column.label.split("+")
-    named = ["--kafka-image", header.column.image] if "@" in version else ["--kafka-version", version]
-    levels = [word for feature in features for word in ("--feature", feature)]
-    return [*named, *levels, "--conformance-profile", header.profile]
+    """The options that select a column and its profile."""
+    return [*selecting(header.column.label, header.column.image), "--conformance-profile", header.profile]

@@ -54,9 +54,31 @@ def test_a_seed_of_the_environment_is_left_to_the_columns(kit: Kit, monkeypatch:
 
 
 def test_own_images_and_kafkas_are_columns_too(kit: Kit, tmp_path: Path) -> None:
-    assert kit("--kafka-image", "mine:1", "--kafka-home", str(tmp_path), versions=[]) == 0
-    assert sorted(kit.calls) == sorted(["mine:1", str(tmp_path)])
+    """Several of each, beside released versions; the same one counts once."""
+    own = [
+        "--kafka-image",
+        "mine:1",
+        "--kafka-home",
+        str(tmp_path),
+        "--kafka-image",
+        "mine:2",
+        "--kafka-image",
+        "mine:1",
+    ]
+    assert kit(*own, versions=[]) == 0
+    assert sorted(kit.calls) == sorted(["mine:1", "mine:2", str(tmp_path)])
     assert kit.prepared == []
+    assert kit("--add", *own, versions=["3.9.2"]) == 0
+    assert kit.calls[3:] == ["3.9.2"]
+
+
+def test_own_columns_are_also_named_by_the_environment(
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_IMAGE", "mine:1 mine:2")
+    monkeypatch.setenv("KAFKA_CONFORMANCE_KAFKA_HOME", f"{tmp_path}:{tmp_path.parent}")
+    assert kit(versions=[]) == 0
+    assert sorted(kit.calls) == sorted(["mine:1", "mine:2", str(tmp_path), str(tmp_path.parent)])
 
 
 # --- what is refused, before anything is put aside

@@ -138,7 +138,7 @@ def test_a_file_that_is_no_plan_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_each_version_image_and_distribution_is_a_column() -> None:
-    found = column_runs_for(["3.9.2", "4.3.1"], image="mine:1", home="/opt/mine")
+    found = column_runs_for(["3.9.2", "4.3.1"], images=["mine:1"], homes=["/opt/mine"])
     assert [(column.name, column.selection) for column in found] == [
         ("3.9.2", ["--kafka-version", "3.9.2"]),
         ("4.3.1", ["--kafka-version", "4.3.1"]),
