@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,16 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
     assert set(found[0]) == {"id", "kip", "level", "priority", "kind", "title", "checks", "untested"}
     assert all(bool(row["checks"]) == (row["untested"] is None) for row in found)
     assert {row["untested"] for row in found} == {None, "the kit has no check for this row"}
+
+
+def test_the_readme_counts_the_rows_without_a_check() -> None:
+    text = " ".join((ROOT / "README.md").read_text().split())
+    untested = [row.kip for row in shipped() if row.id not in checks_by_row()]
+    told = ", ".join(f"{count} of KIP-{kip}" for kip, count in Counter(untested).most_common())
+    most, _, fewest = told.rpartition(", ")
+    assert (
+        f"Of the {len(list(shipped()))} rows of the catalogue {len(untested)} have none: {most} and {fewest}." in text
+    )
 
 
 # --- other programs
