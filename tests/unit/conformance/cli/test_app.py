@@ -133,8 +133,8 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
 def test_the_readme_counts_the_rows_without_a_check() -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
     untested = [row.kip for row in shipped() if row.id not in checks_by_row()]
-    told = ", ".join(f"{count} of KIP-{kip}" for kip, count in Counter(untested).most_common())
-    most, _, fewest = told.rpartition(", ")
+    counted = ", ".join(f"{count} of KIP-{kip}" for kip, count in Counter(untested).most_common())
+    most, _, fewest = counted.rpartition(", ")
     assert (
         f"Of the {len(list(shipped()))} rows of the catalogue {len(untested)} have none: {most} and {fewest}." in text
     )
