@@ -162,7 +162,7 @@ class ConformanceSession:
         if self._replay is not None:
             return ReplayRun(check, self._replay, self.lab, label)
         if isinstance(check, MachineCheck):
-            beginning = self._beginning.of_part(check.id, part, self.parts(check))
+            beginning = self._beginning.of_part(check, part, self.parts(check))
             return MachineRun(check, self.lab, label, part, beginning=beginning)
         return ProbeRun(check, self.lab, label)
 

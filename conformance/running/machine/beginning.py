@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.catalogue.former_ids import current_id
+from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import Schedule
 from conformance.running.violations import Breach
 
@@ -27,12 +28,20 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     reached: str = ""
     turn: int = 0
 
-    def of_part(self, check: str, part: int, parts: int) -> Beginning:
-        """The share of one part of a machine. Each schedule is played by one part, the opening by the first."""
-        own = [one for one in self.schedules if current_id(one.check) == check]
-        return msgspec.structs.replace(
-            self, schedules=tuple(own[part - 1 :: parts]), opening=self.opening and part == 1
-        )
+    def of_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
+        """The share of one part of a machine. The opening is played by the first; each schedule by one part, on a cluster as it
+        was recorded on if a part has one."""
+        own = [one for one in self.schedules if current_id(one.check) == check.id]
+        clusters = [check.topology_of(number + self.turn).name for number in range(1, parts + 1)]
+        played = tuple(one for place, one in enumerate(own) if _player(place, one, clusters) == part)
+        return msgspec.structs.replace(self, schedules=played, opening=self.opening and part == 1)
+
+
+def _player(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
+    """The part that plays the schedule; `clusters` are the names of the parts' topologies."""
+    parts = range(1, len(clusters) + 1)
+    able = [part for part in parts if clusters[part - 1] == schedule.topology] or parts
+    return able[place % len(able)]
 
 
 def read_beginning(path: Path) -> Beginning:

@@ -18,6 +18,7 @@ from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine, KafkaMachine, MachineCheck, smaller
 from conformance.core.model import FaultModel
 from conformance.judging.judge import Excuse, Finding, Judge, judge
+from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.evidence.folder import Schedule
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.example import SUSPICION_NOTE
@@ -486,9 +487,21 @@ def test_a_known_breach_is_recorded_and_not_investigated(play: Play) -> None:
 def test_parts_share_the_schedules_and_the_first_has_the_opening() -> None:
     own, other = [recorded(word) for word in "abcde"], msgspec.structs.replace(recorded("f"), check="another")
     whole = Beginning(schedules=[*own, other])
-    parts = [whole.of_part("tests.machine", part, 2) for part in (1, 2)]
+    parts = [whole.of_part(machine_of(words("a"), never(ROW, "a")), part, 2) for part in (1, 2)]
     assert [[*one.schedules] for one in parts] == [own[::2], own[1::2]]
     assert [one.opening for one in parts] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("turn", "played"), [(0, [["quick", "another"], ["log-quorum"], ["lagging"]]), (3, [["lagging"], ["quick"], []])]
+)
+def test_a_schedule_is_played_on_a_cluster_as_it_was_recorded_on(turn: int, played: list[list[str]]) -> None:
+    """Parts have quick, log-quorum and lagging; after three turns log-prompt, quick and log-quorum."""
+    one = msgspec.structs.replace(recorded("a"), check=LOG_MACHINE.id)
+    names = ["quick", "log-quorum", "lagging", "another"] if turn == 0 else ["lagging", "quick"]
+    whole = Beginning(turn=turn, schedules=[msgspec.structs.replace(one, topology=name) for name in names])
+    parts = [whole.of_part(LOG_MACHINE, part, 3) for part in (1, 2, 3)]
+    assert [[schedule.topology for schedule in part.schedules] for part in parts] == played
 
 
 def test_the_shard_counts_steps_and_premises(play: Play) -> None:
