@@ -91,6 +91,11 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.restarts and self.abrupt
 
     @property
+    def starts_uncleanly(self) -> bool:
+        """Whether the next start certainly finds no mark of a clean shutdown: after a crash, and where the mark was removed."""
+        return self.crashes or (self.restarts and not {"clean-shutdown", "log-dir"}.isdisjoint(self.disk))
+
+    @property
     def elects_uncleanly(self) -> bool:
         return self.election == "unclean"
 

@@ -430,7 +430,14 @@ class LogHistory:
 
     def heal(self, fault: str, *brokers: int) -> Self:
         """It is taken back, which is asked for first."""
+        return self.healing(fault).healed(fault, *brokers)
+
+    def healing(self, fault: str) -> Self:
+        """It is asked for that the fault is taken back."""
         self.events.append(Call(**self._now(), op="heal", node="cluster", request={"fault": fault}))
+        return self
+
+    def healed(self, fault: str, *brokers: int) -> Self:
         return self._fault(fault, "heal", *brokers)
 
     def kill(self, broker: int) -> Self:

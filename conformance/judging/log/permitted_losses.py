@@ -206,10 +206,17 @@ def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registr
         return False
     names, end = story.timeline.names, story.began(epoch)
     eligible = (names.get(id, "") for id in before.eligible or ())
-    return crashed(story, node, story.began(former), end) and all(crashed(story, one, -1, end) for one in eligible)
+    return started_uncleanly(story, node, story.began(former), end) and all(
+        started_uncleanly(story, one, before.described, end) for one in eligible
+    )
 
 
-def crashed(story: PartitionStory, node: str, first: int, second: int) -> bool:
-    """Did a fault end its process without a controlled shutdown between two events?"""
-    hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.crashes)
-    return any(first < span.began < second for span in hits)
+def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:
+    """Did its process find no mark of a clean shutdown when it was started again, between two events?"""
+    hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.starts_uncleanly)
+    return any(_starts(span) < second and first < span.ended for span in hits)
+
+
+def _starts(span: FaultSpan) -> int:
+    """The event from which the process may have been started again: a node that is down stays so until the fault is healed."""
+    return span.began if span.effects.process == "restarts" else min(span.taken_back, span.ended)

@@ -7,6 +7,7 @@ import pytest
 from conformance.judging.laws import elections
 from conformance.judging.log.permitted_losses import Permission
 from fixtures.wire import Error
+from history.effects import Effects
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held, judged_by
 
@@ -209,3 +210,41 @@ class TestNoOtherReplica:
     def test_epochs_that_were_not_seen(self) -> None:
         """2 may have joined the ISR in between."""
         assert judged_by(NO_OTHER, self.leaderless((1,)).settled(2, 4, isr=(2,))) == []
+
+
+WIPED = Effects(process="down", disk=("log-dir",), every_partition=True)
+STOPPED = Effects(process="down")
+
+
+class TestLastKnownLeaderAfterTheEligibleReplica:
+    """2 is eligible and 1 was the last leader; both came down by a controlled shutdown, and 1 comes back with an empty disk."""
+
+    def leaderless(self, effects: Effects) -> LogHistory:
+        history = LogHistory().settled(1, 0).hit("first", 2, effects=effects).settled(1, 0, isr=(1,))
+        history.hit("second", 1, effects=WIPED).metadata(3, -1, 1, isr=(), unfenced=(3,))
+        return history.described(3, -1, 1, eligible=(2,), last_known=(1,))
+
+    def test_the_eligible_one_lost_the_mark_of_its_clean_shutdown(self) -> None:
+        history = self.leaderless(WIPED).heal("second", 1).heal("first", 2).settled(1, 2, isr=(1,))
+        assert held(NO_OTHER, history) == broken(NO_OTHER, history) == []
+        assert excused(NO_OTHER, history) == [("disk-lost", Permission.LAST_KNOWN_LEADER)]
+
+    def test_the_election_is_seen_before_the_fault_is_healed(self) -> None:
+        """The broker registers, and the controller elects, while the kit still waits for the disk."""
+        history = self.leaderless(WIPED).heal("second", 1).healing("first").settled(1, 2, isr=(1,)).healed("first", 2)
+        assert excused(NO_OTHER, history) == [("disk-lost", Permission.LAST_KNOWN_LEADER)]
+
+    def test_the_eligible_one_was_started_as_it_was_stopped(self) -> None:
+        history = self.leaderless(STOPPED).heal("second", 1).heal("first", 2).settled(1, 2, isr=(1,))
+        assert broken(NO_OTHER, history) == ["silent"]
+
+    def test_the_eligible_one_was_not_started(self) -> None:
+        assert broken(NO_OTHER, self.leaderless(WIPED).heal("second", 1).settled(1, 2, isr=(1,))) == ["disk-lost"]
+
+    def test_the_eligible_one_was_started_before_it_was_described(self) -> None:
+        history = self.leaderless(WIPED).heal("first", 2).described(3, -1, 1, eligible=(2,), last_known=(1,))
+        assert broken(NO_OTHER, history.heal("second", 1).settled(1, 2, isr=(1,))) == ["disk-lost"]
+
+    def test_a_replica_other_than_the_last_known_leader(self) -> None:
+        history = self.leaderless(WIPED).heal("second", 1).heal("first", 2).settled(3, 2, isr=(3,))
+        assert broken(NO_OTHER, history) == ["disk-lost"]
