@@ -16,6 +16,7 @@ from conformance.cli.hunt import Means, hunt
 from conformance.running.machine.beginning import Beginning, read_beginning
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
+from fixtures.signals import interruptible
 from tests.support.fake_hunt_run import KNOWN_ROW, ROW
 
 FAKE = (sys.executable, "-m", "tests.support.fake_hunt_run")
@@ -48,7 +49,8 @@ class Kit:
             clock=self._clock,
             at_hand=lambda version: version in self.at_hand,
         )
-        code: int = hunt.main(given, standalone_mode=False, obj=means)
+        with interruptible():
+            code: int = hunt.main(given, standalone_mode=False, obj=means)
         return code
 
     def _clock(self) -> float:
