@@ -10,14 +10,8 @@ from conformance.campaign.plan import ColumnRun
 from conformance.judging.pooling import judge_shards
 from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline
-from conformance.running.session import (
-    EXIT_INTERRUPTED,
-    EXIT_SATISFIED,
-    EXIT_TROUBLE,
-    EXIT_VIOLATED,
-    EXIT_WRONG_USE,
-    exit_code,
-)
+from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, EXIT_WRONG_USE
+from conformance.running.session import exit_code
 from history.shards import read_header, read_shard, read_shards
 
 

@@ -36,8 +36,8 @@ from conformance.cli.matrix import Prepare, run_columns, versions_of
 from conformance.cli.options import pytest_options
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import judge_shards
+from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
 from conformance.running.planning.budget import MINUTES
-from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches
 from fixtures.ready import have_ready

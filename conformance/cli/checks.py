@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-WRONG_USE = 2
+from conformance.running.exit_codes import EXIT_WRONG_USE
 
 
 def main() -> int:
     """pytest's own codes for wrong use, and for a selection that matches nothing, become 2."""
     code = int(pytest.main(sys.argv[1:]))
-    return WRONG_USE if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) else code
+    return EXIT_WRONG_USE if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) else code
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from conformance.cli.engine import make_ready, say
 from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS
 from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
-from conformance.running.session import EXIT_SATISFIED, EXIT_TROUBLE
+from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.engine import connect
 from fixtures.faults.selftest import Targets, as_expected, chosen, kinds, self_test, table
 from fixtures.images import newest, obtain, select

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from conformance.running.session import EXIT_TROUBLE, EXIT_WRONG_USE
+from conformance.running.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
 from fixtures.errors import KitError, WrongUse
 from fixtures.signals import interruptible
 from reports.commands.ending import exit_code

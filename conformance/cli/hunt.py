@@ -38,17 +38,10 @@ from conformance.cli.matrix import (
 )
 from conformance.cli.options import chosen, column_options, pytest_options
 from conformance.core.machines import AnyMachine, all_machines
+from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.reach import FOLDER, reach_lines
-from conformance.running.session import (
-    ALL_MACHINES,
-    EXIT_INTERRUPTED,
-    EXIT_SATISFIED,
-    EXIT_TROUBLE,
-    EXIT_VIOLATED,
-    machine_name,
-    refuse_unknown_machines,
-)
+from conformance.running.session import ALL_MACHINES, machine_name, refuse_unknown_machines
 from fixtures.errors import WrongUse
 from fixtures.images import at_hand, released
 from fixtures.leases import workers

@@ -32,9 +32,9 @@ from conformance.cli.group import PASSING_ON
 from conformance.cli.options import Chosen, chosen, column_options, pytest_options, variable
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
+from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
-from conformance.running.session import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from fixtures.errors import WrongUse
 from fixtures.images import refuse_home, select
 from fixtures.leases import workers

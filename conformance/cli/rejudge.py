@@ -32,7 +32,7 @@ from conformance.core.machines import all_machines
 from conformance.judging.judge import Judged
 from conformance.judging.pooling import GatheredShard, gather
 from conformance.judging.stored_examples import JudgedExample, judged, place
-from conformance.running.session import EXIT_SATISFIED, EXIT_VIOLATED
+from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_VIOLATED
 from fixtures.errors import WrongUse
 from fixtures.tape import StoredTape
 from history.events import History

@@ -22,6 +22,13 @@ from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.evidence.folder import Schedule
+from conformance.running.exit_codes import (
+    EXIT_INTERRUPTED,
+    EXIT_SATISFIED,
+    EXIT_TROUBLE,
+    EXIT_VIOLATED,
+    EXIT_WRONG_USE,
+)
 from conformance.running.lab import Lab
 from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.reach import reach_lines
@@ -41,7 +48,6 @@ from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
 from history.shards import read_shards
 
-EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 ALL_MACHINES = "all"
 
 
