@@ -246,10 +246,13 @@ def test_a_baseline_that_is_none_is_refused_before_anything_is_put_aside(kit: Ki
 # --- interruption
 
 SCRIPT = """
+import signal
 import sys
 from conformance.cli.group import run
 from conformance.cli.matrix import Means, matrix
 fake = (sys.executable, "-m", "tests.support.fake_column_run")
+# As in a terminal, whatever the tests were started from.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 means = Means(prepare=lambda versions: None, pytest=fake, merge=lambda out, options: print("merged"))
 sys.exit(run(matrix, sys.argv[1:], "./kit matrix", means))
 """
