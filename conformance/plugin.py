@@ -237,7 +237,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     config = session.config
     if SESSION not in config.stash or hasattr(config, "workerinput") or config.option.collectonly:
         return (yield)
-    config.stash[WATCHDOG] = Watchdog(config.stash[SESSION].seconds)
+    config.stash[WATCHDOG] = Watchdog(config.stash[SESSION].lasts)
     config.pluginmanager.register(Finished(config.stash[WATCHDOG]))
     with config.stash[WATCHDOG], _shown(config):
         return (yield)

@@ -31,6 +31,7 @@ from conformance.running.exit_codes import (
 )
 from conformance.running.lab import Lab
 from conformance.running.machine.beginning import Beginning, read_beginning
+from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import MINUTES, PARTS, TimePlan, Work, planned
@@ -137,6 +138,11 @@ class ConformanceSession:
         return 60 * (self.settings.minutes or MINUTES[self.settings.profile]) * len(self.images)
 
     @property
+    def lasts(self) -> float:
+        """Seconds in which no check has to finish: the time of the run, and that of a schedule's replays, which are one check."""
+        return max(self.seconds, REPLAYS * REPLAY_WITHIN if self._replay is not None else 0.0)
+
+    @property
     def searches(self) -> int:
         """How many workers search for the rarest cases at the end. Where only machines run, they have all the time."""
         return self.workers if self.settings.fills_its_time and not self.settings.machines else 0
@@ -209,6 +215,10 @@ class ConformanceSession:
         clusters kept on the engine.
         """
         return self._lines + kept_of(self.run.id)
+
+
+REPLAY_WITHIN = 300.0
+"""Seconds that a replay may take: one that ends with a cluster that does not become whole waits for it several times."""
 
 
 class Listing:
