@@ -214,9 +214,11 @@ def _is_last_known(story: PartitionStory, epoch: int, node: str, before: Registr
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:
     """Did its process find no mark of a clean shutdown when it was started again, between two events?"""
     hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.starts_uncleanly)
-    return any(_starts(span) < second and first < span.ended for span in hits)
+    return any(_starts_between(span, first, second) for span in hits)
 
 
-def _starts(span: FaultSpan) -> int:
-    """The event from which the process may have been started again: a node that is down stays so until the fault is healed."""
-    return span.began if span.effects.process == "restarts" else min(span.taken_back, span.ended)
+def _starts_between(span: FaultSpan, first: int, second: int) -> bool:
+    """A node that is down stays so until the fault is healed, and its end is seen later; one that restarts does so at once."""
+    if span.effects.process == "restarts":
+        return first < span.began < second
+    return min(span.taken_back, span.ended) < second and first < span.ended

@@ -245,6 +245,11 @@ class TestLastKnownLeaderAfterTheEligibleReplica:
         history = self.leaderless(WIPED).heal("first", 2).described(3, -1, 1, eligible=(2,), last_known=(1,))
         assert broken(NO_OTHER, history.heal("second", 1).settled(1, 2, isr=(1,))) == ["disk-lost"]
 
+    def test_the_eligible_one_restarted_before_it_was_described(self) -> None:
+        """The fault that restarted it is healed only afterwards."""
+        history = self.leaderless(Effects(process="restarts", abrupt=True)).heal("second", 1).heal("first", 2)
+        assert broken(NO_OTHER, history.settled(1, 2, isr=(1,))) == ["silent"]
+
     def test_a_replica_other_than_the_last_known_leader(self) -> None:
         history = self.leaderless(WIPED).heal("second", 1).heal("first", 2).settled(3, 2, isr=(3,))
         assert broken(NO_OTHER, history) == ["disk-lost"]
