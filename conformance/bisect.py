@@ -4,6 +4,7 @@ import sys
 
 from conformance.cli.bisect import bisect
 from conformance.cli.group import run
+from history.command import COMMAND
 
 if __name__ == "__main__":
-    sys.exit(run(bisect, sys.argv[1:], "./kit bisect"))
+    sys.exit(run(bisect, sys.argv[1:], f"{COMMAND} bisect"))

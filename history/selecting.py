@@ -1,8 +1,9 @@
-"""The options that select a column once more, read from its label."""
+"""The options that select a column once more: as its shards recorded them, or read from its label."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _FEATURES = re.compile(r"\+([a-z.]+=\d+)")
 
@@ -17,11 +18,14 @@ def features_of(label: str) -> list[str]:
     return [word for feature in _FEATURES.findall(label) for word in ("--feature", feature)]
 
 
-def selecting(label: str, image: str) -> list[str]:
-    """The options that select a column: of its released version, the folder of its distribution or its image, and its features.
+def selecting(label: str, image: str, recorded: Sequence[str] = ()) -> list[str]:
+    """The options that select a column: those that its shards `recorded`.
 
-    Labels are `4.3.1`, `4.3.1@/opt/kafka` and `4.3.1@some/image:tag`; `image` is the column's.
+    Shards of earlier versions of the kit recorded none: then they are read from the label (`4.3.1`, `4.3.1@/opt/kafka` or
+    `4.3.1@some/image:tag`, and the feature levels after it); `image` is the column's.
     """
+    if recorded:
+        return list(recorded)
     version, _, own = plain(label).partition("@")
     if not own:
         column = ["--kafka-version", version]

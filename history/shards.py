@@ -22,8 +22,10 @@ SCHEMA = 1
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     """The judged system: a label, the image behind it and the cluster's own declarations.
 
-    `ranges` maps an API (`Fetch`, `controller.Vote`) to its highest version, a finalized feature
-    (`transaction.version`) to its level and a supported one (`supported.metadata.version`) to its highest.
+    `version` is the release that it is judged as, `build` what its own jars say where that differs. `ranges` maps an API
+    (`Fetch`, `controller.Vote`) to its highest version, a finalized feature (`transaction.version`) to its level and a
+    supported one (`supported.metadata.version`) to its highest. `digest` is that of its jars and its configuration, equal on
+    every machine; `selection` are the options that select the column. Both are empty in shards of earlier versions of the kit.
     """
 
     label: str
@@ -31,6 +33,9 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     image: str
     image_id: str
     ranges: dict[str, int] = {}
+    build: str = ""
+    digest: str = ""
+    selection: list[str] = []
 
 
 class ShardLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -152,10 +157,14 @@ class ReplayLine(ShardLine, frozen=True, kw_only=True, tag="replay"):
 
 
 class Footer(ShardLine, frozen=True, kw_only=True, tag="footer"):
-    """`counts` is how many lines of each kind the shard has; `spent` are the worker's seconds by part of its work."""
+    """`counts` is how many lines of each kind the shard has; `spent` are the worker's seconds by part of its work.
+
+    `ended_early` is why the run ended before its work was done: `interrupted` or `hung`; empty otherwise.
+    """
 
     counts: dict[str, int]
     spent: dict[str, float] = {}
+    ended_early: str = ""
 
 
 AnyShardLine = Header | ObservationLine | ExampleLine | CheckLine | ReplayLine | Footer

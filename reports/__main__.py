@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from history.command import COMMAND
 from reports.commands.diff import diff
 from reports.commands.ending import exit_code
 from reports.commands.explain import explain
@@ -33,7 +34,7 @@ reports = _MergeFirst(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: no Spark here."""
-    return exit_code(reports, sys.argv[1:] if arguments is None else arguments, "./kit report")
+    return exit_code(reports, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} report")
 
 
 if __name__ == "__main__":

@@ -11,3 +11,11 @@ class SparkMissing(ReportError):
     """Spark cannot be started on this machine: exit code 3."""
 
     exit_code = 3
+
+
+def spark_missing(package: str) -> str:
+    """The text of SparkMissing where a Python package is lacking."""
+    return (
+        f"The merge runs in Spark, and {package} is not installed here: pip install 'kafka-conformance-kit[spark]'. Shards that "
+        "were recorded can be merged on another machine."
+    )

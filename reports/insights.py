@@ -15,8 +15,11 @@ import msgspec
 
 from conformance.judging.verdicts import Verdict
 
-RELEASE = r"^[0-9]+(\.[0-9]+)+$"
-"""The label of a released version; labels of users' images and of columns with features say more."""
+RELEASE = r"^[0-9]+(\.[0-9]+)+(-rc[0-9]+|-SNAPSHOT(@(?!.*\+[a-z.]+=).*)?)?$"
+"""The label of a released version, of a release candidate or of a build of trunk, which stand in one order.
+
+Labels of other images of users and of columns with features say more.
+"""
 
 
 def is_release(label: str) -> bool:

@@ -117,6 +117,9 @@ class ColumnReport(msgspec.Struct, kw_only=True):
     seeds: list[int]
     incomplete: list[str]
     verdicts: dict[Verdict, int]
+    build: str = ""
+    digest: str = ""
+    selection: list[str] = []
 
 
 class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,6 +274,9 @@ def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[Reported
         seeds=sorted({header.seed for header in headers}),
         incomplete=column.incomplete,
         verdicts=dict(counts),
+        build=column.build,
+        digest=column.digest,
+        selection=column.selection,
     )
 
 

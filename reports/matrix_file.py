@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from conformance.judging.verdicts import Verdict
+from history.command import COMMAND
 from reports.errors import ReportError
 from reports.insights import Insights
 from reports.matrix import SCHEMA, Matrix
@@ -103,12 +104,12 @@ def _read(path: Path, kind: type[_Struct]) -> _Struct:
     except OSError as error:
         raise ReportError(
             f"{str(path)!r} can't be read ({error.strerror}). Give the matrix.json that a merge wrote: "
-            "./kit report --in out/shards --out out/matrix writes one."
+            f"{COMMAND} report --in out/shards --out out/matrix writes one."
         ) from error
     except msgspec.DecodeError as error:
         raise ReportError(
             f"{str(path)!r} is not what this kit writes ({error}). Give a matrix.json, or merge its shards again: "
-            "./kit report --in out/shards --out out/matrix."
+            f"{COMMAND} report --in out/shards --out out/matrix."
         ) from error
 
 

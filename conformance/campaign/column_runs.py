@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.campaign.plan import PLAN, ColumnRun, Plan, write_plan
+from conformance.running.columns import SELECTING
 from conformance.running.settings import OPTIONS
 from fixtures.runs import new_id
 
@@ -21,7 +22,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-c", str(Path(__file__).parents[2] / 
 ENDS_WITHIN = 120.0
 """Seconds that pytest has to stop its clusters after an interruption."""
 
-_OWN = ("--kafka-version", "--kafka-image", "--kafka-home", "--conformance-run", "--conformance-out", "--baseline")
+_OWN = (*SELECTING, "--conformance-run", "--conformance-out", "--baseline")
 """Options that select the column, or belong to the whole campaign."""
 
 

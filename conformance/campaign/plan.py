@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.running.columns import WantedColumn
 from fixtures.errors import WrongUse
 from fixtures.runs import alive
 
@@ -84,12 +85,8 @@ def new_plan(
     )
 
 
-def column_runs_for(versions: Sequence[str], images: Sequence[str] = (), homes: Sequence[str] = ()) -> list[ColumnRun]:
-    """One column for each released version, and for each of the user's own images and distributions."""
-    columns = [ColumnRun(name=version, selection=["--kafka-version", version]) for version in versions]
-    columns += [ColumnRun(name=image, selection=["--kafka-image", image]) for image in images]
-    columns += [ColumnRun(name=home, selection=["--kafka-home", home]) for home in homes]
-    return columns
+def column_runs_for(columns: Sequence[WantedColumn]) -> list[ColumnRun]:
+    return [ColumnRun(name=column.title, selection=column.selection) for column in columns]
 
 
 def planned(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:

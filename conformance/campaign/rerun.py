@@ -12,7 +12,8 @@ import msgspec
 from conformance.campaign.plan import ColumnRun, Plan
 from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
-from history.selecting import features_of, plain, selecting
+from history.command import COMMAND
+from history.selecting import features_of, selecting
 from history.shards import CheckLine, Header, ObservationLine, Shard
 
 
@@ -52,7 +53,7 @@ def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()
     path = out / "matrix" / "matrix.json"
     if not path.exists():
         raise WrongUse(
-            f"--rerun-violated: there is no {path}. Run `./kit matrix` first, or name the folder of an earlier run with "
+            f"--rerun-violated: there is no {path}. Run `{COMMAND} matrix` first, or name the folder of an earlier run with "
             "--conformance-out."
         )
     return sorted(
@@ -82,24 +83,24 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
     headers = [shard.header for shard in shards if shard.header is not None and shard.header.column.label == label]
     if not headers:
         raise WrongUse(
-            f"column {label!r} is in the matrix, but none of its shards is left: run it with `./kit matrix` again."
+            f"column {label!r} is in the matrix, but none of its shards is left: run it with `{COMMAND} matrix` again."
         )
     latest = max(headers, key=lambda header: header.run)
     wanted = [option for row in sorted(rows) for option in ("--requirement", row)]
     return ColumnRun(
         name=label,
-        selection=_selection(label, latest, plan),
-        options=["--conformance-profile", latest.profile, *features_of(label), *wanted],
+        selection=latest.column.selection or _selection(label, latest, plan),
+        options=["--conformance-profile", latest.profile, *wanted],
     )
 
 
 def _selection(label: str, header: Header, plan: Plan | None) -> list[str]:
-    """The options that select the column: those of the plan, or else from its label or its image."""
+    """For shards that recorded no selection: the options of the plan, or else from the label or the image."""
     columns = plan.columns if plan is not None else []
     known = next((column.selection for column in columns if column.run == header.run), None)
     if known is not None:
-        return known
-    return selecting(plain(label), header.column.image)
+        return [*known, *features_of(label)]
+    return selecting(label, header.column.image)
 
 
 def seen_again(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from conformance.catalogue.load import shipped
+from history.command import COMMAND
 
 MOST = 3
 
@@ -14,4 +15,4 @@ def near(row: str) -> str:
     ids = [one.id for one in shipped()]
     alike = [row.upper()] if row.upper() in ids else get_close_matches(row.upper(), ids, n=MOST)
     meant = f"Did you mean {' or '.join(alike)}? " if alike else ""
-    return f"{meant}`./kit rows` lists all of them."
+    return f"{meant}`{COMMAND} rows` lists all of them."

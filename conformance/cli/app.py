@@ -10,6 +10,7 @@ import click
 from conformance.cli.group import HELP, OnDemand, run
 from conformance.cli.processes import program
 from history import __version__
+from history.command import COMMAND
 
 COMMANDS = {
     "matrix": (
@@ -41,7 +42,8 @@ class _Kit(OnDemand):
 kit = _Kit(
     name="kit",
     help="Does this Kafka do what its specifications promise, also while things break?",
-    epilog="Each command has its own --help. A program of the environment is run by its name, as in `./kit python -m reports`.",
+    epilog="Each command has its own --help. A program of the environment is run by its name, "
+    f"as in `{COMMAND} python -m reports`.",
     places={name: place for name, (place, _) in COMMANDS.items()},
     summaries={name: summary for name, (_, summary) in COMMANDS.items()},
     context_settings=HELP,
@@ -52,4 +54,4 @@ kit = click.version_option(__version__, prog_name="kafka-conformance-kit")(kit)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 if anything is violated, 2 wrong use, 3 trouble of the kit, 130 interrupted."""
-    return run(kit, sys.argv[1:] if arguments is None else arguments, "./kit")
+    return run(kit, sys.argv[1:] if arguments is None else arguments, COMMAND)

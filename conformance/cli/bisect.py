@@ -1,4 +1,4 @@
-"""`./kit bisect ROW`: the released versions, patches included, between which a row's verdict changes.
+"""`./kit bisect ROW`: the versions, patches and builds of one's own included, between which a row's verdict changes.
 
 The newest patch of each minor is run first, then the middle version between neighbours that differ, until they are adjacent.
 Columns that are in the folder already are not run again. Other options go to pytest.
@@ -33,14 +33,16 @@ from conformance.catalogue.near import near
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import Prepare, run_columns, versions_of
-from conformance.cli.options import pytest_options
+from conformance.cli.options import chosen, own_build_options, pytest_options
 from conformance.core.registry import checks_by_row
 from conformance.judging.pooling import judge_shards
+from conformance.running.columns import WantedColumn, wanted_columns
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
 from conformance.running.planning.budget import MINUTES
 from fixtures.errors import WrongUse
-from fixtures.images import newest_patches, patches
+from fixtures.images import newest_patches, patches, released
 from fixtures.ready import have_ready
+from history.releases import place
 from history.shards import ObservationLine, Shard, read_shards
 
 _OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
@@ -67,11 +69,12 @@ class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bisect:
-    """The search for the changes of one row, on the columns of one folder."""
+    """The search for the changes of one row, on the columns of one folder; `columns` are in ascending order, and go by title."""
 
-    def __init__(self, row: str, versions: Sequence[str], out: Path, options: Sequence[str]) -> None:
+    def __init__(self, row: str, columns: Sequence[WantedColumn], out: Path, options: Sequence[str]) -> None:
         self.row = row
-        self.versions = list(versions)
+        self.columns = {column.title: column for column in columns}
+        self.versions = list(self.columns)
         self.out = out
         self.ran: dict[str, ColumnRun] = {}
         self._options = list(options)
@@ -81,7 +84,9 @@ class Bisect:
         """Run versions until none is left to run; return the result of each version that has one."""
         while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._seen())):
             say(f"{self.row}: next {', '.join(batch)}")
-            plan = msgspec.structs.replace(new_plan(column_runs_for(batch), self._options), seed=self._seed)
+            plan = msgspec.structs.replace(
+                new_plan(column_runs_for([self.columns[name] for name in batch]), self._options), seed=self._seed
+            )
             self.ran |= {column.name: column for column in plan.columns}
             try:
                 run(plan)
@@ -187,10 +192,12 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
     prepare: Prepare = lambda versions: have_ready(versions, say)
     pytest: Sequence[str] = PYTEST
+    version_of: Callable[[WantedColumn], str] = lambda column: column.image(say).version
 
 
 @click.command(context_settings=PASSING_ON)
 @click.argument("row")
+@own_build_options
 @click.option("--versions", default="", metavar="RANGE", help="such as 3.7..4.0; default: every released version")
 @click.option("--profile", type=click.Choice(list(MINUTES)), default="quick", help="default: quick")
 @click.option("--all", "every", is_flag=True, help="run every patch, not only where neighbours differ")
@@ -204,20 +211,32 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 @pytest_options
 @click.pass_obj
 def bisect(
-    means: Means | None, row: str, versions: str, profile: str, every: bool, out: Path | None, rest: Sequence[str]
+    means: Means | None,
+    /,
+    row: str,
+    versions: str,
+    profile: str,
+    every: bool,
+    out: Path | None,
+    rest: Sequence[str],
+    **columns: Sequence[str],
 ) -> int:
     """Find the released versions, patches included, between which the verdict of ROW changes, such as KIP320-LO-04.
 
     The newest patch of each minor is run first, then the middle version between neighbours that differ, until they are
-    adjacent. Columns that are in the folder already are not run again. Options that are not listed here go to pytest.
+    adjacent. Builds of your own are run too, and stand in the order of their versions: a snapshot before a release candidate,
+    and this before its release. Columns that are in the folder already are not run again. Options that are not listed here go
+    to pytest.
 
     The exit code is 0 if the row is decided on a version, 3 if on none.
     """
     _refuse_row(row)
     own, folder = means or Means(), out or Path("out") / f"bisect-{row}"
-    wanted = patches(versions.replace(",", " ").split())
-    anchors = wanted if every else [version for version in wanted if version in newest_patches()] or wanted
-    search = Bisect(row, wanted, folder, ["--requirement", row, "--conformance-profile", profile, *rest])
+    releases = patches(versions.replace(",", " ").split())
+    ordered = _in_order(releases, _labelled(columns), own)
+    wanted = [column.title for column in ordered]
+    anchors = wanted if every else _anchors(wanted)
+    search = Bisect(row, ordered, folder, ["--requirement", row, "--conformance-profile", profile, *rest])
 
     def run(plan: Plan) -> None:
         own.prepare(versions_of(plan.columns))
@@ -231,6 +250,27 @@ def bisect(
     Console().print(table_of(row, wanted, seen, search.ran))
     say("\n".join(conclusions(wanted, seen, folder)))
     return EXIT_SATISFIED if any(one.outcome for one in seen.values()) else EXIT_TROUBLE
+
+
+def _labelled(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:
+    """The user's own builds. Each has its name as its label, by which its observations are found again."""
+    own = chosen(**columns).of(())
+    return [msgspec.structs.replace(column, label=column.title) for column in own]
+
+
+def _in_order(releases: Sequence[str], builds: Sequence[WantedColumn], means: Means) -> list[WantedColumn]:
+    """All columns by their versions; of equal versions the release comes first."""
+    if builds:
+        means.prepare(())
+    versions = {column.title: means.version_of(column) for column in builds}
+    named = wanted_columns(releases)
+    return sorted([*named, *builds], key=lambda column: place(versions.get(column.title, column.name)))
+
+
+def _anchors(names: Sequence[str]) -> Sequence[str]:
+    """The columns to run first: the newest patch of each minor, candidates and builds of the user's own."""
+    older = set(released()) - set(newest_patches())
+    return [name for name in names if name not in older] or names
 
 
 def _refuse_row(row: str) -> None:

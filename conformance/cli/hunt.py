@@ -46,6 +46,7 @@ from fixtures.errors import WrongUse
 from fixtures.images import at_hand, released
 from fixtures.leases import workers
 from fixtures.ready import have_ready
+from history.command import COMMAND
 from history.shards import read_shards
 
 FEWEST_MINUTES = 1.0
@@ -277,13 +278,12 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 @click.pass_obj
 def hunt(
     means: Means | None,
-    kafka_version: Sequence[str],
-    kafka_image: Sequence[str],
-    kafka_home: Sequence[str],
+    /,
     hours: str,
     out: Path,
     machines: Sequence[str],
     rest: Sequence[str],
+    **columns: Sequence[str],
 ) -> int:
     """Run the kit's machines over the given versions in turn until the hours are over, and keep what they find in DIR.
 
@@ -291,15 +291,13 @@ def hunt(
     pytest, such as --feature and --conformance-profile (default: quick).
     """
     own = means or Means()
-    length, columns = _hours(hours), chosen(kafka_version, kafka_image, kafka_home).runs
+    length, runs = _hours(hours), chosen(**columns).runs
     wanted = list(machines) or [ALL_MACHINES]
     _refuse(wanted, rest)
-    refuse_wrong(rest, columns, own.pytest)
+    refuse_wrong(rest, runs, own.pytest)
     with _alone(out):
-        own.prepare(versions_of(columns))
-        hunter = Hunter(
-            out, length, columns, wanted, list(rest), command=own.pytest, clock=own.clock, at_hand=own.at_hand
-        )
+        own.prepare(versions_of(runs))
+        hunter = Hunter(out, length, runs, wanted, list(rest), command=own.pytest, clock=own.clock, at_hand=own.at_hand)
         try:
             hunter.run()
         except KeyboardInterrupt:
@@ -330,7 +328,7 @@ def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
         raise WrongUse(str(error)) from error
     if own := [word for word in rest if word.partition("=")[0] in _OWN]:
         raise WrongUse(
-            f"{own[0]}: a hunt chooses this for each of its rounds. Leave it out, or give it to ./kit pytest. "
+            f"{own[0]}: a hunt chooses this for each of its rounds. Leave it out, or give it to {COMMAND} pytest. "
             "A hunt has --hours, --out and --machine."
         )
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -32,15 +33,17 @@ from conformance.cli.group import PASSING_ON
 from conformance.cli.options import Chosen, chosen, column_options, pytest_options, variable
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
+from conformance.running.columns import HOME, VERSION
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
-from fixtures.errors import WrongUse
+from fixtures.errors import KitError, WrongUse
 from fixtures.images import refuse_home, select
 from fixtures.leases import workers
 from fixtures.ready import have_ready
 from fixtures.runs import kept_of
 from history.shards import read_shards
+from reports.errors import spark_missing
 
 Prepare = Callable[[Sequence[str]], object]
 """Makes an engine and the images of some versions ready."""
@@ -99,9 +102,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 @click.pass_obj
 def matrix(
     means: Means | None,
-    kafka_version: Sequence[str],
-    kafka_image: Sequence[str],
-    kafka_home: Sequence[str],
+    /,
     out: Path,
     baseline: str,
     at_once: int,
@@ -109,18 +110,26 @@ def matrix(
     again: bool,
     archive: str,
     rest: Sequence[str],
+    **columns: Sequence[str],
 ) -> int:
     """Check each given version, image or distribution, and merge the observations into DIR/matrix.
 
     After an interruption the same command continues with the columns that are left. Options that are not listed here go to
     pytest: see `./kit pytest --help`, group "Kafka conformance".
     """
-    wanted = chosen(kafka_version, kafka_image, kafka_home)
+    wanted = chosen(**columns)
     asked = Asked(
         columns=wanted, out=out, baseline=baseline, at_once=at_once, add=add, archive=archive, rest=list(rest)
     )
-    own = means or Means(prepare=lambda versions: have_ready(versions, say), merge=merge_with_spark)
+    own = means or _real_means()
     return (_rerun if again else _run)(asked, own)
+
+
+def _real_means() -> Means:
+    """Raises KitError where nothing could be merged in the end."""
+    if find_spec("pyspark") is None:
+        raise KitError(spark_missing("pyspark"))
+    return Means(prepare=lambda versions: have_ready(versions, say), merge=merge_with_spark)
 
 
 def _run(asked: Asked, means: Means) -> int:
@@ -197,13 +206,13 @@ def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], 
 
 def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
     """The released versions among these columns."""
-    return [column.selection[1] for column in columns if column.selection[0] == "--kafka-version"]
+    return [column.selection[1] for column in columns if column.selection[0] == VERSION]
 
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raises WrongUse, before any recording is moved aside or image built."""
-    for option, value in (column.selection for column in columns):
-        if option == "--kafka-home":
+    for option, value in (column.selection[:2] for column in columns):
+        if option == HOME:
             refuse_home(value)
     listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
     listed = subprocess.run(listing, capture_output=True, text=True, check=False)

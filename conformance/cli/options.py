@@ -9,6 +9,19 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from conformance.campaign.plan import ColumnRun, column_runs_for
+from conformance.running.columns import (
+    AS,
+    HOME,
+    IMAGE,
+    JARS_IN,
+    LABEL,
+    VERSION,
+    Overrides,
+    WantedColumn,
+    wanted_columns,
+)
+from conformance.running.settings import AS_HELP, LABEL_HELP, LIBS_HELP
+from fixtures.errors import WrongUse
 from fixtures.images import select
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,39 +29,79 @@ VERSIONS = "a version, a range such as 3.9..4.3, `all` (the newest patch of each
 
 
 class Chosen(NamedTuple):
-    """The columns that a user asked for: released versions, images and distributions."""
+    """The columns that a user asked for, with what is said of them; `versions` as they were written."""
 
     versions: Sequence[str]
     images: Sequence[str]
     homes: Sequence[str]
+    overrides: Overrides = Overrides()
+
+    @property
+    def columns(self) -> list[WantedColumn]:
+        """The newest version if nothing was asked for. Raises UnknownVersion, WrongUse."""
+        own = self.images or self.homes
+        versions = select(list(self.versions)) if self.versions or not own else ()
+        return self.of(versions)
+
+    def of(self, versions: Sequence[str]) -> list[WantedColumn]:
+        """The columns with these versions. Raises WrongUse."""
+        try:
+            return wanted_columns(versions, self.images, self.homes, self.overrides)
+        except ValueError as error:
+            raise WrongUse(str(error)) from error
 
     @property
     def runs(self) -> list[ColumnRun]:
-        """The newest version if nothing was asked for. Raises UnknownVersion."""
-        own = self.images or self.homes
-        return column_runs_for(select(list(self.versions)) if self.versions or not own else (), self.images, self.homes)
+        return column_runs_for(self.columns)
 
 
-def column_options(command: F) -> F:
-    """The options that name columns: `kafka_version`, `kafka_image` and `kafka_home`."""
+def own_build_options(command: F) -> F:
+    """The options that name builds of the user's own, and say something of columns: `chosen` takes their values."""
     for option in (
-        click.option("--kafka-home", multiple=True, metavar="DIR|TGZ", help="a Kafka of your own; repeatable"),
-        click.option("--kafka-image", multiple=True, metavar="IMAGE", help="an image of your own; repeatable"),
-        click.option("--kafka-version", multiple=True, metavar="V", help=f"{VERSIONS}; repeatable"),
+        click.option(JARS_IN, "kafka_libs", multiple=True, metavar="[IMAGE=]PATH", help=LIBS_HELP),
+        click.option(AS, "judged_as", multiple=True, metavar="[BUILD=]V", help=AS_HELP),
+        click.option(LABEL, multiple=True, metavar="[COLUMN=]NAME", help=LABEL_HELP),
+        click.option(HOME, multiple=True, metavar="DIR|TGZ", help="a Kafka of your own; repeatable"),
+        click.option(IMAGE, multiple=True, metavar="IMAGE", help="an image of your own; repeatable"),
     ):
         command = option(command)
     return command
 
 
-def chosen(kafka_version: Sequence[str], kafka_image: Sequence[str], kafka_home: Sequence[str]) -> Chosen:
+def column_options(command: F) -> F:
+    """All options that name columns."""
+    versions = click.option(VERSION, multiple=True, metavar="V", help=f"{VERSIONS}; repeatable")
+    return versions(own_build_options(command))
+
+
+def chosen(
+    *,
+    kafka_version: Sequence[str] = (),
+    kafka_image: Sequence[str] = (),
+    kafka_home: Sequence[str] = (),
+    label: Sequence[str] = (),
+    judged_as: Sequence[str] = (),
+    kafka_libs: Sequence[str] = (),
+) -> Chosen:
     """Columns that the environment names count where the command names none of that kind; the same one counts once."""
-    versions, images = (_words(os.environ.get(variable(name), "")) for name in ("KAFKA_VERSION", "KAFKA_IMAGE"))
+    overrides = Overrides(
+        labels=label or _lines("LABEL"), judged_as=judged_as or _lines("AS"), libs=kafka_libs or _lines("KAFKA_LIBS")
+    )
     homes = [home for home in os.environ.get(variable("KAFKA_HOME"), "").split(os.pathsep) if home]
-    return Chosen(*map(_once, (kafka_version or versions, kafka_image or images, kafka_home or homes)))
+    return Chosen(
+        _once(kafka_version or _words("KAFKA_VERSION")),
+        _once(kafka_image or _words("KAFKA_IMAGE")),
+        _once(kafka_home or homes),
+        overrides,
+    )
 
 
-def _words(text: str) -> list[str]:
-    return text.replace(",", " ").split()
+def _words(option: str) -> list[str]:
+    return os.environ.get(variable(option), "").replace(",", " ").split()
+
+
+def _lines(option: str) -> list[str]:
+    return os.environ.get(variable(option), "").splitlines()
 
 
 def _once(names: Sequence[str]) -> list[str]:

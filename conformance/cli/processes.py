@@ -13,9 +13,11 @@ from typing import Any, Final
 import click
 
 from conformance.cli.engine import make_ready
+from fixtures.errors import WrongUse
 
 AS_IT_IS: Final[dict[str, Any]] = {"ignore_unknown_options": True, "help_option_names": []}
 """Every word is the program's, --help too."""
+ROOT = Path(__file__).parents[2]
 NEEDED = ("3.9.2", "4.3.1")
 """The versions that the kit's own tests start."""
 PACKAGES = {"docker-registry": ("docker-registry",), "chromium": ("chromium", "fonts-dejavu-core")}
@@ -34,6 +36,10 @@ def pytest(words: Sequence[str]) -> None:
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def tests(words: Sequence[str]) -> None:
     """The kit's own tests: all in two parts, or one pytest with the options that are given."""
+    if not (ROOT / "tests").is_dir():
+        raise WrongUse(
+            "tests: the kit's own tests are in its repository and are not installed. Run ./kit tests in a checkout."
+        )
     if not {"-h", "--help"} & set(words):
         _install(PACKAGES)
         make_ready(NEEDED)

@@ -35,6 +35,7 @@ from conformance.judging.stored_examples import JudgedExample, judged, place
 from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_VIOLATED
 from fixtures.errors import WrongUse
 from fixtures.tape import StoredTape
+from history.command import COMMAND
 from history.events import History
 from history.observations import Observation
 from history.shards import AnyShardLine, Column, ObservationLine, read_shards
@@ -124,7 +125,7 @@ def rejudge_stored(folder: str, spark: str, shards: Path | None) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code, for `python -m conformance.rejudge` and spark-submit."""
-    return run_command(rejudge_stored, sys.argv[1:] if arguments is None else arguments, "./kit rejudge")
+    return run_command(rejudge_stored, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} rejudge")
 
 
 def _not_there(folder: Path, spark: str | None) -> str:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 
 from fixtures.cluster import Topology
-from fixtures.cluster.config import DATA
+from fixtures.cluster.config import DATA, OWN_SETTINGS
 from fixtures.faults.lab import QUICK
 
 PROMPT_GROUPS = {
@@ -34,21 +34,40 @@ which is not the one that their users have, and others' rows are not about it.
 """
 
 
-def fitted(topology: Topology, version: str, features: Mapping[str, str] = MappingProxyType({})) -> Topology:
-    """A topology adapted to this version, with the user's feature levels."""
+_OPTED_IN = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+_OPTED_IN_3_7 = {"unstable.api.versions.enable": "true", "transaction.partition.verification.enable": "false"}
+"""ConsumerGroupDescribe, which premises are read back with, is the one API that 3.7 has and doesn't offer. Its new coordinator
+has transactional offsets, and their verification is wired in 3.8 only (KAFKA-14505): all are refused."""
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def fitted(
+    topology: Topology, version: str, features: Mapping[str, str] = _NOTHING, properties: Mapping[str, str] = _NOTHING
+) -> Topology:
+    """A topology adapted to this version, with the user's feature levels and settings."""
     if topology.name == GROUPS.name:
         topology = _speaking_the_consumer_protocol(version)
-    return msgspec.structs.replace(topology, features={**topology.features, **features})
+    return msgspec.structs.replace(
+        topology,
+        features={**topology.features, **features},
+        config={**topology.config, **properties},
+    )
+
+
+def set_by_the_kit(setting: str) -> str:
+    """Where the kit makes this setting of a node itself, in words; empty if it does not."""
+    if setting in OWN_SETTINGS:
+        return "on every node"
+    if setting in {**_OPTED_IN, **_OPTED_IN_3_7}:
+        return f"on cluster {GROUPS.name!r} of Kafka 3.7 to 3.9"
+    places = [f"on cluster {one.name!r}" for one in TOPOLOGIES if setting in one.config]
+    return places[0] if places else ""
 
 
 def _speaking_the_consumer_protocol(version: str) -> Topology:
     if not re.match(r"3\.[789]\b", version):
         return COMBINED
-    opted_in = {"group.coordinator.rebalance.protocols": "classic,consumer"}
-    if version.startswith("3.7."):
-        # ConsumerGroupDescribe, which premises are read back with, is the one API that 3.7 has and doesn't offer. Its new
-        # coordinator has transactional offsets, and their verification is wired in 3.8 only (KAFKA-14505): all are refused.
-        opted_in |= {"unstable.api.versions.enable": "true", "transaction.partition.verification.enable": "false"}
+    opted_in = {**_OPTED_IN, **(_OPTED_IN_3_7 if version.startswith("3.7.") else {})}
     return msgspec.structs.replace(GROUPS, config={**GROUPS.config, **opted_in})
 
 
@@ -155,3 +174,9 @@ SHRINKING = Topology(
     config={**QUICK, "replica.lag.time.max.ms": str(int(LAG * 1000))},
 )
 """The same again, for leaders without controllers: within seconds they request a smaller ISR, and must not act alone."""
+
+TOPOLOGIES = (
+    COMBINED, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
+    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING,
+)  # fmt: skip
+"""All clusters that checks run on."""

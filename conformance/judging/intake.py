@@ -11,6 +11,7 @@ from conformance.catalogue import Catalogue, Facts
 from conformance.catalogue.applicability import numbers
 from conformance.catalogue.former_hashes import unchanged
 from conformance.catalogue.former_ids import current_id
+from history.releases import place
 from history.shards import SCHEMA, Header
 
 NAME_LENGTH = 200
@@ -22,7 +23,8 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     `lines` counts distinct whole lines, `bad` torn and foreign ones, `numbers` distinct line numbers, of which `first` and
     `last` are the ends. `kinds` counts whole lines by type; `counted` is the footer's own count, `footer` its number.
-    `foreign` is the schema of a header that is not ours, `label` the column's label as far as any line gives it.
+    `foreign` is the schema of a header that is not ours, `label` the column's label as far as any line gives it; `ended_early`
+    is the footer's.
     """
 
     shard: str
@@ -38,6 +40,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
     label: str | None = None
     kinds: dict[str, int] = {}
     counted: dict[str, int | None] | None = None
+    ended_early: str | None = None
 
     @property
     def missing(self) -> str:
@@ -98,6 +101,9 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
     version: str
     image: str
     image_id: str
+    build: str = ""
+    digest: str = ""
+    selection: list[str] = []
     ranges: dict[str, int] = {}
     differing: dict[str, list[int]] = {}
     checks: dict[str, set[str]] = {}
@@ -143,7 +149,7 @@ def take_in(
     marks = _marks(known, named, quarantine)
     columns = [_column(name, group, catalogue, marks) for name, group in _by_name(headers, named).items()]
     return Intake(
-        columns=sorted(columns, key=lambda column: (numbers(column.version), column.kafka_version)),
+        columns=sorted(columns, key=lambda column: (place(column.version), column.kafka_version)),
         shards=named,
         outdated=[(shard, row) for shard, header in headers.items() for row in _changed_rows(header, catalogue)],
         quarantine=quarantine,
@@ -173,6 +179,8 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
     """The missing parts, by a column's name or by its label; under '' those that may be of any column."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
+        if summary.shard in named and summary.header is not None and summary.ended_early:
+            marks[named[summary.shard]].append(f"run {summary.header.run} ended early ({summary.ended_early})")
         if summary.shard in named and summary.missing:
             marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing}")
         if not summary.shard and summary.bad:
@@ -205,6 +213,9 @@ def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dic
         version=first.version,
         image=first.image,
         image_id=first.image_id,
+        build=first.build,
+        digest=first.digest,
+        selection=first.selection,
         ranges={name: max(declared) for name, declared in sorted(levels.items())},
         differing={name: sorted(declared) for name, declared in sorted(levels.items()) if len(declared) > 1},
         checks=checks,

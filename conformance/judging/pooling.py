@@ -60,6 +60,7 @@ class GatheredShard:
             foreign=header.schema if header and header.schema != SCHEMA else None,
             kinds=kinds,
             counted=dict(footer.counts) if footer else None,
+            ended_early=footer.ended_early if footer else None,
         )
 
 

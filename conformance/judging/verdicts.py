@@ -12,6 +12,7 @@ import msgspec
 from conformance.catalogue import Facts, Requirement
 from conformance.catalogue.floors import floor_of
 from conformance.catalogue.rows import RECORDED
+from history.command import COMMAND
 from history.observations import KEEPS, KEEPS_NOT
 
 Verdict = Literal[
@@ -106,7 +107,9 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
 
 
 NO_CHECK = "the kit has no check for this row"
-CHANGED_SINCE = "row changed since it was run: run it again, or judge what is stored with ./kit rejudge DIR --shards"
+CHANGED_SINCE = (
+    f"row changed since it was run: run it again, or judge what is stored with {COMMAND} rejudge DIR --shards"
+)
 
 
 def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import time
@@ -31,6 +32,7 @@ from fixtures.runs import Run
 from fixtures.spending import Ledger, counted_in, spending
 from fixtures.tape import LiveTape
 from fixtures.waiting import deadline, eventually, overdue_in
+from history.command import COMMAND
 from history.events import End, Example, Fault
 from history.shards import SCHEMA, Column
 from history.store import HistoryWriter
@@ -85,7 +87,8 @@ class Lab:
 
     def standing(self, label: str, topology: Topology) -> Standing:
         """The cluster for a column and topology, booted if needed. A boot that failed once is not tried again."""
-        topology = fitted(topology, self.images[label].version, self.settings.features)
+        settings = self.settings
+        topology = fitted(topology, self.images[label].version, settings.features, settings.properties)
         key = (label, topology.name)
         if key in self._failed:
             raise KitError(self._failed[key])
@@ -103,7 +106,7 @@ class Lab:
         except KitError as error:
             self._failed[key] = f"the {topology.name} cluster never came up: {error}"
             raise
-        column = column_of(key[0], image, cluster.ranges())
+        column = column_of(key[0], image, cluster.ranges(), self.settings)
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
 
     def _booted(self, image: Image, topology: Topology) -> KRaftCluster:
@@ -176,7 +179,7 @@ class Lab:
         if self._standing is not None and self._standing[1].cluster not in self.kept:
             cluster = self._standing[1].cluster
             self.kept.append(cluster)
-            self.run.keep(f"{cluster} is kept: {cluster.addresses()}. To remove it: ./kit sweep {self.run.id}")
+            self.run.keep(f"{cluster} is kept: {cluster.addresses()}. To remove it: {COMMAND} sweep {self.run.id}")
 
     def drop_cluster(self) -> None:
         if self._standing is not None:
@@ -275,7 +278,7 @@ class Lab:
 
     def bare_column(self, label: str) -> Column:
         """A column whose cluster never came up: the facts of its image, without any that the cluster would have declared."""
-        return column_of(label, self.images[label], {})
+        return column_of(label, self.images[label], {}, self.settings)
 
     @property
     def elapsed(self) -> float:
@@ -290,12 +293,15 @@ class Lab:
         """How this worker spends its time on a column."""
         return self._ledgers.setdefault(label, Ledger())
 
-    def close(self) -> None:
+    def close(self, ended_early: str = "") -> None:
+        """With the reason if the run `ended_early`: a shard of each column says so, also of one on which nothing was run."""
+        for label in self.images if ended_early else ():
+            self.shard(self.bare_column(label))
         if self._standing is not None:
             with counted_in(self.ledger(self._standing[0][0])), spending("boot"):
                 self.drop_cluster()
         for label, shard in self._shards.items():
-            shard.close(self.ledger(label).seconds)
+            shard.close(self.ledger(label).seconds, ended_early)
         self._writer.close()
 
 
@@ -304,8 +310,23 @@ def with_reason(detail: str, replaced: str) -> str:
     return "\n".join(filter(None, [detail, f"{REPLACED_NOTE}: {replaced}" if replaced else ""]))
 
 
-def column_of(label: str, image: Image, ranges: dict[str, int]) -> Column:
-    return Column(label=label, version=image.version, image=image.reference, image_id=image.id, ranges=ranges)
+def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settings) -> Column:
+    return Column(
+        label=label,
+        version=image.version,
+        image=image.reference,
+        image_id=image.id,
+        ranges=ranges,
+        build=image.build if image.build != image.version else "",
+        digest=digest_of(image, settings) if image.jars else "",
+        selection=settings.selections.get(label, []),
+    )
+
+
+def digest_of(image: Image, settings: Settings) -> str:
+    """The column on every machine: its jars, the version that they are judged as, and all that they are configured with."""
+    made_of = [image.jars, image.version, image.kafka_opts, settings.configured]
+    return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
 
 
 def slug(text: str) -> str:

@@ -21,6 +21,7 @@ from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline, new_violations, read_baseline
 from conformance.running.check_run import CheckRun
+from conformance.running.columns import Overrides, WantedColumn, wanted_columns
 from conformance.running.evidence.folder import Schedule
 from conformance.running.exit_codes import (
     EXIT_INTERRUPTED,
@@ -44,9 +45,10 @@ from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.settings import Settings, read
 from fixtures.engine import ensure
 from fixtures.errors import KitError
-from fixtures.images import Image, from_home, from_image, newest, obtain, refuse_home, select
+from fixtures.images import Image, newest, refuse_home, select
 from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
+from history.command import COMMAND
 from history.shards import read_shards
 
 ALL_MACHINES = "all"
@@ -73,23 +75,26 @@ class ConformanceSession:
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
         """Read the settings, sweep what dead runs left, and get the images. Ends pytest with 2 or 3 when that fails."""
-        settings, versions = _asked(config)
+        settings, wanted = _asked(config)
         settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         try:
-            return cls._begin(settings, versions)
+            return cls._begin(settings, wanted)
         except KitError as error:
             raise pytest.exit.Exception(str(error), returncode=EXIT_TROUBLE) from error
 
     @classmethod
-    def _begin(cls, settings: Settings, versions: tuple[str, ...]) -> ConformanceSession:
+    def _begin(cls, settings: Settings, wanted: Sequence[WantedColumn]) -> ConformanceSession:
         client = ensure(install=False)
         sweep(client, _say)
-        images = [obtain(version, progress=_say) for version in versions]
-        images += [from_image(image, progress=_say) for image in settings.images]
-        images += [from_home(Path(home), progress=_say) for home in settings.homes]
+        images, selections = dict[str, Image](), dict[str, list[str]]()
+        for column in wanted:
+            image = column.image(_say)
+            label = _label(image.label, settings)
+            _refuse_twice(label, image, images)
+            images[label], selections[label] = image, [*column.selection, *settings.configured]
         run = Run.begin(settings.run)
-        settings = msgspec.structs.replace(settings, run=run.id, began=time.time())
-        return cls(settings, run, {_label(image.label, settings): image for image in images}, "master")
+        settings = msgspec.structs.replace(settings, run=run.id, began=time.time(), selections=selections)
+        return cls(settings, run, images, "master")
 
     @classmethod
     def of_worker(cls, workerinput: dict[str, Any]) -> ConformanceSession:
@@ -185,8 +190,9 @@ class ConformanceSession:
 
         `hung` is why the watchdog ended the run, if it did.
         """
-        if self._lab is not None:
-            self._lab.close()
+        early = "" if self.worker != "master" else _ended_early(exitstatus, hung)
+        if self._lab is not None or early:
+            self.lab.close(early)
         if self.worker != "master":
             return exitstatus
         if not self.run.kept:
@@ -217,6 +223,8 @@ class ConformanceSession:
         return self._lines + kept_of(self.run.id)
 
 
+LONGEST_VALUE = 24
+"""Characters of a setting's value in the name of a column."""
 REPLAY_WITHIN = 300.0
 """Seconds that a replay may take: one that ends with a cluster that does not become whole waits for it several times."""
 
@@ -225,10 +233,9 @@ class Listing:
     """The items that would run, by name: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.settings, versions = _asked(config)
+        self.settings, wanted = _asked(config)
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
-        own = (*self.settings.images, *self.settings.homes)
-        self.labels = [_label(name, self.settings) for name in (*versions, *own)]
+        self.labels = [_label(column.title, self.settings) for column in wanted]
 
     def selects(self, check: AnyCheck) -> bool:
         return _selects(self.settings, self._replay, check)
@@ -250,8 +257,8 @@ def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
     return EXIT_TROUBLE if trouble else EXIT_SATISFIED
 
 
-def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
-    """The settings and the released versions that they name. Ends pytest with 2 for requests that cannot be fulfilled."""
+def _asked(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]:
+    """The settings and the columns that they name. Ends pytest with 2 for requests that cannot be fulfilled."""
     try:
         settings = read(config)
         _matched(settings)
@@ -264,7 +271,8 @@ def _asked(config: pytest.Config) -> tuple[Settings, tuple[str, ...]]:
             read_schedule(Path(settings.replay))
         if settings.baseline:
             read_baseline(Path(settings.baseline))
-        return settings, _versions(settings)
+        overrides = Overrides(labels=settings.labels, judged_as=settings.judged_as, libs=settings.libs)
+        return settings, wanted_columns(_versions(settings), settings.images, settings.homes, overrides)
     except (ValueError, KitError) as error:
         raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
 
@@ -274,8 +282,26 @@ def _is_whole(config: pytest.Config) -> bool:
     return all(Path(argument).is_dir() for argument in config.args)
 
 
+def _ended_early(exitstatus: int, hung: str) -> str:
+    """Why a run ended before its work was done, as `history.shards.Footer` names it."""
+    if exitstatus == pytest.ExitCode.INTERRUPTED:
+        return "interrupted"
+    return "hung" if hung else ""
+
+
 def _label(name: str, settings: Settings) -> str:
-    return name + "".join(f"+{feature}={level}" for feature, level in sorted(settings.features.items()))
+    """The column's name, with what it is configured with: features, then settings."""
+    configured = (*sorted(settings.features.items()), *sorted(settings.properties.items()))
+    return name + "".join(f"+{key}={value[:LONGEST_VALUE]}" for key, value in configured)
+
+
+def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
+    """Raises KitError for a second build that would be the same column."""
+    if label in others and others[label].id != image.id:
+        raise KitError(
+            f"{image.reference} and {others[label].reference} are both called {label!r}, and two builds never share a column. "
+            "Name one apart with --label COLUMN=NAME."
+        )
 
 
 def _selects(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
@@ -335,7 +361,7 @@ def _matched(settings: Settings) -> None:
     if not rows & checks_by_row().keys():
         raise ValueError(
             f"--requirement {asked!r} is in the catalogue and has no check yet, so there is nothing to run: see "
-            f"`./kit rows {shlex.quote(asked)}`."
+            f"`{COMMAND} rows {shlex.quote(asked)}`."
         )
 
 

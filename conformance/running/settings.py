@@ -11,7 +11,12 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from conformance.core.topologies import set_by_the_kit
 from conformance.running.planning.budget import MINUTES, Profile
+
+LABEL_HELP = "the name of a column in reports; repeatable"
+AS_HELP = "the version of Apache Kafka that a build of your own is judged as, if its jars say another one; repeatable"
+LIBS_HELP = "the folder with the jars inside an image; default: /opt/kafka/libs; repeatable"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +25,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     versions: list[str]
     images: list[str] = []
     homes: list[str] = []
+    labels: list[str] = []
+    judged_as: list[str] = []
+    libs: list[str] = []
     features: dict[str, str] = {}
+    properties: dict[str, str] = {}
     profile: Profile = "smoke"
     minutes: float = 0.0
     requirements: list[str] = []
@@ -36,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """True if the whole profile is run, and not named files or checks."""
     began: float = 0.0
     """When the run began, in seconds since the epoch; 0 if it begins with its first check."""
+    selections: dict[str, list[str]] = {}
+    """The options that select each column, by its label; known once the images are."""
 
     @property
     def is_timed(self) -> bool:
@@ -47,6 +58,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """True if the time that the floors leave is used up: in a run of a whole profile, or if minutes were given."""
         is_whole = self.whole and not self.requirements
         return self.is_timed and not self.replay and (is_whole or self.minutes > 0)
+
+    @property
+    def configured(self) -> list[str]:
+        """The options that configure every column alike."""
+        features = (("--feature", f"{name}={level}") for name, level in sorted(self.features.items()))
+        properties = (("--server-property", f"{name}={value}") for name, value in sorted(self.properties.items()))
+        return [word for option in (*features, *properties) for word in option]
 
     @property
     def out_dir(self) -> Path:
@@ -77,6 +95,10 @@ OPTIONS = (
     ),
     Option("--kafka-image", "an image of your own with a Kafka in /opt/kafka/libs; repeatable", "append", "IMAGE"),
     Option("--kafka-home", "a built or unpacked Kafka of your own; repeatable", "append", "DIR|TGZ"),
+    Option("--label", LABEL_HELP, "append", "[COLUMN=]NAME"),
+    Option("--as", AS_HELP, "append", "[BUILD=]V"),
+    Option("--kafka-libs", LIBS_HELP, "append", "[IMAGE=]PATH"),
+    Option("--server-property", "a setting of every node, KEY=VALUE; repeatable", "append", "KEY=VALUE"),
     Option("--feature", "a feature level to format with, NAME=LEVEL; repeatable", "append", "NAME=LEVEL"),
     Option("--conformance-profile", "how much to do", metavar="smoke|quick|nightly"),
     Option(
@@ -120,6 +142,10 @@ def read(config: pytest.Config) -> Settings:
         versions=_list(value["kafka_version"]),
         images=_list(value["kafka_image"]),
         homes=_paths(value["kafka_home"]),
+        labels=_whole(value["label"]),
+        judged_as=_whole(value["as"]),
+        libs=_whole(value["kafka_libs"]),
+        properties=dict(_property(text) for text in _whole(value["server_property"])),
         features=dict(_feature(text) for text in _list(value["feature"])),
         profile=_profile(value["conformance_profile"]),
         minutes=_minutes(value["conformance_minutes"]),
@@ -151,6 +177,11 @@ def _list(value: str | Sequence[str] | None) -> list[str]:
 def _paths(value: str | Sequence[str] | None) -> list[str]:
     """A path may hold blanks and commas: an environment variable separates several as PATH does."""
     return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
+
+
+def _whole(value: str | Sequence[str] | None) -> list[str]:
+    """A value may hold blanks and commas: an environment variable has one a line."""
+    return value.splitlines() if isinstance(value, str) else list(value or ())
 
 
 def _profile(value: str | None) -> Profile:
@@ -190,3 +221,15 @@ def _feature(text: str) -> tuple[str, str]:
     if not (name and sign and level):
         raise ValueError(f"--feature {text!r}: write NAME=LEVEL, e.g. transaction.version=1")
     return name, level
+
+
+def _property(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise ValueError(f"--server-property {text!r}: write KEY=VALUE, e.g. log.cleaner.threads=2")
+    if where := set_by_the_kit(name):
+        raise ValueError(
+            f"--server-property {text!r}: {name} is set by the kit {where}, and its checks rely on it. Leave it out; "
+            "settings that the kit does not make itself may be given."
+        )
+    return name, value

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from reports.commands.options import HELP, PATH
+from reports.errors import SparkMissing, spark_missing
 
 
 @click.command(context_settings=HELP)
@@ -30,6 +31,9 @@ from reports.commands.options import HELP, PATH
 def merge(shards: str, out: Path, archive: str, baseline: str, master: str) -> None:
     """Merge shards into the conformance matrix."""
     # Imported here: Spark takes longer to import than the other commands to run.
-    from reports.commands.merging import merge_shards
+    try:
+        from reports.commands.merging import merge_shards
+    except ModuleNotFoundError as error:
+        raise SparkMissing(spark_missing(error.name or "")) from error
 
     merge_shards(shards, out, archive, baseline, master)

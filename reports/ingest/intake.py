@@ -1,4 +1,4 @@
-"""Shards that a merge refuses: none that counts, or two images under one label."""
+"""Shards that a merge refuses: none that counts, or two builds under one label."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from reports.errors import ReportError
 def take_in(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
-    """As `conformance.judging.intake.take_in`. Raises ReportError if no shard counts, or one label stands for two images."""
+    """As `conformance.judging.intake.take_in`. Raises ReportError if no shard counts, or one label stands for two builds."""
     found = intake.take_in(summaries, catalogue, empty_files, by_run)
     if not found.shards:
         raise ReportError(_nothing_left(found.quarantine))
     for column in found.columns:
-        _refuse_two_images(column)
+        _refuse_two_builds(column)
     return found
 
 
@@ -34,12 +34,19 @@ def _nothing_left(quarantine: Quarantine) -> str:
     )
 
 
-def _refuse_two_images(column: ColumnFacts) -> None:
-    images = sorted({(header.column.image_id, header.column.version) for header in column.headers})
-    if len(images) > 1:
-        named = " and ".join(f"{image} (Kafka {version})" for image, version in images)
+def _refuse_two_builds(column: ColumnFacts) -> None:
+    """Raises ReportError unless all shards ran the same jars with the same configuration.
+
+    Shards of earlier versions of the kit have no digest; their image's id stands for it, which only its own machine knows.
+    """
+    builds = {(header.column.digest, header.column.version, header.column.image_id) for header in column.headers}
+    digests = {digest for digest, _, _ in builds if digest}
+    without = {image for digest, _, image in builds if not digest} - {image for digest, _, image in builds if digest}
+    versions = {version for _, version, _ in builds}
+    if len(digests) + len(without) > 1 or len(versions) > 1:
+        named = " and ".join(f"{digest[:12] or image} (Kafka {version})" for digest, version, image in sorted(builds))
         raise ReportError(
-            f"Column {column.label!r} was run on two images: {named}. Two images never share a column: merge the shards "
-            f"of one only ({', '.join(header.shard for header in column.headers)}), or run the other under a label of its "
-            "own with --kafka-image."
+            f"Column {column.label!r} was run on two builds: {named}. Two builds never share a column: merge the shards "
+            f"of one only ({', '.join(header.shard for header in column.headers)}), or run the other under a name of its "
+            "own with --label."
         )

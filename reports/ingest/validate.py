@@ -74,6 +74,7 @@ def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFram
         F.min(F.when(is_header, F.col("text"))).alias("header"),
         F.max("column_label").alias("label"),
         F.min_by("counts", F.when(is_footer, F.col("n"))).alias("counted"),
+        F.max(F.when(is_footer, F.col("ended_early"))).alias("ended_early"),
     )  # fmt: skip
     numbers = several.where("whole").groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
     by_kind = F.create_map(*(part for kind in KINDS for part in (F.lit(kind), F.col(f"of {kind}"))))

@@ -39,5 +39,10 @@ def as_map(name: str, value: str | Column) -> Column:
 
 
 def version_numbers(name: str) -> Column:
-    """A released version by which it can be ordered: 3.9.2 comes before 3.10.0."""
-    return F.split(name, r"\.").cast("array<int>")
+    """A version by which it can be ordered, as `history.releases.place` does: 3.9.2, 3.10.0-SNAPSHOT, 3.10.0-rc1, 3.10.0."""
+    numbers = F.split(F.regexp_extract(name, r"^[0-9.]+", 0), r"\.").cast("array<int>")
+    candidate = F.regexp_extract(name, r"^[0-9.]+-rc([0-9]+)", 1)
+    snapshot = F.col(name).rlike(r"^[0-9.]+-SNAPSHOT")
+    stage = F.when(snapshot, 0).when(candidate != "", 1).otherwise(2)
+    number = F.when(candidate != "", candidate.cast("int")).otherwise(0)
+    return F.struct(numbers.alias("numbers"), stage.alias("stage"), number.alias("candidate"))

@@ -107,7 +107,9 @@ def _write_rows(
             evidenced=[cell for cell in view.cells if cell.evidence],
             evidence=evidence,
             link=link,
-            targets={label: shlex.join(selecting(label, column.image)) for label, column in columns.items()},
+            targets={
+                label: shlex.join(selecting(label, column.image, column.selection)) for label, column in columns.items()
+            },
             at=at,
             kinds=KINDS,
             trend=trend(view.trend, matrix.kafka_versions),

@@ -17,6 +17,7 @@ import jinja2
 from markupsafe import Markup
 
 from conformance.judging.verdicts import VERDICTS
+from history.command import COMMAND
 from reports.site.views import anchor, bar, family_anchor
 from reports.texts.versions import in_words
 from reports.texts.wording import GLYPHS, LEVELS, MEANINGS, TICKETS
@@ -92,7 +93,7 @@ def environment() -> jinja2.Environment:
     )
     shared: dict[str, Any] = {
         "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar,
-        "levels": LEVELS,
+        "levels": LEVELS, "kit": COMMAND,
     }  # fmt: skip
     made.globals.update(shared)
     made.filters.update(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from conformance.catalogue import Requirement
 from conformance.catalogue.floors import floor_of
 from conformance.judging.verdicts import CaseTally
+from history.command import COMMAND
 from history.selecting import selecting
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
@@ -196,14 +197,14 @@ def _commands(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
         return
-    target = shlex.join(selecting(about.column.kafka_version, about.column.image))
+    target = shlex.join(selecting(about.column.kafka_version, about.column.image, about.column.selection))
     yield "  Run the row again:"
-    yield f"      ./kit pytest {target} --requirement {about.requirement}"
+    yield f"      {COMMAND} pytest {target} --requirement {about.requirement}"
     replayed = dict.fromkeys(shown.evidence for shown in cell.shown if shown.evidence)
     if replayed:
         yield "  Replay a violation, step by step:"
     for folder in list(replayed)[:_PATHS]:
-        yield f"      ./kit pytest {target} --replay {shlex.quote(_path(about, f'{folder}/schedule.json'))}"
+        yield f"      {COMMAND} pytest {target} --replay {shlex.quote(_path(about, f'{folder}/schedule.json'))}"
     if about.run is None and (replayed or cell.shown):
         yield "  Paths are relative to the run's --conformance-out."
 

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
+from history.command import COMMAND
 from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, pairs
 from reports.insights import Excused
 from reports.matrix import Matrix, ReportedCell
@@ -91,7 +92,7 @@ def _changes(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[s
     if listed:
         yield from ("", _line(["", "Row", "Kafka", "Before", "Now"]), _line(["---"] * 5), *listed[:shown])
     if len(listed) > shown:
-        yield f"\nand {len(listed) - shown} more: `./kit report diff BASELINE MATRIX` lists them all."
+        yield f"\nand {len(listed) - shown} more: `{COMMAND} report diff BASELINE MATRIX` lists them all."
 
 
 def _moved(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDifference, ChangedRow]]) -> Iterator[str]:

@@ -34,7 +34,7 @@ class ShardBuilder:
         label = header.pop("label", version)
         column = Column(
             label=label, version=version, image=f"kafka:{label}", image_id=header.pop("image_id", f"sha256:{label}"),
-            ranges=header.pop("ranges", RANGES),
+            ranges=header.pop("ranges", RANGES), digest=header.pop("digest", ""), selection=header.pop("selection", []),
         )  # fmt: skip
         rows = header.pop("rows", {row.id: row.hash for row in shipped()})
         facts: dict[str, Any] = {

@@ -15,6 +15,7 @@ from conformance.campaign.watching import minutes
 from conformance.catalogue import shipped
 from conformance.judging.narration import in_words
 from conformance.running.evidence.report import described
+from history.command import COMMAND
 
 FINDINGS = "findings"
 
@@ -117,7 +118,7 @@ def _steps(finding: Finding) -> list[str]:
 
 def replay_command(hunt: Hunt, finding: Finding, schedule: Path) -> str:
     found = hunt.rounds[finding.source.round - 1]
-    return shlex.join(["./kit", "pytest", *found.selection, *found.options, "--replay", str(schedule)])
+    return shlex.join([COMMAND, "pytest", *found.selection, *found.options, "--replay", str(schedule)])
 
 
 # --- the list of all
@@ -129,7 +130,7 @@ def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
         [
             "# Hunt",
             "",
-            f"{len(hunt.rounds)} rounds in {len(hunt.nights)} runs of `./kit hunt`, {minutes(hunt.seconds)} minutes. "
+            f"{len(hunt.rounds)} rounds in {len(hunt.nights)} runs of `{COMMAND} hunt`, {minutes(hunt.seconds)} minutes. "
             f"State: [{HUNT}]({HUNT}); schedules that are tried first: [{FAILING}]({FAILING}).",
             "",
             *_findings("Findings that are not known", [one for one in hunt.findings if not one.is_known]),

@@ -10,6 +10,7 @@ from conformance.campaign.bisection import changes, unseen, wanted_next
 from conformance.campaign.hunt.findings import Finding
 from conformance.campaign.hunt.state import Hunt
 from conformance.campaign.plan import ColumnRun, column_runs_for
+from conformance.running.columns import wanted_columns
 from fixtures.images import newest_patches
 
 
@@ -41,7 +42,7 @@ def to_search(hunt: Hunt, releases: Sequence[str]) -> list[Wanted]:
     return [
         Wanted(one, column, hunt.rounds[one.source.round - 1].options)
         for one in confirmed
-        for column in column_runs_for(wanted_next(releases, _anchors(releases), one.outcomes))
+        for column in column_runs_for(wanted_columns(wanted_next(releases, _anchors(releases), one.outcomes)))
     ]
 
 

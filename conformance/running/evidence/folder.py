@@ -15,6 +15,7 @@ from conformance.running.evidence.collectors import Collector, wanted, without_f
 from conformance.running.evidence.report import report, with_replays
 from conformance.running.evidence.violation import ViolationHistory, violation
 from conformance.running.lab import Standing
+from history.command import COMMAND
 from history.events import History
 from history.observations import Observation
 from history.selecting import selecting
@@ -100,9 +101,8 @@ def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
 
 
 def _command(column: Column, folder: Path) -> str:
-    return shlex.join(
-        ["./kit", "pytest", *selecting(column.label, column.image), "--replay", str(folder / "schedule.json")]
-    )
+    selection = selecting(column.label, column.image, column.selection)
+    return shlex.join([COMMAND, "pytest", *selection, "--replay", str(folder / "schedule.json")])
 
 
 class _Collected:

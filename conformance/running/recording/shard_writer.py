@@ -46,10 +46,11 @@ class ShardWriter:
     def replay(self, **fields: Any) -> None:
         self._write(ReplayLine(**self._base(), **fields), "replay")
 
-    def close(self, spent: Mapping[str, float] | None = None) -> None:
+    def close(self, spent: Mapping[str, float] | None = None, ended_early: str = "") -> None:
         """`spent` are the seconds of this worker on this column, by part."""
         seconds = {part: round(count, 1) for part, count in sorted((spent or {}).items())}
-        self._write(Footer(**self._base(), counts=dict(sorted(self._counts.items())), spent=seconds), "footer")
+        counts = dict(sorted(self._counts.items()))
+        self._write(Footer(**self._base(), counts=counts, spent=seconds, ended_early=ended_early), "footer")
         self._file.close()
 
     def _base(self) -> dict[str, Any]:

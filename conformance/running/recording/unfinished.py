@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conformance.core.registry import AnyCheck
+from history.command import COMMAND
 from history.selecting import selecting
 from history.shards import CheckLine, Header, Shard
 
@@ -19,7 +20,7 @@ def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], ou
             known = [_path(checks[id]) for id in sorted(ids) if id in checks]
             lines.append(f"time was up on {label} before {len(ids)} checks were at their floors. To run just these:")
             lines.append(
-                "  " + shlex.join(["./kit", "pytest", *_options(header), "--conformance-out", str(out), *known])
+                "  " + shlex.join([COMMAND, "pytest", *_options(header), "--conformance-out", str(out), *known])
             )
     return lines
 
@@ -36,9 +37,14 @@ def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
 
 
 def _path(check: AnyCheck) -> str:
+    """As `./kit pytest` finds it from any folder."""
     return f"{check.module.replace('.', '/')}.py::{check.id.rpartition('.')[2]}"
 
 
 def _options(header: Header) -> list[str]:
     """The options that select a column and its profile."""
-    return [*selecting(header.column.label, header.column.image), "--conformance-profile", header.profile]
+    return [
+        *selecting(header.column.label, header.column.image, header.column.selection),
+        "--conformance-profile",
+        header.profile,
+    ]

@@ -14,6 +14,7 @@ import pytest
 
 from conformance.campaign.plan import PLAN, ColumnRun, column_runs_for, new_plan, read_plan, write_plan
 from conformance.catalogue import shipped
+from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
 from fixtures.waiting import eventually
@@ -101,7 +102,7 @@ def test_options_that_pytest_refuses_put_nothing_aside(kit: Kit) -> None:
 
 def test_a_folder_serves_one_command_at_a_time(kit: Kit) -> None:
     """A column of a command that was killed may live on: what it is writing must not be put aside."""
-    plan = new_plan(column_runs_for(ALL_COLUMNS), [])
+    plan = new_plan(column_runs_for(wanted_columns(ALL_COLUMNS)), [])
     with Run.begin(new_id()) as run:
         plan.columns[0].run = run.id
         write_plan(kit.out, plan)
@@ -195,7 +196,7 @@ def test_the_end_of_a_bad_columns_log_is_shown(kit: Kit, capsys: pytest.CaptureF
 def test_containers_kept_on_the_engine_are_shown(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
     with Run.begin(new_id()) as run:
         run.keep("a cluster is kept: broker-1 at 127.0.0.1:30001")
-    plan = new_plan(column_runs_for(["3.8.1", "3.9.2"]), [])
+    plan = new_plan(column_runs_for(wanted_columns(["3.8.1", "3.9.2"])), [])
     plan.columns[0].run, plan.columns[0].code = run.id, 1
     write_plan(kit.out, plan)
     kit(versions=["3.8.1", "3.9.2"])

@@ -22,6 +22,7 @@ from conformance.campaign.plan import (
     recorded_by,
     write_plan,
 )
+from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
 
 OPTIONS = ["--conformance-profile", "smoke"]
@@ -53,7 +54,7 @@ def interrupted(codes: list[int | None]) -> Iterator[tuple[Path, Plan, dict[str,
     """A folder with a plan whose columns ended so, and what each of them recorded."""
     with tempfile.TemporaryDirectory() as name:
         out = Path(name)
-        columns = column_runs_for([f"4.{n}.0" for n in range(len(codes))])
+        columns = column_runs_for(wanted_columns([f"4.{n}.0" for n in range(len(codes))]))
         for number, (column, code) in enumerate(zip(columns, codes, strict=True)):
             column.run, column.code = f"run-{number}", code
         plan = Plan(options=OPTIONS, seed=7, columns=columns)
@@ -72,7 +73,7 @@ def everything(out: Path) -> list[str]:
 
 def again(plan: Plan, *more: str, options: list[str] | None = None) -> Plan:
     names = [*(column.name for column in plan.columns), *more]
-    return new_plan(column_runs_for(names), OPTIONS if options is None else options)
+    return new_plan(column_runs_for(wanted_columns(names)), OPTIONS if options is None else options)
 
 
 @settings(deadline=None, max_examples=40)
@@ -138,7 +139,7 @@ def test_a_file_that_is_no_plan_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_each_version_image_and_distribution_is_a_column() -> None:
-    found = column_runs_for(["3.9.2", "4.3.1"], images=["mine:1"], homes=["/opt/mine"])
+    found = column_runs_for(wanted_columns(["3.9.2", "4.3.1"], images=["mine:1"], homes=["/opt/mine"]))
     assert [(column.name, column.selection) for column in found] == [
         ("3.9.2", ["--kafka-version", "3.9.2"]),
         ("4.3.1", ["--kafka-version", "4.3.1"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_what_is_no_matrix_is_refused(tmp_path: Path) -> None:
 # --- which column a label is
 
 
-def runs_again(tmp_path: Path, label: str, plan: Plan | None = None, **header: str) -> list[ColumnRun]:
+def runs_again(tmp_path: Path, label: str, plan: Plan | None = None, **header: Any) -> list[ColumnRun]:
     shard = ShardBuilder("s", label=label, run="261121-000000-0001", **header).finish().write(tmp_path)
     return column_runs_again([ViolatedCase(label, ROW)], [read_shard(shard)], plan)
 
@@ -133,8 +134,15 @@ def test_a_label_names_its_column_and_its_features(
     tmp_path: Path, label: str, selection: list[str], features: list[str]
 ) -> None:
     [column] = runs_again(tmp_path, label, profile="quick")
+    assert column.selection == [*selection, *features]
+    assert column.options == ["--conformance-profile", "quick", "--requirement", ROW]
+
+
+def test_what_its_shards_recorded_selects_a_column(tmp_path: Path) -> None:
+    selection = ["--kafka-home", "/kafka", "--label", "mine", "--as", "3.9.2", "--server-property", "license=k"]
+    home = ColumnRun(name="mine", selection=["--kafka-home", "/kafka"], run="261121-000000-0001")
+    [column] = runs_again(tmp_path, "mine", Plan(options=[], seed=1, columns=[home]), selection=selection)
     assert column.selection == selection
-    assert column.options == ["--conformance-profile", "quick", *features, "--requirement", ROW]
 
 
 def test_a_kafka_of_the_users_own_is_the_one_of_the_plan(tmp_path: Path) -> None:

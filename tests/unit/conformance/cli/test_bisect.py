@@ -13,6 +13,7 @@ from conformance.campaign.plan import BISECT, column_runs_for, new_plan, write_p
 from conformance.catalogue import shipped
 from conformance.cli.bisect import Means, bisect
 from conformance.core.registry import checks_by_row
+from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
 from fixtures.images import released
 from tests.support.fake_column_run import OTHER
@@ -22,9 +23,13 @@ FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
 ROOT = Path(__file__).parents[4]
 
 
+OWN = {"/opt/trunk": "4.5.0-SNAPSHOT", "/opt/candidate": "4.4.0-rc1"}
+"""Builds of a user's own, and their versions."""
+
+
 def called(*options: str) -> int:
     """The exit code of `./kit bisect` with these options. Raises WrongUse."""
-    means = Means(prepare=lambda versions: None, pytest=FAKE)
+    means = Means(prepare=lambda versions: None, pytest=FAKE, version_of=lambda column: OWN[column.name])
     code: int = bisect.main(list(options), standalone_mode=False, obj=means)
     return code
 
@@ -38,7 +43,7 @@ class Search:
         self._capture = capture
 
     def __call__(self, *options: str, bad: str = "", nothing: str = "", killed: str = "") -> tuple[int, str]:
-        columns = {version: ["other-satisfied"] for version in released()}
+        columns = {version: ["other-satisfied"] for version in (*released(), *OWN, "4.5.0-rc1")}
         for versions, words in ((bad, ["violated"]), (nothing, ["nothing"]), (killed, ["violated", "cut", "killed"])):
             columns |= dict.fromkeys(versions.split(), words)
         self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(columns))
@@ -121,7 +126,7 @@ def test_a_column_that_is_killed_is_shown_and_moved_aside(search: Search) -> Non
 
 
 def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> None:
-    plan = new_plan(column_runs_for(["3.8.1"]), [])
+    plan = new_plan(column_runs_for(wanted_columns(["3.8.1"])), [])
     plan.columns[0].run = "261121-000000-0001"
     write_plan(search.out, plan, BISECT)
     half = ShardBuilder("261121-000000-0001-gw0-3.8.1", "3.8.1", run="261121-000000-0001", checks=all_checks())
@@ -144,3 +149,20 @@ def test_unfinished_columns_of_a_killed_search_do_not_count(search: Search) -> N
 def test_a_row_without_possible_verdict_is_refused(row: str, message: str) -> None:
     with pytest.raises(WrongUse, match=message):
         called(row)
+
+
+def test_builds_of_ones_own_stand_in_the_order_of_their_versions(search: Search) -> None:
+    homes = ("--kafka-home", "/opt/trunk", "--kafka-home", "/opt/candidate")
+    code, output = search("--versions", "4.3.1..4.4.0", *homes, bad="/opt/candidate 4.4.0 /opt/trunk")
+    assert (code, sorted(search.ran)) == (0, ["/opt/candidate", "/opt/trunk", "4.3.1", "4.4.0"])
+    assert "first bad: /opt/candidate (4.3.1 is good)" in output
+    shown = [
+        line.split()[0] for line in output.splitlines() if line.startswith(("4.", "/opt/")) and "observations" in line
+    ]
+    assert shown[-4:] == ["4.3.1", "/opt/candidate", "4.4.0", "/opt/trunk"]
+
+
+def test_a_release_candidate_ends_a_range(search: Search) -> None:
+    _, output = search("--versions", "4.4..4.5.0-rc1", bad="4.5.0-rc1")
+    assert sorted(search.ran) == ["4.4.0", "4.5.0-rc1"]
+    assert "first bad: 4.5.0-rc1 (4.4.0 is good)" in output

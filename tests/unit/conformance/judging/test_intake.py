@@ -58,6 +58,12 @@ def test_a_shard_cut_short_is_used_and_marks_its_column(facts: dict[str, Any], r
     assert set(intake.shards) == {"s1", "s2"}
 
 
+def test_a_run_that_ended_early_marks_its_column() -> None:
+    intake = _take(_summary(ended_early="interrupted"), _summary("s2", "3.9.2"))
+    marked = {column.kafka_version: column.incomplete for column in intake.columns}
+    assert marked == {"4.3.1": ["run r1 ended early (interrupted)"], "3.9.2": []}
+
+
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [

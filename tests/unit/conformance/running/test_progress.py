@@ -17,6 +17,7 @@ from conformance.campaign.plan import column_runs_for, new_plan
 from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states, table_of, watching
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, held_if
+from conformance.running.columns import wanted_columns
 from conformance.running.probe.run import ProbeRun
 from conformance.running.recording.progress import Doing, Progress, SoFar, read_progress
 from fixtures.runs import Run, kept_of
@@ -204,7 +205,7 @@ def test_the_table_shows_each_column_and_who_is_at_it() -> None:
 
 
 def test_on_a_terminal_rows_newly_violated_stay_above_the_table(tmp_path: Path) -> None:
-    plan = new_plan(column_runs_for(["3.9.2", "4.3.1"]), [])
+    plan = new_plan(column_runs_for(wanted_columns(["3.9.2", "4.3.1"])), [])
     plan.columns[0].run = "r1"
     violating("3.9.2", "A-1")(Progress(tmp_path / "progress", "r1", "gw0"))
     runner = Runner(tmp_path, plan, at_once=1, workers=1)
@@ -217,7 +218,7 @@ def test_on_a_terminal_rows_newly_violated_stay_above_the_table(tmp_path: Path) 
 
 
 def test_the_state_of_a_column_is_what_its_code_says(tmp_path: Path) -> None:
-    plan = new_plan(column_runs_for(["3.8.1", "3.9.2", "4.3.1", "4.4.0"]), [])
+    plan = new_plan(column_runs_for(wanted_columns(["3.8.1", "3.9.2", "4.3.1", "4.4.0"])), [])
     for column, code in zip(plan.columns, (None, 0, 1, -9), strict=True):
         column.code = code
     shown = states(Runner(tmp_path, plan, at_once=1, workers=1))

@@ -11,11 +11,12 @@ from conformance.campaign.hunt.rounds import Kept, kept_in, next_column, next_ro
 from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.plan import column_runs_for
 from conformance.core.machines import all_machines
+from conformance.running.columns import wanted_columns
 from conformance.running.violations import Breach
 from tests.support.fake_hunt_run import CASES, ROW
 from tests.support.sample_hunt import found, hunt_of, seen
 
-COLUMNS = column_runs_for(["3.9.2", "4.3.1", "4.4.0"])
+COLUMNS = column_runs_for(wanted_columns(["3.9.2", "4.3.1", "4.4.0"]))
 SCHEDULE = seen().schedule
 
 

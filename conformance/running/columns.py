@@ -1,0 +1,156 @@
+"""The columns that a user asks for, and their own facts: a name, the version to judge one as, where its jars are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from fixtures.images import LIBS, Image, from_home, from_image, obtain
+from fixtures.runs import Progress, quiet
+from history.releases import PRE_RELEASE, RELEASED
+
+VERSION, IMAGE, HOME = "--kafka-version", "--kafka-image", "--kafka-home"
+AS, LABEL, JARS_IN = "--as", "--label", "--kafka-libs"
+SELECTING = (VERSION, IMAGE, HOME, AS, LABEL, JARS_IN)
+"""Options that select columns. All others are the same for every column."""
+_LABEL = re.compile(r"[A-Za-z0-9/][\w .:@/+=-]{0,99}")
+
+
+class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column before its image is there.
+
+    `option` is the one that names it, `name` its value: a released version, an image or a distribution. The others are empty
+    unless the user overrides the default.
+    """
+
+    option: str
+    name: str
+    label: str = ""
+    judged_as: str = ""
+    libs: str = ""
+
+    @property
+    def selection(self) -> list[str]:
+        """The options that select this column alone."""
+        overrides = ((LABEL, self.label), (AS, self.judged_as), (JARS_IN, self.libs))
+        return [self.option, self.name, *(word for option, value in overrides if value for word in (option, value))]
+
+    @property
+    def title(self) -> str:
+        """What the column goes by before its image is there."""
+        return self.label or self.name
+
+    def image(self, progress: Progress = quiet) -> Image:
+        """Its image, with the column's label. Raises KitError."""
+        found = self._image(progress)
+        return replace(found, label=self.label or found.label)
+
+    def _image(self, progress: Progress) -> Image:
+        if self.option == VERSION:
+            return obtain(self.name, progress=progress)
+        if self.option == IMAGE:
+            return from_image(self.name, libs=self.libs or LIBS, judged_as=self.judged_as, progress=progress)
+        return from_home(Path(self.name), judged_as=self.judged_as, progress=progress)
+
+
+class Overrides(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that replace defaults of columns: each `VALUE` or, where there are several columns, `COLUMN=VALUE`."""
+
+    labels: Sequence[str] = ()
+    judged_as: Sequence[str] = ()
+    libs: Sequence[str] = ()
+
+
+def wanted_columns(
+    versions: Sequence[str], images: Sequence[str] = (), homes: Sequence[str] = (), overrides: Overrides | None = None
+) -> list[WantedColumn]:
+    """One column for each version, image and distribution, in this order.
+
+    Raises ValueError for a value that is meant for no column, may be meant for several, or is none.
+    """
+    overrides = overrides or Overrides()
+    named = [(VERSION, version) for version in versions]
+    own = [*((IMAGE, image) for image in images), *((HOME, home) for home in homes)]
+    labels = _by_column(LABEL, overrides.labels, [name for _, name in (*named, *own)], "column")
+    judged_as = _by_column(AS, overrides.judged_as, [name for _, name in own], "build of your own")
+    libs = _by_column(JARS_IN, overrides.libs, list(images), "image")
+    _refuse_labels(labels)
+    _refuse_versions(judged_as)
+    _refuse_libs(libs)
+    return [
+        WantedColumn(
+            option=option,
+            name=name,
+            label=labels.get(name, ""),
+            judged_as=judged_as.get(name, ""),
+            libs=libs.get(name, ""),
+        )
+        for option, name in (*named, *own)
+    ]
+
+
+def _by_column(option: str, values: Sequence[str], names: Sequence[str], what: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in values:
+        name, value = _split(option, text, names, what)
+        if name in found and found[name] != value:
+            raise ValueError(f"{option} {text!r}: {name} has {found[name]!r} already. Give it once.")
+        found[name] = value
+    return found
+
+
+def _split(option: str, text: str, names: Sequence[str], what: str) -> tuple[str, str]:
+    """The column and the value of `COLUMN=VALUE`; of a `VALUE` by itself the only column there is."""
+    named = next((name for name in sorted(names, key=len, reverse=True) if text.startswith(f"{name}=")), "")
+    value = text.removeprefix(f"{named}=") if named else text
+    if not value:
+        raise ValueError(f"{option} {text!r}: there is no value. Write {option} VALUE, or {option} COLUMN=VALUE.")
+    if named:
+        return named, value
+    if len(names) == 1:
+        return names[0], value
+    there_are = f"there are {len(names)}: {', '.join(names)}" if names else "there is none"
+    raise ValueError(
+        f"{option} {text!r} is for one {what}, and {there_are}. "
+        + (f"Write {option} {names[0]}={text}." if names else "Give one with --kafka-image or --kafka-home.")
+    )
+
+
+def _refuse_labels(labels: Mapping[str, str]) -> None:
+    for name, label in labels.items():
+        if not _LABEL.fullmatch(label):
+            raise ValueError(
+                f"{LABEL} {label!r}: a column's name has up to 100 letters, digits, blanks and . : @ / + = - _, "
+                "and begins with a letter, a digit or a slash."
+            )
+        if RELEASED.fullmatch(label) and label != name:
+            raise ValueError(
+                f"{LABEL} {label!r} is the name of a released Kafka's own column. Call {name} something else."
+            )
+    if len(set(labels.values())) < len(labels):
+        twice = next(label for label in labels.values() if list(labels.values()).count(label) > 1)
+        raise ValueError(
+            f"{LABEL} {twice!r} is the name of two columns. Two builds never share a column: name them apart."
+        )
+
+
+def _refuse_versions(judged_as: Mapping[str, str]) -> None:
+    for version in judged_as.values():
+        if not (RELEASED.fullmatch(version) and version.count(".") == 2) and not PRE_RELEASE.fullmatch(version):
+            raise ValueError(
+                f"{AS} {version!r}: write the version of Apache Kafka that the build is made from, such as 3.9.2, 4.5.0-rc1 or "
+                "4.5.0-SNAPSHOT."
+            )
+
+
+def _refuse_libs(libs: Mapping[str, str]) -> None:
+    for folder in libs.values():
+        if not folder.startswith("/"):
+            raise ValueError(
+                f"{JARS_IN} {folder!r}: write the absolute path of the folder with the jars inside the image, "
+                "such as /usr/share/java/kafka."
+            )

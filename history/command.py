@@ -1,0 +1,7 @@
+"""The command that the user types for the kit, for the texts that name it."""
+
+import os
+
+VARIABLE = "KAFKA_CONFORMANCE_COMMAND"
+COMMAND = os.environ.get(VARIABLE, "./kit")
+"""`./kit` in a checkout, `kafka-conformance` where the kit is installed, which sets the variable."""

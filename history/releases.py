@@ -1,0 +1,44 @@
+"""Versions of Kafka in their order: a snapshot comes before the release candidates of its release, and these before it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+RELEASED = re.compile(r"\d+(\.\d+)+")
+PRE_RELEASE = re.compile(r"\d+(\.\d+)+(-rc\d+|-SNAPSHOT)")
+_STAGE = re.compile(r"(?P<numbers>\d+(?:\.\d+)*)(?:-(?P<snapshot>SNAPSHOT)|-rc(?P<candidate>\d+))?")
+
+
+class Place(NamedTuple):
+    """Where a version stands among all others. `stage` is 0 for a snapshot, 1 for a release candidate, 2 for a release."""
+
+    numbers: tuple[int, ...]
+    stage: int
+    candidate: int
+
+
+def place(version: str) -> Place:
+    """`4.5.0-SNAPSHOT`, `4.5.0-rc0`, `4.5.0` ascend. A vendor's suffix counts for nothing: `3.9.2-ccs` stands where 3.9.2 does.
+
+    Raises ValueError for a text that begins with no number.
+    """
+    found = _STAGE.match(version)
+    if found is None:
+        raise ValueError(
+            f"{version!r} is no version of Kafka: write one that begins with a number, such as 4.3.1 or 4.5.0-rc1"
+        )
+    numbers = tuple(map(int, found["numbers"].split(".")[:3]))
+    if found["snapshot"]:
+        return Place(numbers, 0, 0)
+    return Place(numbers, 1, int(found["candidate"])) if found["candidate"] else Place(numbers, 2, 0)
+
+
+def is_candidate(version: str) -> bool:
+    """True for `4.5.0-rc1`."""
+    return PRE_RELEASE.fullmatch(version) is not None and place(version).stage == 1
+
+
+def release_of(version: str) -> str:
+    """The release that a candidate or a snapshot is for; any other version is its own."""
+    return version.split("-")[0] if PRE_RELEASE.fullmatch(version) else version
