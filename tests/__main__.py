@@ -1,8 +1,11 @@
 """`python -m tests [options of pytest]`: the kit's own tests, in two parts, and the coverage of the first.
 
+The engine and the images are made ready while the first part runs.
+
 What needs no engine, no Spark and no browser runs everywhere, so its coverage is the same everywhere: it is measured, shown by
 package, and may not fall below `fail_under` in pyproject.toml. The second part is what needs them, and what draws hundreds of
-schedules, which takes far longer when measured. With options pytest runs once, with those, and nothing is measured.
+schedules, which takes far longer when measured; its brokers wait more than they work, so a third worker fits on two cores. With
+options pytest runs once, with those, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ MEASURED = "not docker and not spark and not browser and not drawn"
 UNMEASURED = "docker or spark or browser or drawn"
 ADDOPTS = "addopts=--import-mode=importlib --strict-markers --strict-config -ra"
 """Without the plugin of the matrix, which imports what is measured before it is measured; blocking it comes too late."""
-WORKERS = ("-o", ADDOPTS, "-n", "2", "--dist", "loadfile")
+# Files in their order: the longest ones, of brokers, begin early, and no worker has one left for the end.
+TOGETHER = ("-o", ADDOPTS, "--dist", "loadfile", "--no-loadscope-reorder")
 DEPTH = 2
 """Folders that a line of the table stands for."""
 
@@ -46,21 +50,35 @@ class Package(NamedTuple):
 
 def main(options: Sequence[str]) -> int:
     """The exit code of the first part of pytest that is not fine; else 1 if the coverage fell, else 0."""
-    if options:
+    if {"-h", "--help"} & set(options):
         return _pytest(*options)
-    measured = _pytest("-m", MEASURED, "--cov", "--cov-report=", "--cov-fail-under=0")
-    holds = _holds()
-    return measured or _pytest("-m", UNMEASURED) or int(not holds)
+    with _started("tests.provisioning") as provisioning:
+        try:
+            if options:
+                return _ended(provisioning) or _pytest("-n", "2", *options)
+            measured = _pytest("-n", "2", "-m", MEASURED, "--cov", "--cov-report=", "--cov-fail-under=0")
+            holds = _holds()
+            return measured or _ended(provisioning) or _pytest("-n", "3", "-m", UNMEASURED) or int(not holds)
+        finally:
+            provisioning.terminate()
 
 
 def _pytest(*options: str) -> int:
-    with subprocess.Popen([sys.executable, "-m", "pytest", *WORKERS, "tests", *options], cwd=ROOT) as process:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            # After SIGTERM only this process knows; pytest cleans up as after Ctrl-C.
-            process.send_signal(signal.SIGINT)
-            return process.wait()
+    with _started("pytest", *TOGETHER, "tests", *options) as process:
+        return _ended(process)
+
+
+def _started(*module: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", *module], cwd=ROOT)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        # After SIGTERM only this process knows; pytest cleans up as after Ctrl-C.
+        process.send_signal(signal.SIGINT)
+        return process.wait()
 
 
 def _holds() -> bool:

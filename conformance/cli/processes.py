@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from conformance.cli.engine import make_ready
 from fixtures.errors import WrongUse
 
 AS_IT_IS: Final[dict[str, Any]] = {"ignore_unknown_options": True, "help_option_names": []}
 """Every word is the program's, --help too."""
 ROOT = Path(__file__).parents[2]
-NEEDED = ("3.9.2", "4.3.1")
-"""The versions that the kit's own tests start."""
-PACKAGES = {"docker-registry": ("docker-registry",), "chromium": ("chromium", "fonts-dejavu-core")}
-"""By program, packages of Debian's: images are pulled from a registry on 127.0.0.1, and a browser opens the site. Tests that need
-one that is missing are skipped, and say so."""
 
 
 @click.command(context_settings=AS_IT_IS)
@@ -40,9 +32,6 @@ def tests(words: Sequence[str]) -> None:
         raise WrongUse(
             "tests: the kit's own tests are in its repository and are not installed. Run ./kit tests in a checkout."
         )
-    if not {"-h", "--help"} & set(words):
-        _install(PACKAGES)
-        make_ready(NEEDED)
     _become("tests", words)
 
 
@@ -67,13 +56,3 @@ def _become(module: str, words: Sequence[str]) -> None:
 def _replace(words: Sequence[str]) -> None:
     sys.stdout.flush()
     os.execv(words[0], list(words))
-
-
-def _install(packages: Mapping[str, Sequence[str]]) -> None:
-    """Those that are missing, as root on Debian; elsewhere nothing."""
-    lacking = [name for needed, names in packages.items() if not shutil.which(needed) for name in names]
-    if not lacking or os.geteuid() != 0 or not shutil.which("apt-get"):
-        return
-    quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update"], ["install", "-y", "--no-install-recommends", *lacking]):
-        subprocess.run(["apt-get", "-qq", *words], env=quiet, stdout=subprocess.DEVNULL, check=True)

@@ -41,7 +41,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """What the column goes by before its image is there."""
+        """The name of the column before its image is there."""
         return self.label or self.name
 
     def image(self, progress: Progress = quiet) -> Image:

@@ -14,13 +14,13 @@ import pytest
 
 pytestmark = pytest.mark.docker
 ROOT = Path(__file__).parents[2]
-ROWS = ("KIP320-FETCH-02", "KIP320-FETCH-03", "KIP360-SEQ-01")
+ROWS = ("KIP360-SEQ-01", "KIP360-SEQ-02", "KIP360-INIT-01")
 LARGEST = 200 * 2**20
 """Bytes that an installation without Spark may have."""
 
 
 class Installed:
-    """A virtual environment with the wheel, and a folder of somebody else's."""
+    """A virtual environment with the wheel, and a folder of a user's own."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "environment"

@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGES = ("benchmarks", "conformance", "fixtures", "history", "mutants", "reports", "strategies")
+PACKAGES = (
+    "benchmarks",
+    "conformance",
+    "fixtures",
+    "history",
+    "kafka_conformance_kit",
+    "mutants",
+    "reports",
+    "strategies",
+)
 
 SEEN_OTHERWISE: dict[str, str] = {
     "*.__main__": "a door: it parses options and calls what is tested",
