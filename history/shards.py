@@ -23,9 +23,10 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     """The judged system: a label, the image behind it and the cluster's own declarations.
 
     `version` is the release that it is judged as, `build` what its own jars say where that differs. `ranges` maps an API
-    (`Fetch`, `controller.Vote`) to its highest version, a finalized feature (`transaction.version`) to its level and a
-    supported one (`supported.metadata.version`) to its highest. `digest` is that of its jars and its configuration, equal on
-    every machine; `selection` are the options that select the column. Both are empty in shards of earlier versions of the kit.
+    (`Fetch`, `controller.Vote`) to its highest version, and after `lowest.` to its lowest one, a finalized feature
+    (`transaction.version`) to its level and a supported one (`supported.metadata.version`) to its highest. `digest` is that of
+    its jars and its configuration, equal on every machine; `selection` are the options that select the column. Both are empty in
+    shards of earlier versions of the kit.
     """
 
     label: str

@@ -11,7 +11,9 @@ import msgspec
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.rows import family_of
+from conformance.judging import patch_releases
 from conformance.judging.intake import ColumnFacts, Intake, Quarantine
+from conformance.judging.patch_releases import LOWEST, PatchComparison
 from conformance.judging.pooling import judged
 from conformance.judging.verdicts import CaseTally, Cell, Verdict
 from history.shards import FaultCount
@@ -199,9 +201,20 @@ def _cell(row: Requirement, column: ColumnFacts, evidence: _Evidence, deviations
         evidence=[found["path"] for found in _ordered(evidence.paths[key])],
         checks=checks,
         replays=ReplayCount(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else ReplayCount(),
-        shown=[msgspec.convert(_picked(found, Violation), Violation) for found in _ordered(evidence.violations[key])],
+        shown=[
+            *(msgspec.convert(_picked(found, Violation), Violation) for found in _ordered(evidence.violations[key])),
+            *(_taken_away(one) for one in column.patches if row.id == patch_releases.ROW and not one.held),
+        ],
         known=_known(cell, column, deviations),
     )
+
+
+def _taken_away(found: PatchComparison) -> Violation:
+    """A violation that no example shows: the columns themselves do."""
+    return Violation(
+        case=found.case, label="", detail=found.detail, check=patch_releases.CHECK, example="", history="", events=[],
+        evidence="", times=1,
+    )  # fmt: skip
 
 
 def _checks(row: Requirement, column: ColumnFacts, found: Sequence[Row]) -> Checks:
@@ -281,7 +294,7 @@ def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[Reported
 
 
 def _is_feature(name: str) -> bool:
-    return "." in name and not name.startswith(("supported.", "controller."))
+    return "." in name and not name.startswith(("supported.", "controller.", LOWEST))
 
 
 def _unknown(pooled: Pooled, catalogue: Catalogue) -> dict[str, int]:

@@ -35,6 +35,7 @@ from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import Prepare, run_columns, versions_of
 from conformance.cli.options import chosen, own_build_options, pytest_options
 from conformance.core.registry import checks_by_row
+from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
 from conformance.running.columns import WantedColumn, wanted_columns
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
@@ -276,5 +277,5 @@ def _anchors(names: Sequence[str]) -> Sequence[str]:
 def _refuse_row(row: str) -> None:
     if row not in [one.id for one in shipped()]:
         raise WrongUse(f"{row!r} is not a row of the catalogue. {near(row)}")
-    if row not in checks_by_row():
-        raise WrongUse(f"{row}: the kit has no check for this row, so no version could decide it")
+    if row not in checks_by_row() or row == patch_releases.ROW:
+        raise WrongUse(f"{row}: the kit has no check for this row that one version could decide")

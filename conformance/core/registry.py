@@ -8,6 +8,7 @@ from pathlib import PurePath
 from conformance.catalogue import shipped
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
+from conformance.judging import patch_releases
 from conformance.judging.due import GENERAL
 from conformance.judging.laws.judges import LAW_ROWS
 from fixtures.cluster import Topology
@@ -59,8 +60,8 @@ def observed_by(check: AnyCheck) -> list[str]:
 
 
 def checks_by_row() -> dict[str, list[str]]:
-    """Which checks there are for each row that has one."""
-    rows: dict[str, list[str]] = {}
+    """Which checks there are for each row that has one; that of patches is run by the merge alone."""
+    rows: dict[str, list[str]] = {patch_releases.ROW: [patch_releases.CHECK]}
     for check in every_check().values():
         for row in observed_by(check):
             rows.setdefault(row, []).append(check.id)

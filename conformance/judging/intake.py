@@ -11,6 +11,8 @@ from conformance.catalogue import Catalogue, Facts
 from conformance.catalogue.applicability import numbers
 from conformance.catalogue.former_hashes import unchanged
 from conformance.catalogue.former_ids import current_id
+from conformance.judging import patch_releases
+from conformance.judging.patch_releases import PatchComparison, comparisons
 from history.releases import place
 from history.shards import SCHEMA, Header
 
@@ -94,7 +96,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
     `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are by row,
     with the ids of today; `changed` are the rows that no shard ran as they are today; `incomplete` describes what is known to be
-    missing.
+    missing; `patches` is how it compares with the patch before it.
     """
 
     kafka_version: str
@@ -110,6 +112,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
     changed: set[str] = set()
     headers: list[Header] = []
     incomplete: list[str] = []
+    patches: list[PatchComparison] = []
 
     @property
     def label(self) -> str:
@@ -147,7 +150,10 @@ def take_in(
     )
     named = {shard: _name(header, by_run) for shard, header in headers.items()}
     marks = _marks(known, named, quarantine)
-    columns = [_column(name, group, catalogue, marks) for name, group in _by_name(headers, named).items()]
+    groups = _by_name(headers, named)
+    columns = [_column(name, group, catalogue, marks) for name, group in groups.items()]
+    for name, found in comparisons(groups).items():
+        next(column for column in columns if column.kafka_version == name).patches = found
     return Intake(
         columns=sorted(columns, key=lambda column: (place(column.version), column.kafka_version)),
         shards=named,
@@ -208,6 +214,7 @@ def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dic
             levels[name].add(level)
         for row, names in header.checks.items():
             checks[row].update(map(current_id, names))
+    checks[patch_releases.ROW].add(patch_releases.CHECK)
     return ColumnFacts(
         kafka_version=called,
         version=first.version,

@@ -14,7 +14,9 @@ import msgspec
 from conformance.catalogue import Requirement, shipped
 from conformance.catalogue.floors import shaping
 from conformance.catalogue.former_ids import current_id
+from conformance.judging import patch_releases
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
+from conformance.judging.patch_releases import PatchComparison
 from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, judge_cell
 from history.observations import KEEPS
 from history.shards import SCHEMA, AnyShardLine, CheckLine, Footer, Header, ObservationLine, Shard
@@ -154,6 +156,8 @@ def judged(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally]
 
     `ran` and `errors` count the row's checks that ran, and that ended in trouble of the kit.
     """
+    if row.id == patch_releases.ROW and column.patches:
+        cases, ran = _of_patches(column.patches), 1
     tallies = _tallies(row, column, cases)
     lost = "; ".join(column.incomplete)
     evidence = CellEvidence(
@@ -175,6 +179,16 @@ def judged(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally]
         violations=sum(tally.violated for tally in tallies.values()),
         cases=tallies,
     )
+
+
+def _of_patches(found: Sequence[PatchComparison]) -> dict[str, CaseTally]:
+    results: dict[str, Counter[bool]] = defaultdict(Counter)
+    for one in found:
+        results[one.case][one.held] += 1
+    return {
+        case: CaseTally(held=counts[True], violated=counts[False], inputs=1, examples=counts.total())
+        for case, counts in results.items()
+    }
 
 
 def _tallies(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally]) -> dict[str, CaseTally]:

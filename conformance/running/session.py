@@ -17,6 +17,7 @@ from conformance.catalogue.former_ids import current_id
 from conformance.catalogue.near import near
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by
+from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
 from conformance.running.baseline import Baseline, new_violations, read_baseline
@@ -357,6 +358,10 @@ def _matched(settings: Settings) -> None:
     if not rows:
         raise ValueError(
             f"--requirement {asked!r}: the catalogue has no such row. {near(asked)} Globs are written as 'KIP320-FETCH-*'."
+        )
+    if rows == {patch_releases.ROW}:
+        raise ValueError(
+            f"--requirement {asked!r} compares columns in the merge, so there is nothing to run: `{COMMAND} matrix` judges it."
         )
     if not rows & checks_by_row().keys():
         raise ValueError(

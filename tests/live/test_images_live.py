@@ -1,6 +1,5 @@
 """Images of a real engine: of releases, derived ones, and ones of a user's own jars."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,12 @@ import docker.errors
 import pytest
 
 from fixtures.errors import ImageUnavailable, NotKafka
-from fixtures.images import Image, build, derive, from_home, from_image, layers, maven, obtain
+from fixtures.images import Image, build, derive, from_home, from_image, layers, obtain
 from fixtures.images.base import base
 from fixtures.images.image import version_of
 from fixtures.runs import RUN_LABEL, Run, quiet
 from tests.support.clients_jar import clients_jar
+from tests.support.relabelled import relabelled
 
 VERSION = "4.3.1"
 
@@ -61,13 +61,15 @@ class TestARealImage:
         assert layers.present(client, image.reference) is not None
 
     def test_one_of_a_users_own_jars(self, client: docker.DockerClient, tmp_path: Path) -> None:
-        home = tmp_path / "kafka"
-        shutil.copytree(maven.jars(VERSION, quiet), home / "libs")
-        image = from_home(home, client=client)
+        """A vendor's build names a version of its own, and is judged as the one that it is made from."""
+        home = relabelled(tmp_path / "kafka", VERSION, "9.3.1-ccs")
+        image = from_home(home, judged_as=VERSION, client=client)
         try:
-            assert image.label == f"{VERSION}@{home}"
+            assert (image.version, image.build, image.label) == (VERSION, "9.3.1-ccs", f"9.3.1-ccs@{home}")
+            assert image.jars != obtain(VERSION, client=client).jars
             assert image.cds == build.ARCHIVE
             assert from_home(home, client=client).id == image.id
+            assert from_home(home, client=client).version == "9.3.1-ccs"
         finally:
             client.images.remove(image.reference, force=True)
 

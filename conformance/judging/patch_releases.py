@@ -1,0 +1,81 @@
+"""GEN-07, judged over the columns of a merge: a patch release offers at least the APIs and versions of the patch before it.
+
+Clusters of one shape are compared with each other, since what a broker offers may depend on how it is set up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from history.releases import RELEASED, place
+from history.shards import Column, Header
+
+ROW, CHECK = "GEN-07", "merge.patches_take_nothing_away"
+LOWEST = "lowest."
+"""In a column's ranges, before the name of an API: its lowest version. Shards of earlier versions of the kit have none."""
+GONE, HIGHEST_VERSION, LOWEST_VERSION = "api-gone", "highest-version", "lowest-version"
+
+
+class PatchComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One case on one shape of a cluster, beside the patch before it; `detail` names what was taken away."""
+
+    case: str
+    held: bool
+    detail: str
+
+
+def comparisons(columns: Mapping[str, Sequence[Header]]) -> dict[str, list[PatchComparison]]:
+    """By column: what it offers beside the newest older patch of its minor. Only released versions are compared."""
+    released = {name: headers for name, headers in columns.items() if _is_release(headers[0].column)}
+    return {name: list(_compared(headers, released.values())) for name, headers in released.items()}
+
+
+def _is_release(column: Column) -> bool:
+    return column.label == column.version and RELEASED.fullmatch(column.version) is not None
+
+
+def _compared(headers: Sequence[Header], others: Iterable[Sequence[Header]]) -> Iterator[PatchComparison]:
+    version = headers[0].column.version
+    older = [other for other in others if _is_older_patch(other[0].column.version, version)]
+    newest = max((place(other[0].column.version) for other in older), default=None)
+    for before in (other for other in older if place(other[0].column.version) == newest):
+        was, now = _offered(before), _offered(headers)
+        for topology in sorted(was.keys() & now.keys()):
+            yield from _cases(was[topology], now[topology], f"{topology} cluster of {before[0].column.version}")
+
+
+def _is_older_patch(one: str, of: str) -> bool:
+    return place(one).numbers[:2] == place(of).numbers[:2] and place(one) < place(of)
+
+
+def _offered(headers: Sequence[Header]) -> dict[str, dict[str, int]]:
+    """By topology the ranges of its APIs."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for header in headers:
+        found[header.topology] |= {name: level for name, level in header.column.ranges.items() if _is_of_api(name)}
+    return {topology: ranges for topology, ranges in found.items() if ranges}
+
+
+def _is_of_api(name: str) -> bool:
+    return "." not in name.removeprefix(LOWEST).removeprefix("controller.")
+
+
+def _cases(was: Mapping[str, int], now: Mapping[str, int], where: str) -> Iterator[PatchComparison]:
+    gone = [name for name in was if name not in now and not name.startswith(LOWEST)]
+    common = [name for name in was if name in now]
+    lower = [name for name in common if not name.startswith(LOWEST) and now[name] < was[name]]
+    higher = [name for name in common if name.startswith(LOWEST) and now[name] > was[name]]
+    yield _comparison(GONE, [f"{name} is not offered" for name in gone], where)
+    yield _comparison(HIGHEST_VERSION, [f"{name} up to {now[name]}, not {was[name]}" for name in lower], where)
+    if any(name.startswith(LOWEST) for name in common):
+        taken = [f"{name.removeprefix(LOWEST)} from {now[name]}, not {was[name]}" for name in higher]
+        yield _comparison(LOWEST_VERSION, taken, where)
+
+
+def _comparison(case: str, taken: Sequence[str], where: str) -> PatchComparison:
+    return PatchComparison(
+        case=case, held=not taken, detail=f"beside the {where}: {'; '.join(taken) or 'nothing less'}"
+    )

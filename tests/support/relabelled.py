@@ -1,0 +1,39 @@
+"""A distribution whose jars call themselves another version: what a vendor or a build of trunk looks like."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+from fixtures.images import maven
+from fixtures.runs import quiet
+
+_VERSION_FILE = "kafka/kafka-version.properties"
+
+
+def relabelled(home: Path, version: str, calls_itself: str) -> Path:
+    """The released jars of `version` in `home`, a folder that is made, under the name `calls_itself`."""
+    libs = home / "libs"
+    libs.mkdir(parents=True)
+    for jar in maven.jars(version, quiet).glob("*.jar"):
+        named = libs / jar.name.replace(f"-{version}.jar", f"-{calls_itself}.jar")
+        if jar.name == f"kafka-clients-{version}.jar":
+            _rewritten(jar, named, version, calls_itself)
+        else:
+            shutil.copyfile(jar, named)
+    return home
+
+
+def _rewritten(jar: Path, to: Path, version: str, calls_itself: str) -> None:
+    with zipfile.ZipFile(jar) as read, zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as written:
+        for entry in read.infolist():
+            content = read.read(entry)
+            if entry.filename == _VERSION_FILE:
+                content = content.replace(f"version={version}".encode(), f"version={calls_itself}".encode())
+            written.writestr(entry, content)
+
+
+if __name__ == "__main__":
+    relabelled(Path(sys.argv[1]), *sys.argv[2:])
