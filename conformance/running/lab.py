@@ -317,7 +317,7 @@ def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settin
         image=image.reference,
         image_id=image.id,
         ranges=ranges,
-        build=image.build if image.build != image.version else "",
+        build=image.build,
         digest=digest_of(image, settings) if image.jars else "",
         selection=settings.selections.get(label, []),
     )

@@ -69,7 +69,8 @@ class TestARealImage:
             assert image.jars != obtain(VERSION, client=client).jars
             assert image.cds == build.ARCHIVE
             assert from_home(home, client=client).id == image.id
-            assert from_home(home, client=client).version == "9.3.1-ccs"
+            plain = from_home(home, client=client)
+            assert (plain.version, plain.build, plain.calls_itself) == ("9.3.1-ccs", "", "9.3.1-ccs")
         finally:
             client.images.remove(image.reference, force=True)
 
