@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,7 +15,14 @@ SHIPPED = Path(__file__).parent / "shard.schema.json"
 
 def text() -> bytes:
     """The schema as the shipped file holds it: indented, in a fixed order."""
-    return msgspec.json.format(msgspec.json.encode(json_schema(), order="sorted"), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(_cleaned(json_schema()), order="sorted"), indent=2) + b"\n"
+
+
+def _cleaned(part: Any) -> Any:
+    """Descriptions are docstrings, whose indentation newer Pythons leave out."""
+    if isinstance(part, dict):
+        return {key: cleandoc(value) if key == "description" else _cleaned(value) for key, value in part.items()}
+    return [_cleaned(each) for each in part] if isinstance(part, list) else part
 
 
 def main() -> None:
