@@ -21,7 +21,10 @@ def text() -> bytes:
 def _cleaned(part: Any) -> Any:
     """Descriptions are docstrings, whose indentation newer Pythons leave out."""
     if isinstance(part, dict):
-        return {key: cleandoc(value) if key == "description" else _cleaned(value) for key, value in part.items()}
+        return {
+            key: cleandoc(value) if key == "description" and isinstance(value, str) else _cleaned(value)
+            for key, value in part.items()
+        }
     return [_cleaned(each) for each in part] if isinstance(part, list) else part
 
 
