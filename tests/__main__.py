@@ -28,7 +28,7 @@ UNMEASURED = "docker or spark or browser or drawn"
 ADDOPTS = "addopts=--import-mode=importlib --strict-markers --strict-config -ra"
 """Without the plugin of the matrix, which imports what is measured before it is measured; blocking it comes too late."""
 # Files in their order: the longest ones, of brokers, begin early, and no worker has one left for the end.
-TOGETHER = ("-o", ADDOPTS, "--dist", "loadfile", "--no-loadscope-reorder")
+TOGETHER = ("-o", ADDOPTS, "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "12")
 DEPTH = 2
 """Folders that a line of the table stands for."""
 

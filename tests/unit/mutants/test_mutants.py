@@ -33,14 +33,43 @@ def java(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["java", *map(str, arguments)], capture_output=True, text=True, timeout=60)
 
 
-def with_fake_partition(body: str, directory: Path) -> Path:
-    """A class path on which kafka.cluster.Partition is a class with this body, and a main class that does nothing."""
-    sources = directory / "sources"
-    sources.mkdir()
-    (sources / "Partition.java").write_text(f"package kafka.cluster; public class Partition {{ {body} }}")
-    (sources / "Idle.java").write_text("public class Idle { public static void main(String[] a) {} }")
-    subprocess.run(["javac", "-d", directory, *sources.iterdir()], check=True, timeout=60)
-    return directory
+class Compiler:
+    """Compiles each source once: `java File.java` would compile it for every test."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: dict[tuple[str, ...], Path] = {}
+
+    def fake_partition(self, body: str) -> Path:
+        """A class path on which kafka.cluster.Partition is a class with this body, and a main class that does nothing."""
+        sources = {
+            "Partition": f"package kafka.cluster; public class Partition {{ {body} }}",
+            "Idle": "public class Idle { public static void main(String[] a) {} }",
+        }
+        return self._classes(("fake", body), sources, "")
+
+    def with_main(self, version: str, source: Path) -> tuple[str, ...]:
+        """The options of `java` for the main class in a source, on all jars of a release."""
+        libs = class_path(version)
+        classes = self._classes((version, source.stem), {source.stem: source.read_text()}, libs)
+        return "-cp", f"{classes}:{libs}", source.stem
+
+    def _classes(self, key: tuple[str, ...], sources: dict[str, str], libs: str) -> Path:
+        if key not in self._made:
+            folder = self._folder / str(len(self._made))
+            folder.mkdir()
+            for name, text in sources.items():
+                (folder / f"{name}.java").write_text(text)
+            files = list(folder.glob("*.java"))
+            command: list[str | Path] = ["javac", "-nowarn", "-cp", libs or folder, "-d", folder, *files]
+            subprocess.run(command, check=True, timeout=60, capture_output=True)
+            self._made[key] = folder
+        return self._made[key]
+
+
+@pytest.fixture(scope="session")
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
+    return Compiler(tmp_path_factory.mktemp("classes"))
 
 
 def class_path(version: str) -> str:
@@ -100,21 +129,21 @@ class TestAgent:
         assert any(f"There is no class {' or '.join(names)} on the class path" in ran.stderr for names in firsts)
 
     @pytest.mark.parametrize("argument", ["", "=", "=nonsense", "=../planted/X", "=UnfencedLeaderEpoch"])
-    def test_unknown_name_stops_the_start(self, agent: Path, argument: str, tmp_path: Path) -> None:
-        ran = java(f"-javaagent:{agent}{argument}", "-cp", with_fake_partition("", tmp_path), "Idle")
+    def test_unknown_name_stops_the_start(self, agent: Path, argument: str, compiler: Compiler) -> None:
+        ran = java(f"-javaagent:{agent}{argument}", "-cp", compiler.fake_partition(""), "Idle")
         assert ran.returncode == 1
         assert f"No mutant is named '{argument[1:]}'" in ran.stderr
         assert "one of: " + ", ".join(sorted(planted.name for planted in all_mutants())) in ran.stderr
 
-    def test_missing_method_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
-        fake = with_fake_partition("void checkCurrentLeaderEpochs() {}", tmp_path)
+    def test_missing_method_stops_the_start(self, agent: Path, compiler: Compiler) -> None:
+        fake = compiler.fake_partition("void checkCurrentLeaderEpochs() {}")
         ran = java(f"-javaagent:{agent}={PLANTED}", "-cp", fake, "Idle")
         assert ran.returncode == 1
         assert "no method checkCurrentLeaderEpoch in kafka.cluster.Partition" in ran.stderr
         assert "does not fit this version of Kafka" in ran.stderr
 
-    def test_method_of_another_shape_stops_the_start(self, agent: Path, tmp_path: Path) -> None:
-        fake = with_fake_partition("int checkCurrentLeaderEpoch() { return 0; }", tmp_path)
+    def test_method_of_another_shape_stops_the_start(self, agent: Path, compiler: Compiler) -> None:
+        fake = compiler.fake_partition("int checkCurrentLeaderEpoch() { return 0; }")
         ran = java(f"-javaagent:{agent}={PLANTED}", "-cp", fake, "Idle")
         assert ran.returncode == 1
         assert f"Mutant {PLANTED} could not be installed" in ran.stderr
@@ -138,17 +167,19 @@ class TestAgent:
 
     @RELEASES
     @MUTANTS
-    def test_is_in_every_place_of_the_table(self, agent: Path, planted: Mutant, version: str, tmp_path: Path) -> None:
+    def test_is_in_every_place_of_the_table(
+        self, agent: Path, planted: Mutant, version: str, compiler: Compiler
+    ) -> None:
         """On a class path with all of Kafka, as controllers have it too. The JVM verifies what was made of the classes."""
-        libs = f"{class_path(version)}:{with_fake_partition('', tmp_path)}"
+        libs = f"{class_path(version)}:{compiler.fake_partition('')}"
         ran = java(f"-javaagent:{agent}={planted.name}", "-cp", libs, "Idle")
         assert ran.returncode == 0
         assert any(planted.is_installed_by(line) for line in ran.stderr.splitlines())
 
-    def test_two_mutants_in_one_method(self, agent: Path) -> None:
+    def test_two_mutants_in_one_method(self, agent: Path, compiler: Compiler) -> None:
         """Each works on what the other left: a second agent does not take the first one's bug away."""
         both = [f"-javaagent:{agent}={name}" for name in (PLANTED, "unknown-epoch-served")]
-        mutated = java(*both, "-cp", class_path("4.3.1"), FENCE)
+        mutated = java(*both, *compiler.with_main("4.3.1", FENCE))
         assert mutated.stdout.split() == ["NONE", "NONE", "NONE", "NONE"]
 
 
@@ -166,20 +197,22 @@ class TestEpochMap:
 
     @RELEASES
     @pytest.mark.parametrize("name", WRONG)
-    def test_answers_are_wrong(self, agent: Path, name: str, version: str, tmp_path: Path) -> None:
+    def test_answers_are_wrong(self, agent: Path, compiler: Compiler, name: str, version: str, tmp_path: Path) -> None:
         expected = tuple(self.WRONG[name].get(n, line) for n, line in enumerate(self.HONEST))
-        assert self.printed(version, tmp_path, "topic", f"-javaagent:{agent}={name}") == expected
+        assert self.printed(compiler, version, tmp_path, "topic", f"-javaagent:{agent}={name}") == expected
 
     @pytest.mark.parametrize("name", WRONG)
-    def test_not_of_the_metadata_log(self, agent: Path, name: str, tmp_path: Path) -> None:
-        assert self.printed("4.3.1", tmp_path, "__cluster_metadata", f"-javaagent:{agent}={name}") == self.HONEST
+    def test_not_of_the_metadata_log(self, agent: Path, compiler: Compiler, name: str, tmp_path: Path) -> None:
+        assert (
+            self.printed(compiler, "4.3.1", tmp_path, "__cluster_metadata", f"-javaagent:{agent}={name}") == self.HONEST
+        )
 
     @RELEASES
-    def test_unharmed(self, version: str, tmp_path: Path) -> None:
-        assert self.printed(version, tmp_path, "topic") == self.HONEST
+    def test_unharmed(self, compiler: Compiler, version: str, tmp_path: Path) -> None:
+        assert self.printed(compiler, version, tmp_path, "topic") == self.HONEST
 
-    def printed(self, version: str, directory: Path, topic: str, *agents: str) -> tuple[str, ...]:
-        ran = java(*agents, "-cp", class_path(version), EPOCH_MAP, directory, topic)
+    def printed(self, compiler: Compiler, version: str, directory: Path, topic: str, *agents: str) -> tuple[str, ...]:
+        ran = java(*agents, *compiler.with_main(version, EPOCH_MAP), directory, topic)
         return tuple(line for line in ran.stdout.splitlines() if "=" in line)
 
 
@@ -201,26 +234,26 @@ class TestPartitionChanges:
 
     @RELEASES
     @pytest.mark.parametrize("name", WRONG)
-    def test_only_the_second_thing_goes_wrong(self, agent: Path, name: str, version: str) -> None:
+    def test_only_the_second_thing_goes_wrong(self, agent: Path, compiler: Compiler, name: str, version: str) -> None:
         expected = tuple(self.WRONG[name].get(n, line) for n, line in enumerate(self.HONEST))
-        assert self.printed(version, f"-javaagent:{agent}={name}") == expected
+        assert self.printed(compiler, version, f"-javaagent:{agent}={name}") == expected
 
     @RELEASES
-    def test_unharmed(self, version: str) -> None:
-        assert self.printed(version) == self.HONEST
+    def test_unharmed(self, compiler: Compiler, version: str) -> None:
+        assert self.printed(compiler, version) == self.HONEST
 
-    def printed(self, version: str, *agents: str) -> tuple[str, ...]:
-        ran = java(*agents, "-cp", class_path(version), PARTITION_CHANGES)
+    def printed(self, compiler: Compiler, version: str, *agents: str) -> tuple[str, ...]:
+        ran = java(*agents, *compiler.with_main(version, PARTITION_CHANGES))
         return tuple(line for line in ran.stdout.splitlines() if line.startswith("leader"))
 
 
 class TestUnfencedLeaderEpoch:
     @pytest.mark.parametrize("version", ["3.3.2", "3.9.2", "4.3.1", "4.4.0"])
-    def test_only_the_older_epoch_passes(self, agent: Path, version: str) -> None:
+    def test_only_the_older_epoch_passes(self, agent: Path, compiler: Compiler, version: str) -> None:
         """A Partition at epoch 3 is asked at 2, 3, 4 and without an epoch; first and last version and README's."""
-        libs = class_path(version)
-        original = java("-cp", libs, FENCE)
-        mutated = java(f"-javaagent:{agent}={PLANTED}", "-cp", libs, FENCE)
+        fence = compiler.with_main(version, FENCE)
+        original = java(*fence)
+        mutated = java(f"-javaagent:{agent}={PLANTED}", *fence)
         assert original.stdout.split() == ["FENCED_LEADER_EPOCH", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
         assert mutated.stdout.split() == ["NONE", "NONE", "UNKNOWN_LEADER_EPOCH", "NONE"]
         line = install_line(mutated.stderr)
