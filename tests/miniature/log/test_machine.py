@@ -15,6 +15,8 @@ from tests.miniature.core.cluster import MiniCluster
 from tests.miniature.log.bugs import BUGS
 from tests.miniature.machine import hunt, play, shortened
 
+pytestmark = pytest.mark.drawn
+
 DRAWN = ["rewritten-while-copied", "epoch-ends-fall", "two-leaders-in-one-epoch", "never-unparked"]
 """Some that turn up soon. `python -m tests.miniature` looks for all of them."""
 
