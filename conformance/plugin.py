@@ -25,6 +25,7 @@ from conformance.running.violations import violation_of
 from fixtures.errors import KitError
 from fixtures.leases import workers
 from fixtures.signals import interruptible
+from history.command import INSTALLED
 
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
@@ -39,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if INSTALLED and config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR:
+        # In a checkout pytest takes the checks from its `testpaths` where no path is named.
+        config.args[:] = [str(HERE)]
     if not _wants_checks(config):
         return
     if config.option.collectonly:

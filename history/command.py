@@ -5,3 +5,4 @@ import os
 VARIABLE = "KAFKA_CONFORMANCE_COMMAND"
 COMMAND = os.environ.get(VARIABLE, "./kit")
 """`./kit` in a checkout, `kafka-conformance` where the kit is installed, which sets the variable."""
+INSTALLED = VARIABLE in os.environ

@@ -27,17 +27,9 @@ def main() -> int:
 def environment(path: str, options: str) -> dict[str, str]:
     """The variables with which each process that the command starts finds the kit's packages, and before any of the user's.
 
-    `path` and `options` are PYTHONPATH and PYTEST_ADDOPTS of the user. pytest collects the kit's checks where nothing is named,
-    and calls them by their paths from the user's folder.
+    `path` and `options` are PYTHONPATH and PYTEST_ADDOPTS of the user.
     """
-    own = [
-        "-c",
-        str(KIT / "pyproject.toml"),
-        "--rootdir",
-        ".",
-        "-o",
-        f"testpaths={shlex.quote(str(KIT / 'conformance'))}",
-    ]
+    own = ["-c", str(KIT / "pyproject.toml"), "-o", f"cache_dir={shlex.quote(str(Path.cwd() / '.pytest_cache'))}"]
     return {
         # `python -m` would look into the user's folder first.
         "PYTHONSAFEPATH": "1",
