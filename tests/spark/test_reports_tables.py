@@ -187,6 +187,7 @@ def test_first_bad_and_first_good_go_by_numbers_and_by_releases_only(spark: Spar
 
 
 VERSIONS = [f"3.{minor}.{patch}" for minor in (3, 9, 10, 11) for patch in (0, 2, 10)]
+VERSIONS += ["4.5.0-SNAPSHOT@/opt/trunk", "4.5.0-rc2", "4.5.0-rc10", "4.5.0"]
 ROWS = st.dictionaries(
     st.sampled_from([f"row-{number}" for number in range(20)]),
     st.dictionaries(st.sampled_from(VERSIONS), st.sampled_from(VERDICTS), min_size=1), min_size=10,
