@@ -270,13 +270,17 @@ class Finished:
             self._watchdog.finished()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    if SESSION in session.config.stash:
-        watchdog = session.config.stash.get(WATCHDOG, None)
-        session.exitstatus = session.config.stash[SESSION].finish(exitstatus, watchdog.barked if watchdog else "")
-        if watchdog:
-            watchdog.over()
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
+    """After the other plugins, whose trouble must not keep clusters up, and before the summary is printed."""
+    try:
+        return (yield)
+    finally:
+        if SESSION in session.config.stash:
+            watchdog = session.config.stash.get(WATCHDOG, None)
+            session.exitstatus = session.config.stash[SESSION].finish(exitstatus, watchdog.barked if watchdog else "")
+            if watchdog:
+                watchdog.over()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -122,6 +122,7 @@ class ColumnReport(msgspec.Struct, kw_only=True):
     build: str = ""
     digest: str = ""
     selection: list[str] = []
+    ended_early: list[str] = []
 
 
 class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
@@ -290,6 +291,7 @@ def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[Reported
         build=column.build,
         digest=column.digest,
         selection=column.selection,
+        ended_early=column.ended_early,
     )
 
 

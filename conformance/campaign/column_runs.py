@@ -18,7 +18,7 @@ from conformance.running.columns import SELECTING
 from conformance.running.settings import OPTIONS
 from fixtures.runs import new_id
 
-PYTEST = (sys.executable, "-m", "pytest", "-c", str(Path(__file__).parents[2] / "pyproject.toml"), "-v")
+PYTEST = (sys.executable, "-m", "conformance.cli.checks", "-c", str(Path(__file__).parents[2] / "pyproject.toml"), "-v")
 ENDS_WITHIN = 120.0
 """Seconds that pytest has to stop its clusters after an interruption."""
 

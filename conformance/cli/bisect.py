@@ -255,7 +255,7 @@ def bisect(
 
 def _labelled(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:
     """The user's own builds. Each has its name as its label, by which its observations are found again."""
-    own = chosen(**columns).of(())
+    own = chosen(**columns).with_versions(())
     return [msgspec.structs.replace(column, label=column.title) for column in own]
 
 

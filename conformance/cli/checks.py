@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
-from conformance.running.exit_codes import EXIT_WRONG_USE
+from conformance.running.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,8 +22,12 @@ def found(word: str) -> str:
 
 
 def main() -> int:
-    """pytest's own codes for wrong use, and for a selection that matches nothing, become 2."""
-    code = int(pytest.main(list(map(found, sys.argv[1:]))))
+    """pytest's own codes for wrong use, and for a selection that matches nothing, become 2; an error that ends it becomes 3."""
+    try:
+        code = int(pytest.main(list(map(found, sys.argv[1:]))))
+    except Exception:  # of any plugin; Python's own code for it, 1, is that of a violation
+        traceback.print_exc()
+        return EXIT_TROUBLE
     return EXIT_WRONG_USE if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) else code
 
 

@@ -33,12 +33,12 @@ from conformance.cli.group import PASSING_ON
 from conformance.cli.options import Chosen, chosen, column_options, pytest_options, variable
 from conformance.core.registry import every_check
 from conformance.running.baseline import Baseline, read_baseline
-from conformance.running.columns import HOME, VERSION
+from conformance.running.columns import VERSION
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
 from fixtures.errors import KitError, WrongUse
-from fixtures.images import refuse_home, select
+from fixtures.images import select
 from fixtures.leases import workers
 from fixtures.ready import have_ready
 from fixtures.runs import kept_of
@@ -211,9 +211,6 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raises WrongUse, before any recording is moved aside or image built."""
-    for option, value in (column.selection[:2] for column in columns):
-        if option == HOME:
-            refuse_home(value)
     listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
     listed = subprocess.run(listing, capture_output=True, text=True, check=False)
     if listed.returncode:

@@ -22,14 +22,14 @@ from conformance.running.columns import (
 )
 from conformance.running.settings import AS_HELP, LABEL_HELP, LIBS_HELP
 from fixtures.errors import WrongUse
-from fixtures.images import select
+from fixtures.images import refuse_home, select
 
 F = TypeVar("F", bound=Callable[..., Any])
 VERSIONS = "a version, a range such as 3.9..4.3, `all` (the newest patch of each minor) or `released` (every patch)"
 
 
 class Chosen(NamedTuple):
-    """The columns that a user asked for, with what is said of them; `versions` as they were written."""
+    """The columns that a user asked for, and what replaces their defaults; `versions` as they were written."""
 
     versions: Sequence[str]
     images: Sequence[str]
@@ -41,10 +41,12 @@ class Chosen(NamedTuple):
         """The newest version if nothing was asked for. Raises UnknownVersion, WrongUse."""
         own = self.images or self.homes
         versions = select(list(self.versions)) if self.versions or not own else ()
-        return self.of(versions)
+        return self.with_versions(versions)
 
-    def of(self, versions: Sequence[str]) -> list[WantedColumn]:
+    def with_versions(self, versions: Sequence[str]) -> list[WantedColumn]:
         """The columns with these versions. Raises WrongUse."""
+        for home in self.homes:
+            refuse_home(home)
         try:
             return wanted_columns(versions, self.images, self.homes, self.overrides)
         except ValueError as error:
@@ -56,7 +58,7 @@ class Chosen(NamedTuple):
 
 
 def own_build_options(command: F) -> F:
-    """The options that name builds of the user's own, and say something of columns: `chosen` takes their values."""
+    """The options about builds of the user's own, and the names of columns: `chosen` takes their values."""
     for option in (
         click.option(JARS_IN, "kafka_libs", multiple=True, metavar="[IMAGE=]PATH", help=LIBS_HELP),
         click.option(AS, "judged_as", multiple=True, metavar="[BUILD=]V", help=AS_HELP),

@@ -96,7 +96,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
     `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are by row,
     with the ids of today; `changed` are the rows that no shard ran as they are today; `incomplete` describes what is known to be
-    missing; `patches` is how it compares with the patch before it.
+    missing; `ended_early` are the runs that did, and why; `patches` is how it compares with the patch before it.
     """
 
     kafka_version: str
@@ -112,6 +112,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
     changed: set[str] = set()
     headers: list[Header] = []
     incomplete: list[str] = []
+    ended_early: list[str] = []
     patches: list[PatchComparison] = []
 
     @property
@@ -152,8 +153,10 @@ def take_in(
     marks = _marks(known, named, quarantine)
     groups = _by_name(headers, named)
     columns = [_column(name, group, catalogue, marks) for name, group in groups.items()]
-    for name, found in comparisons(groups).items():
-        next(column for column in columns if column.kafka_version == name).patches = found
+    compared, early = comparisons(groups), _ended_early(known, named)
+    for column in columns:
+        column.patches = compared.get(column.kafka_version, [])
+        column.ended_early = sorted(early[column.kafka_version])
     return Intake(
         columns=sorted(columns, key=lambda column: (place(column.version), column.kafka_version)),
         shards=named,
@@ -185,8 +188,6 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
     """The missing parts, by a column's name or by its label; under '' those that may be of any column."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
-        if summary.shard in named and summary.header is not None and summary.ended_early:
-            marks[named[summary.shard]].append(f"run {summary.header.run} ended early ({summary.ended_early})")
         if summary.shard in named and summary.missing:
             marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing}")
         if not summary.shard and summary.bad:
@@ -196,6 +197,15 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
     if quarantine.empty_files:
         marks[""].append("a shard file is empty")
     return marks
+
+
+def _ended_early(known: Sequence[ShardSummary], named: dict[str, str]) -> dict[str, set[str]]:
+    """By a column's name. No line is missing then, so that what was observed counts as it does in a whole run."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for summary in known:
+        if summary.shard in named and summary.header is not None and summary.ended_early:
+            found[named[summary.shard]].add(f"run {summary.header.run} ended early ({summary.ended_early})")
+    return found
 
 
 def _by_name(headers: dict[str, Header], named: dict[str, str]) -> dict[str, list[Header]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,7 +68,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 def wanted_columns(
     versions: Sequence[str], images: Sequence[str] = (), homes: Sequence[str] = (), overrides: Overrides | None = None
 ) -> list[WantedColumn]:
-    """One column for each version, image and distribution, in this order.
+    """One column for each version, image and distribution, in this order; distributions by their absolute paths.
 
     Raises ValueError for a value that is meant for no column, may be meant for several, or is none.
     """
@@ -78,13 +78,13 @@ def wanted_columns(
     labels = _by_column(LABEL, overrides.labels, [name for _, name in (*named, *own)], "column")
     judged_as = _by_column(AS, overrides.judged_as, [name for _, name in own], "build of your own")
     libs = _by_column(JARS_IN, overrides.libs, list(images), "image")
-    _refuse_labels(labels)
+    _refuse_labels(labels, {name for _, name in own})
     _refuse_versions(judged_as)
     _refuse_libs(libs)
     return [
         WantedColumn(
             option=option,
-            name=name,
+            name=str(Path(name).absolute()) if option == HOME else name,
             label=labels.get(name, ""),
             judged_as=judged_as.get(name, ""),
             libs=libs.get(name, ""),
@@ -120,14 +120,14 @@ def _split(option: str, text: str, names: Sequence[str], what: str) -> tuple[str
     )
 
 
-def _refuse_labels(labels: Mapping[str, str]) -> None:
+def _refuse_labels(labels: Mapping[str, str], own: Collection[str]) -> None:
     for name, label in labels.items():
         if not _LABEL.fullmatch(label):
             raise ValueError(
                 f"{LABEL} {label!r}: a column's name has up to 100 letters, digits, blanks and . : @ / + = - _, "
                 "and begins with a letter, a digit or a slash."
             )
-        if RELEASED.fullmatch(label) and label != name:
+        if RELEASED.fullmatch(label) and (label != name or name in own):
             raise ValueError(
                 f"{LABEL} {label!r} is the name of a released Kafka's own column. Call {name} something else."
             )

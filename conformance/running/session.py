@@ -45,7 +45,7 @@ from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.replay import ReplayRun, read_schedule
 from conformance.running.settings import Settings, read
 from fixtures.engine import ensure
-from fixtures.errors import KitError
+from fixtures.errors import KitError, WrongUse
 from fixtures.images import Image, newest, refuse_home, select
 from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
@@ -80,6 +80,8 @@ class ConformanceSession:
         settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         try:
             return cls._begin(settings, wanted)
+        except WrongUse as error:
+            raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
         except KitError as error:
             raise pytest.exit.Exception(str(error), returncode=EXIT_TROUBLE) from error
 
@@ -297,9 +299,9 @@ def _label(name: str, settings: Settings) -> str:
 
 
 def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
-    """Raises KitError for a second build that would be the same column."""
+    """Raises WrongUse for a second build that would be the same column."""
     if label in others and others[label].id != image.id:
-        raise KitError(
+        raise WrongUse(
             f"{image.reference} and {others[label].reference} are both called {label!r}, and two builds never share a column. "
             "Name one apart with --label COLUMN=NAME."
         )

@@ -142,10 +142,10 @@ def read(config: pytest.Config) -> Settings:
         versions=_list(value["kafka_version"]),
         images=_list(value["kafka_image"]),
         homes=_paths(value["kafka_home"]),
-        labels=_whole(value["label"]),
-        judged_as=_whole(value["as"]),
-        libs=_whole(value["kafka_libs"]),
-        properties=dict(_property(text) for text in _whole(value["server_property"])),
+        labels=_verbatim(value["label"]),
+        judged_as=_verbatim(value["as"]),
+        libs=_verbatim(value["kafka_libs"]),
+        properties=dict(_property(text) for text in _verbatim(value["server_property"])),
         features=dict(_feature(text) for text in _list(value["feature"])),
         profile=_profile(value["conformance_profile"]),
         minutes=_minutes(value["conformance_minutes"]),
@@ -179,7 +179,7 @@ def _paths(value: str | Sequence[str] | None) -> list[str]:
     return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
 
 
-def _whole(value: str | Sequence[str] | None) -> list[str]:
+def _verbatim(value: str | Sequence[str] | None) -> list[str]:
     """A value may hold blanks and commas: an environment variable has one a line."""
     return value.splitlines() if isinstance(value, str) else list(value or ())
 

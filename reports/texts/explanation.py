@@ -108,6 +108,7 @@ def _why(about: ExplainedCell) -> Iterator[str]:
         what = "race" if entry.race else "deviation"
         yield f"  Known {what} of {_versions(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
     yield from (f"  The column is incomplete: {reason}" for reason in about.column.incomplete)
+    yield from (f"  In this column {reason}" for reason in about.column.ended_early)
 
 
 def _rests(about: ExplainedCell) -> Iterator[str]:

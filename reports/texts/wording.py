@@ -131,6 +131,10 @@ def problems(matrix: Matrix) -> list[str]:
         for reason in column.incomplete
     ]
     for column in matrix.columns:
+        found += [
+            f"Column {column.kafka_version}: {reason}; checks that it left are not-run."
+            for reason in column.ended_early
+        ]
         for name, levels in column.differing.items():
             found.append(
                 f"Column {column.kafka_version}: its clusters declared {name} as {levels}; the highest counts."

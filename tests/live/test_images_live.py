@@ -57,6 +57,10 @@ class TestARealImage:
             assert from_image(tag, client=client) == Image(
                 **{**vars(derived), "clients_jar": from_image(tag, client=client).clients_jar}
             )
+            changed = derive(
+                image, {"/opt/agent/agent.jar": b"other"}, {"KAFKA_OPTS": options}, tag, run=run, client=client
+            )
+            assert len({image.jars, derived.jars, changed.jars}) == 3, "an agent is code of the build"
             assert run.end(client) == [f"image {tag}"]
         assert layers.present(client, image.reference) is not None
 
@@ -70,7 +74,7 @@ class TestARealImage:
             assert image.cds == build.ARCHIVE
             assert from_home(home, client=client).id == image.id
             plain = from_home(home, client=client)
-            assert (plain.version, plain.build, plain.calls_itself) == ("9.3.1-ccs", "", "9.3.1-ccs")
+            assert (plain.version, plain.build, plain.jar_version) == ("9.3.1-ccs", "", "9.3.1-ccs")
         finally:
             client.images.remove(image.reference, force=True)
 

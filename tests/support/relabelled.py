@@ -13,25 +13,25 @@ from fixtures.runs import quiet
 _VERSION_FILE = "kafka/kafka-version.properties"
 
 
-def relabelled(home: Path, version: str, calls_itself: str) -> Path:
-    """The released jars of `version` in `home`, a folder that is made, under the name `calls_itself`."""
+def relabelled(home: Path, version: str, jar_version: str) -> Path:
+    """The released jars of `version` in `home`, a folder that is made, under the name `jar_version`."""
     libs = home / "libs"
     libs.mkdir(parents=True)
     for jar in maven.jars(version, quiet).glob("*.jar"):
-        named = libs / jar.name.replace(f"-{version}.jar", f"-{calls_itself}.jar")
+        named = libs / jar.name.replace(f"-{version}.jar", f"-{jar_version}.jar")
         if jar.name == f"kafka-clients-{version}.jar":
-            _rewritten(jar, named, version, calls_itself)
+            _rewritten(jar, named, version, jar_version)
         else:
             shutil.copyfile(jar, named)
     return home
 
 
-def _rewritten(jar: Path, to: Path, version: str, calls_itself: str) -> None:
+def _rewritten(jar: Path, to: Path, version: str, jar_version: str) -> None:
     with zipfile.ZipFile(jar) as read, zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as written:
         for entry in read.infolist():
             content = read.read(entry)
             if entry.filename == _VERSION_FILE:
-                content = content.replace(f"version={version}".encode(), f"version={calls_itself}".encode())
+                content = content.replace(f"version={version}".encode(), f"version={jar_version}".encode())
             written.writestr(entry, content)
 
 

@@ -23,13 +23,13 @@ FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
 ROOT = Path(__file__).parents[4]
 
 
-OWN = {"/opt/trunk": "4.5.0-SNAPSHOT", "/opt/candidate": "4.4.0-rc1"}
-"""Builds of a user's own, and their versions."""
+OWN = {"trunk": "4.5.0-SNAPSHOT", "candidate": "4.4.0-rc1"}
+"""Builds of a user's own, by their folders' names, and their versions."""
 
 
 def called(*options: str) -> int:
     """The exit code of `./kit bisect` with these options. Raises WrongUse."""
-    means = Means(prepare=lambda versions: None, pytest=FAKE, version_of=lambda column: OWN[column.name])
+    means = Means(prepare=lambda versions: None, pytest=FAKE, version_of=lambda column: OWN[Path(column.name).name])
     code: int = bisect.main(list(options), standalone_mode=False, obj=means)
     return code
 
@@ -43,12 +43,18 @@ class Search:
         self._capture = capture
 
     def __call__(self, *options: str, bad: str = "", nothing: str = "", killed: str = "") -> tuple[int, str]:
-        columns = {version: ["other-satisfied"] for version in (*released(), *OWN, "4.5.0-rc1")}
+        columns = {version: ["other-satisfied"] for version in (*released(), *map(self.home, OWN), "4.5.0-rc1")}
         for versions, words in ((bad, ["violated"]), (nothing, ["nothing"]), (killed, ["violated", "cut", "killed"])):
             columns |= dict.fromkeys(versions.split(), words)
         self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(columns))
         code = called(OTHER, "--conformance-out", str(self.out), *options)
         return code, self._capture.readouterr().out
+
+    def home(self, name: str) -> str:
+        """The path of a build, which is there."""
+        folder = self.out.parent / name
+        folder.mkdir(exist_ok=True)
+        return str(folder)
 
     @property
     def ran(self) -> list[str]:
@@ -152,14 +158,12 @@ def test_a_row_without_possible_verdict_is_refused(row: str, message: str) -> No
 
 
 def test_builds_of_ones_own_stand_in_the_order_of_their_versions(search: Search) -> None:
-    homes = ("--kafka-home", "/opt/trunk", "--kafka-home", "/opt/candidate")
-    code, output = search("--versions", "4.3.1..4.4.0", *homes, bad="/opt/candidate 4.4.0 /opt/trunk")
-    assert (code, sorted(search.ran)) == (0, ["/opt/candidate", "/opt/trunk", "4.3.1", "4.4.0"])
-    assert "first bad: /opt/candidate (4.3.1 is good)" in output
-    shown = [
-        line.split()[0] for line in output.splitlines() if line.startswith(("4.", "/opt/")) and "observations" in line
-    ]
-    assert shown[-4:] == ["4.3.1", "/opt/candidate", "4.4.0", "/opt/trunk"]
+    """A candidate of 4.4.0 between 4.3.1 and 4.4.0, and trunk after it."""
+    trunk, candidate = map(search.home, OWN)
+    homes = ("--kafka-home", trunk, "--kafka-home", candidate)
+    code, output = search("--versions", "4.3.1..4.4.0", *homes, bad=f"{candidate} 4.4.0")
+    assert (code, sorted(search.ran)) == (0, sorted([candidate, trunk, "4.3.1", "4.4.0"]))
+    assert f"first bad: {candidate} (4.3.1 is good)\nfirst good: {trunk} (4.4.0 is bad)" in output
 
 
 def test_a_release_candidate_ends_a_range(search: Search) -> None:

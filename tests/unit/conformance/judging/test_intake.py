@@ -58,10 +58,14 @@ def test_a_shard_cut_short_is_used_and_marks_its_column(facts: dict[str, Any], r
     assert set(intake.shards) == {"s1", "s2"}
 
 
-def test_a_run_that_ended_early_marks_its_column() -> None:
-    intake = _take(_summary(ended_early="interrupted"), _summary("s2", "3.9.2"))
-    marked = {column.kafka_version: column.incomplete for column in intake.columns}
-    assert marked == {"4.3.1": ["run r1 ended early (interrupted)"], "3.9.2": []}
+def test_a_run_that_ended_early_is_named_and_lacks_no_line() -> None:
+    """Two workers of it say so once; what it observed counts as before."""
+    intake = _take(
+        _summary(ended_early="interrupted"), _summary("s2", "3.9.2"), _summary("s3", ended_early="interrupted")
+    )
+    early = {column.kafka_version: column.ended_early for column in intake.columns}
+    assert early == {"4.3.1": ["run r1 ended early (interrupted)"], "3.9.2": []}
+    assert [column.incomplete for column in intake.columns] == [[], []]
 
 
 @pytest.mark.parametrize(

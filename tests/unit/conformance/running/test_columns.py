@@ -9,7 +9,9 @@ import pytest
 from conformance.core.topologies import TOPOLOGIES, fitted, set_by_the_kit
 from conformance.running.columns import Overrides, wanted_columns
 from conformance.running.lab import column_of
+from conformance.running.session import _ended_early, _refuse_twice
 from conformance.running.settings import Settings
+from fixtures.errors import WrongUse
 from fixtures.images import Image
 
 
@@ -50,6 +52,7 @@ def test_a_build_whose_name_begins_another_ones_is_told_apart() -> None:
             r"--label 'x' is for one column, and there are 2: 4\.3\.1, /opt/mine\. Write --label 4\.3\.1=x",
         ),
         (Overrides(libs=["/libs"]), r"--kafka-libs '/libs' is for one image, and there is none"),
+        (Overrides(labels=["/opt/mine=4.4.0"]), r"is the name of a released Kafka's own column"),
         (Overrides(judged_as=["4.3.1=3.9.2"]), r"--as '4\.3\.1=3\.9\.2': write the version of Apache Kafka"),
         (Overrides(judged_as=["/opt/mine="]), r"there is no value"),
         (Overrides(judged_as=["3.9"]), r"--as '3\.9': write the version"),
@@ -100,3 +103,32 @@ def test_settings_that_checks_rely_on_are_the_kits(setting: str) -> None:
 
 def test_other_settings_are_free() -> None:
     assert set_by_the_kit("confluent.license.topic.replication.factor") == ""
+
+
+def test_a_release_keeps_its_name_and_nothing_else_gets_it() -> None:
+    [released] = wanted_columns(["4.3.1"], overrides=Overrides(labels=["4.3.1"]))
+    assert released.label == "4.3.1"
+    with pytest.raises(ValueError, match="a released Kafka's own column"):
+        wanted_columns([], ["4.3.1"], overrides=Overrides(labels=["4.3.1"]))
+
+
+def test_a_distribution_is_found_again_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    [found] = wanted_columns([], [], ["./kafka"], Overrides(judged_as=["./kafka=3.9.2"]))
+    assert found.selection == ["--kafka-home", str(tmp_path / "kafka"), "--as", "3.9.2"]
+
+
+def test_two_builds_of_one_name_are_wrong_use() -> None:
+    first = image(id="sha256:1")
+    _refuse_twice("mine", first, {"mine": first, "another": image(id="sha256:2")})
+    with pytest.raises(WrongUse, match="two builds never share a column"):
+        _refuse_twice("mine", image(id="sha256:2"), {"mine": first})
+
+
+@pytest.mark.parametrize(
+    ("code", "hung", "why"),
+    [(pytest.ExitCode.INTERRUPTED, "", "interrupted"), (pytest.ExitCode.OK, "no check ended", "hung")]
+    + [(code, "", "") for code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR)],
+)
+def test_only_a_run_that_was_cut_short_ended_early(code: int, hung: str, why: str) -> None:
+    assert _ended_early(code, hung) == why

@@ -31,7 +31,7 @@ from fixtures.waiting import Overdue
 from fixtures.wire.records import batch
 from history import events
 from history.events import End, Example, Fault, History, Note
-from history.shards import CheckLine, ExampleLine, Footer, ObservationLine
+from history.shards import CheckLine, ExampleLine, Footer, ObservationLine, read_shards
 from history.store import HistoryWriter, read_histories
 from strategies.steps import Step
 from tests.support.fake_checks import ROW, TOPIC, Data, check_of, handle
@@ -427,3 +427,15 @@ def test_topics_of_an_example_are_deleted_unless_its_cluster_is_kept(tmp_path: P
         assert lab.cleared("e-2") == ""
         assert lab.watches[0].deleted == ["-e-1-"]
         lab.close()
+
+
+def test_a_run_that_ended_early_says_so_in_a_shard_of_each_column(tmp_path: Path, state: Path) -> None:
+    """Also of one on which nothing was run yet."""
+    with Run.begin() as run:
+        lab = Lab(Settings(versions=[], out=str(tmp_path)), run, "master", {"one": IMAGE, "other": IMAGE})
+        lab.close("interrupted")
+    shards = list(read_shards(tmp_path / "shards"))
+    assert sorted(shard.header.column.label for shard in shards if shard.header is not None) == ["one", "other"]
+    assert [shard.lines[-1].ended_early for shard in shards if isinstance(shard.lines[-1], Footer)] == [
+        "interrupted"
+    ] * 2
