@@ -57,11 +57,11 @@ class TestARealImage:
             assert from_image(tag, client=client) == Image(
                 **{**vars(derived), "clients_jar": from_image(tag, client=client).clients_jar}
             )
-            changed = derive(
-                image, {"/opt/agent/agent.jar": b"other"}, {"KAFKA_OPTS": options}, tag, run=run, client=client
-            )
+            other = f"{tag}-other"
+            files = {"/opt/agent/agent.jar": b"other"}
+            changed = derive(image, files, {"KAFKA_OPTS": options}, other, run=run, client=client)
             assert len({image.jars, derived.jars, changed.jars}) == 3, "an agent is code of the build"
-            assert run.end(client) == [f"image {tag}"]
+            assert sorted(run.end(client)) == [f"image {tag}", f"image {other}"]
         assert layers.present(client, image.reference) is not None
 
     def test_one_of_a_users_own_jars(self, client: docker.DockerClient, tmp_path: Path) -> None:
