@@ -45,9 +45,13 @@ class Installed:
         return self.size - self._empty
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return self.started("kafka-conformance", *words)
+
+    def started(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """A program of the environment, from the folder, without the variables that lead to this checkout."""
         own = ("KAFKA_CONFORMANCE_", "PYTEST_", "PYTHONPATH")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(own)}
-        command: Sequence[str | Path] = [self.home / "bin" / "kafka-conformance", *words]
+        command: Sequence[str | Path] = [self.home / "bin" / program, *words]
         return subprocess.run(command, cwd=self.theirs, env=clean, capture_output=True, text=True, check=False)
 
 
@@ -61,11 +65,13 @@ def test_it_is_small_without_spark(installed: Installed) -> None:
 
 
 def test_its_packages_are_not_on_a_strangers_path(installed: Installed) -> None:
-    code = "import importlib.util as u; print([n for n in ('conformance', 'fixtures', 'history', 'reports') if u.find_spec(n)])"
-    found = subprocess.run(
-        [installed.home / "bin" / "python", "-c", code], cwd=installed.home, capture_output=True, text=True, check=True
+    """Their own folder shows them two packages of these names, and none of ours."""
+    names = ("conformance", "fixtures", "history", "reports", "strategies")
+    code = f"import importlib.util as u; print([u.find_spec(n).origin for n in {names} if u.find_spec(n)])"
+    found = installed.started("python", "-c", code)
+    assert found.stdout.strip() == str(
+        [str(installed.theirs / name) for name in ("conformance/__init__.py", "reports.py")]
     )
-    assert found.stdout.strip() == "[]"
 
 
 def test_its_texts_name_its_command(installed: Installed) -> None:
