@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -176,8 +176,17 @@ def _sweep(played: Played, observation: Observation) -> list[Step]:
 
 
 def _hints(played: Played, observation: Observation) -> list[set[int]]:
-    """The steps that show it; these and the faults on their subjects; all steps about their subjects."""
+    """The steps that show it; these and the faults on their subjects; the latest, and all, about their subjects."""
     steps = taken(played.history)
     shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
-    return [shown, shown | (near & faults), near | shown]
+    return [shown, shown | (near & faults), *latest(near | shown, shown), near | shown]
+
+
+def latest(places: Collection[int], needed: Collection[int]) -> list[set[int]]:
+    """The last quarter and the last half of these places, with those `needed`: a violation seldom needs what came long before.
+
+    Bisection drops from the front on and needs a run for each step that it keeps; of a long schedule these two decide more.
+    """
+    ordered = sorted(places)
+    return [{*ordered[-(len(ordered) // share) :], *needed} for share in (4, 2) if len(ordered) >= 2 * share]
