@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -21,6 +21,7 @@ from reports.ingest import read, validate
 from reports.ingest.distinct import DistinctLines, fitting, once
 from reports.ingest.intake import take_in
 from reports.insights import TABLES, Insights, TrendPoint, assemble
+from reports.jobs import Job, side_by_side
 from reports.matrix import Matrix, Pooled, build
 from reports.pool import cells
 from reports.pool.cells import wavering
@@ -60,20 +61,25 @@ def merge(
         summaries, empty = _summaries(distinct), read.empty_files(spark, folder)
         intake = take_in(summaries, catalogue, empty)
         tables = _Tables(spark, distinct, intake, catalogue)
-        found = tables.collect()
-        matrix = build(catalogue, intake, _pooled(found), deviations)
-        cells = spark.createDataFrame(_cells(matrix), MATRIX_COLUMNS)
-        found["firsts"] = _collected(firsts(cells))
-        filed: list[Filed] = []
-        if archive:
-            by_run = take_in(summaries, catalogue, empty, by_run=True)
-            judge = partial(_alone, spark, distinct, matrix, catalogue)
-            filed = add(spark, archive, distinct.lines, by_run, judge, catalogue)
-            found["trend"] = _collected(trend(spark, archive))
-        insights = assemble(found, matrix.kafka_versions)
-        if parquet:
-            tables.write(parquet)
-            _write_answers(spark, cells, insights, parquet)
+        with side_by_side() as start:
+            if parquet:
+                start(partial(tables.write, parquet))
+            found = tables.collect()
+            matrix = build(catalogue, intake, _pooled(found), deviations)
+            cells = spark.createDataFrame(_cells(matrix), MATRIX_COLUMNS)
+            if parquet:
+                start(partial(_write_cells, cells, parquet))
+            found["firsts"] = _collected(firsts(cells))
+            filed: list[Filed] = []
+            if archive:
+                by_run = take_in(summaries, catalogue, empty, by_run=True)
+                judge = partial(_alone, spark, distinct, matrix, catalogue)
+                filed = add(spark, archive, distinct.lines, by_run, judge, catalogue)
+                found["trend"] = _collected(trend(spark, archive))
+            insights = assemble(found, matrix.kafka_versions)
+            if parquet:
+                for job in _writing_insights(spark, insights, parquet):
+                    start(job)
         tables.alike.unpersist()
     return Merged(matrix=matrix, insights=insights, filed=filed)
 
@@ -171,16 +177,21 @@ def _counts(count: FaultCount) -> tuple[int, int, int]:
     return count.injected, count.witnessed, count.healed
 
 
-def _write_answers(spark: SparkSession, cells: DataFrame, insights: Insights, folder: str) -> None:
-    """The matrix, the insights, and the changes from column to column and from run to run."""
+def _write_cells(cells: DataFrame, folder: str) -> None:
+    """The matrix, and what changed from column to column."""
     _write(cells, f"{folder}/matrix")
+    _write(changes(*columns(cells)), f"{folder}/changes")
+
+
+def _writing_insights(spark: SparkSession, insights: Insights, folder: str) -> Iterator[Job]:
+    """A job for each table of the insights, and for what changed from run to run."""
     for name, struct in TABLES.items():
         rows = [msgspec.to_builtins(row) for row in getattr(insights, name)]
-        _write(spark.createDataFrame(rows, schema(struct)), f"{folder}/{name}")
-    _write(changes(*columns(cells)), f"{folder}/changes")
+        yield partial(_write, spark.createDataFrame(rows, schema(struct)), f"{folder}/{name}")
     if insights.trend:
         points = [msgspec.to_builtins(point) for point in insights.trend]
-        _write(changes(*runs(spark.createDataFrame(points, schema(TrendPoint)))), f"{folder}/changes_of_runs")
+        made = changes(*runs(spark.createDataFrame(points, schema(TrendPoint))))
+        yield partial(_write, made, f"{folder}/changes_of_runs")
 
 
 def _write(table: DataFrame, folder: str) -> None:

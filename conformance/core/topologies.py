@@ -34,6 +34,22 @@ which is not the one that their users have, and others' rows are not about it.
 """
 
 
+EXPIRY = 3.0
+"""Seconds after which brokers of EXPIRING forget idle producers, and coordinators idle transactional ids."""
+EXPIRING = msgspec.structs.replace(
+    COMBINED,
+    name="expiring",
+    config={
+        **COMBINED.config,
+        "producer.id.expiration.ms": str(int(EXPIRY * 1000)),
+        "producer.id.expiration.check.interval.ms": "200",
+        "transactional.id.expiration.ms": str(int(EXPIRY * 1000)),
+        "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
+    },
+)
+"""One combined node that soon forgets producers, apart from the one on which others stay idle. Kafka 3.3 looks for idle producers
+every ten minutes, whatever is set, and when it starts."""
+
 _OPTED_IN = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 _OPTED_IN_3_7 = {"unstable.api.versions.enable": "true", "transaction.partition.verification.enable": "false"}
 """ConsumerGroupDescribe, which premises are read back with, is the one API that 3.7 has and doesn't offer. Its new coordinator
@@ -175,8 +191,28 @@ SHRINKING = Topology(
 )
 """The same again, for leaders without controllers: within seconds they request a smaller ISR, and must not act alone."""
 
+TRANSACTIONS = Topology(
+    name="transactions",
+    controllers=1,
+    brokers=3,
+    config={
+        **QUICK,
+        **PROMPT_GROUPS,
+        "broker.session.timeout.ms": "3000",
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+        "transaction.state.log.replication.factor": "2",
+        "transaction.state.log.min.isr": "1",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+    },
+)
+"""Three brokers for producers: coordinators of several partitions, apart from the leaders of what is written.
+
+Each coordinator's log is on two of them. The third can be frozen without delaying a coordinator's decision, and leads on
+for three seconds, so that there is time to ask while its markers hang."""
+
 TOPOLOGIES = (
-    COMBINED, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
-    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING,
+    COMBINED, EXPIRING, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
+    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -9,6 +9,7 @@ from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, ObservationClaim, PremiseClaim, all_met, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
+from conformance.rigs.producers.outcomes import Fates
 from conformance.rigs.producers.sequences import (
     REFUSED,
     Sent,
@@ -18,10 +19,11 @@ from conformance.rigs.producers.sequences import (
     ends_at,
     fill,
     gives,
+    open_at,
     rolled_back,
 )
 from fixtures.wire import Error
-from fixtures.wire.records import Batch, batch
+from fixtures.wire.records import Batch, ControlType, batch
 from fixtures.wire.retriable import accepted
 from strategies.epochs import EPOCH_BUMPS
 
@@ -29,6 +31,10 @@ Part = Generator[Claim | None, None, None]
 """A part of the check, as a generator; it yields None once, where the broker restarts."""
 
 SIZES = lists(integers(1, 4), min_size=2, max_size=5)
+ENDS = lists(booleans(), min_size=2, max_size=4)
+"""Whether each of several transactions is committed."""
+TXN_WITHIN = 30.0
+"""Seconds within which a decided transaction has its markers, once its partitions have leaders."""
 EPOCHS = integers(0, 100)
 KEPT = ("KIP101-INV-05", "kept")
 """The row and case that promise that a restarted broker still has its log."""
@@ -143,30 +149,65 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     yield held_if(refused, answer, row="KIP360-TXN-02", case=dialect, detail=detail)
 
 
+def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part:
+    """TXN-13: committed and aborted transactions that overlap, read from every offset by the transaction index."""
+    fates, plain = Fates(stage.log()), stage.idempotent()
+    producers = [stage.transactional(("legacy", stage.newest_dialect)[n % 2]) for n, _ in enumerate(ends)]
+    for producer in producers:
+        fates.write(producer, records)
+        fates.write(plain, records)
+    for producer, committed in zip(producers, ends, strict=True):
+        producer.end(committed)
+        fates.ended(producer, committed)
+    yield None
+    fates.log.led()
+    yield from fates.from_any_offset("KIP360-TXN-13", "after-recovery")
+
+
+def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed: bool) -> Part:
+    """TXN-12: the broker is killed after it answered EndTxn; the last of its example, so that its markers may be missing."""
+    producer, log = stage.transactional(dialect), stage.log()
+    producer.enter(log, records)
+    yield open_at(producer.described(), producer)
+    decided = producer.granted(producer.finish(committed), "producer")
+    yield None
+    log.led()
+    shown = producer.completed()
+    wanted = ControlType.COMMIT if committed else ControlType.ABORT
+    marked = stage.bench.settles(lambda: log.last_marker() is wanted, f"the {wanted.name} marker", TXN_WITHIN)
+    state = log.state(producer.producer_id)
+    still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0
+    detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {state}"
+    complete = marked and not still_open and state.stable_end == state.end
+    yield held_if(complete, decided, shown, row="KIP360-TXN-12", case=dialect, detail=detail)
+
+
 @probe(
     "KIP360-SEQ-10",
     "KIP360-SEQ-11",
     "KIP360-SEQ-12",
     "KIP360-TXN-02",
     "KIP360-INIT-09",
+    "KIP360-TXN-13",
     rig=STAGE,
     examples=2,
     run_first=True,
     epoch=EPOCHS,
     bumps=EPOCH_BUMPS,
     sizes=SIZES,
+    ends=ENDS,
 )
-def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int]) -> Generator[Claim, None, None]:
+def clean_restart(
+    stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: list[bool]
+) -> Generator[Claim, None, None]:
     """After a clean restart duplicates are recognised, zombies refused, and the coordinator's answers are unchanged."""
     parts = [
         lost_bump(stage, bumps),
         deleted_with_a_later_write(stage, epoch, sizes),
         entirely_deleted(stage, epoch, sizes),
         newest_batch_is_kept(stage, epoch, sizes),
-        *(
-            zombie_of_a_forgotten_transaction(stage, dialect, sizes[0])
-            for dialect in sorted({"legacy", stage.newest_dialect})
-        ),
+        read_after_the_restart(stage, ends, sizes[0]),
+        *(zombie_of_a_forgotten_transaction(stage, dialect, sizes[0]) for dialect in stage.dialects),
     ]
     yield from across_a_restart(stage, parts, clean=True)
 
@@ -244,20 +285,25 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     "KIP360-SEQ-13",
     "KIP360-FENCE-08",
     "KIP360-TXN-03",
+    "KIP360-TXN-12",
+    "KIP360-TXN-13",
     rig=STAGE,
     examples=3,
     run_first=True,
     epoch=EPOCHS,
     bumps=EPOCH_BUMPS,
     sizes=SIZES,
+    ends=ENDS,
     committed=booleans(),
 )
 def killed_broker(
-    stage: Stage, epoch: int, bumps: int, sizes: list[int], committed: bool
+    stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: list[bool], committed: bool
 ) -> Generator[Claim, None, None]:
     """After a kill producer state matches the log, and the coordinator's transactions and time-outs are unchanged."""
     parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_a_truncated_log(stage, epoch, sizes)]
     if stage.newest_dialect == "tv2":
         parts.append(repeated_end(stage, bumps, committed))
     parts.append(waiting_for_its_time_out(stage, sizes[0]))
+    parts.append(read_after_the_restart(stage, ends, sizes[0]))
+    parts.extend(decided_before_the_kill(stage, dialect, sizes[0], committed) for dialect in stage.dialects)
     yield from across_a_restart(stage, parts, clean=False)

@@ -16,18 +16,19 @@ from msgspec.structs import asdict
 from conformance.core.bench import LASTING, Bench
 from conformance.core.checks import Rig
 from conformance.core.damaging import Disk
-from conformance.core.topologies import COMBINED
+from conformance.core.topologies import COMBINED, EXPIRING
 from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import new_topics
+from conformance.rigs.producers.producer import CheckProducer
 from fixtures.errors import KitError
 from fixtures.views.nodes import served
-from fixtures.views.producer import DIALECTS, LEGACY, SEQUENCES, Dialect, Producer, WritablePartition
+from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
 from fixtures.wire import ConnectionClosed, Error, NodeClient, NotSent, Unanswered
 from fixtures.wire.calls import Answer, Topic
 from fixtures.wire.cluster import CoordinatorType
 from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, ProducedPartition
-from fixtures.wire.records import Batch, ControlType, NewBatch
+from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
+from fixtures.wire.records import Batch, ControlType
 from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import (
     AddPartitionsToTxnAnswer,
@@ -35,7 +36,7 @@ from fixtures.wire.transactions import (
     ProducerState,
     TxnOffsetCommitAnswer,
 )
-from history.due import COORDINATES_WITHIN, Due
+from history.due import COORDINATES_WITHIN
 
 A = TypeVar("A", bound=Answer)
 
@@ -117,25 +118,14 @@ class Log:
         return listed.offset
 
 
-class StageProducer(Producer):
+class StageProducer(CheckProducer):
     """A producer whose coordinators and leaders are all one node."""
 
     def __init__(self, stage: Stage, dialect: Dialect, transactional_id: str = "", timeout_ms: int = 60_000) -> None:
         super().__init__(
-            stage.bench, transactional_id, dialect, timeout_ms=timeout_ms, coordinator=lambda: stage.broker
+            stage.bench, stage.began, transactional_id, dialect, timeout_ms=timeout_ms, coordinator=lambda: stage.broker
         )
         self.stage = stage
-
-    def batch(self, log: Log, count: int = 1, *, sequence: int | None = None, epoch: int | None = None) -> NewBatch:
-        """The next batch for a partition, or one with a given sequence or epoch."""
-        first = self.sequences.get((log.name, 0), 0) if sequence is None else sequence
-        at = self.epoch if epoch is None else epoch
-        values = (f"{self.producer_id}/{at} {(first + n) % SEQUENCES}".encode() for n in range(count))
-        return self.records(log, *values, producer_epoch=at, base_sequence=first, timestamp=self.stage.began)
-
-    def write(self, log: Log, count: int = 1) -> ProducedPartition:
-        """Write the next batch, and continue after it. Raises KitError if it is refused."""
-        return self.sent(log, self.batch(log, count))
 
     def add(self, *partitions: WritablePartition, version: int | None = 3, **fields: Any) -> AddPartitionsToTxnAnswer:
         return super().add(*partitions, version=version, **fields)
@@ -143,15 +133,6 @@ class StageProducer(Producer):
     def commit_offset(self, group: str, log: Log, offset: int, **fields: Any) -> TxnOffsetCommitAnswer:
         """TxnOffsetCommit of one offset, without a member id."""
         return self.commit_offsets(group, [NewOffset(log.topic, 0, offset)], coordinator=self.coordinator, **fields)
-
-    def enter(self, log: Log, count: int = 1) -> ProducedPartition:
-        """The first write of the transaction to a partition, in the producer's protocol."""
-        if not self.dialect.bumps:
-            self.granted(self.add(log), "producer")
-        return self.write(log, count)
-
-    def granted(self, answer: A, due: Due) -> A:
-        return self.stage.bench.granted(answer, due, self.timeout_ms / 1000)
 
 
 class Stage:
@@ -172,6 +153,11 @@ class Stage:
     def newest_dialect(self) -> str:
         """The protocol that the cluster's feature level gives to new clients."""
         return "tv2" if self.bench.column.ranges.get("transaction.version", 0) >= 2 else "legacy"
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """The protocols that the cluster's feature level lets clients use."""
+        return ("legacy", "tv2") if self.newest_dialect == "tv2" else ("legacy",)
 
     def at_most(self, api: str, version: int) -> int:
         """`version`, or the broker's highest if that is lower."""
@@ -255,3 +241,5 @@ def ready(bench: Bench) -> Ready:
 
 
 STAGE = Rig(COMBINED, ready, Stage, shared=True)
+FORGETFUL = Rig(EXPIRING, ready, Stage, shared=True)
+"""The same on a node that soon forgets idle producers and transactional ids."""

@@ -1,0 +1,134 @@
+"""Group epoch, target assignment epoch, member epoch and assignment epochs: their order, and that none goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.groups.group import Group, GroupMember, fresh_group
+from conformance.rigs.groups.group_log import GroupLog
+from fixtures.wire.groups import LEAVE_TO_RETURN, DescribedGroup
+
+CHANGES = lists(sampled_from(["join", "bump", "revoke", "return", "leave"]), min_size=6, max_size=8)
+
+
+class Crowd:
+    """Members of one group that join, leave and change their subscriptions; the first one stays."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.members = [group.alone()]
+
+    def change(self, kind: str) -> None:
+        """One change. A rebalance that a newcomer starts with "revoke" is left unfinished until the next change."""
+        self._finish()
+        if kind in ("join", "revoke") or (kind != "bump" and len(self.members) == 1):
+            self._join()
+            if kind == "revoke":
+                self.group.revoking(self.members[0])
+                return
+        elif kind == "bump":
+            self.members[0].bump()
+        elif kind == "return":
+            last = self.members[-1]
+            last.leave_to_return()
+            return
+        else:
+            self.members.pop().leave()
+        self._finish()
+
+    def _join(self) -> None:
+        if len(self.members) == self.group.partitions:
+            self.members.pop().leave()
+            self._finish()
+        self.members.append(self.group.member(self.group.bench.fresh("instance")))
+        self.members[-1].join()
+
+    def _finish(self) -> None:
+        for member in self.members:
+            if member.instance_id and self.is_away(member):
+                member.join()
+        self.group.settle(*self.members)
+
+    def is_away(self, member: GroupMember) -> bool:
+        found = self.group.seen(member)
+        return found is not None and found.member_epoch == LEAVE_TO_RETURN
+
+
+@probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)
+def described_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
+    """In each description a member's epoch is at most the target assignment epoch, and that at most the group's."""
+    crowd = Crowd(group)
+    for change in changes:
+        crowd.change(change)
+        shown = group.describe()
+        yield held_if(ordered(shown), shown, case="described")
+
+
+def ordered(shown: DescribedGroup) -> bool:
+    members = [member.member_epoch for member in shown.members]
+    return all(epoch <= shown.assignment_epoch for epoch in members) and shown.assignment_epoch <= shown.group_epoch
+
+
+@probe("KIP1251-AE-03", rig=fresh_group(), cases=["record"], changes=CHANGES)
+def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
+    """In a member's record no assignment epoch is above its member epoch; of one that left to return all are 0."""
+    log, crowd = GroupLog(group), Crowd(group)
+    for change in changes:
+        crowd.change(change)
+        for member in crowd.members:
+            record = log.current_assignment(member)
+            listed = [*record.assigned_partitions, *record.partitions_pending_revocation]
+            epochs = [epoch for topic in listed for epoch in topic.assignment_epochs or ()]
+            away = record.member_epoch == LEAVE_TO_RETURN
+            held = all(epoch == 0 if away else 0 <= epoch <= record.member_epoch for epoch in epochs)
+            yield held_if(held, record, case="record")
+
+
+@probe("KIP1251-BASE-08", rig=fresh_group(), cases=["one-coordinator"], changes=CHANGES)
+def epochs_never_go_back(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
+    """From answer to answer neither the group's epochs nor a member's are lower than before."""
+    crowd, before = Crowd(group), group.describe()
+    for change in changes:
+        crowd.change(change)
+        before = yield from not_before(group, before, "one-coordinator")
+
+
+@probe(
+    "KIP1251-BASE-08",
+    rig=fresh_group(),
+    cases=["fail-over"],
+    smoke=False,
+    bumps=lists(integers(1, 3), min_size=6, max_size=6),
+)
+def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Generator[Claim, None, None]:
+    """A restarted coordinator answers no epoch that is below one that was answered before."""
+    member, other = group.alone(), group.member()
+    other.join()
+    group.settle(member, other)
+    before = group.describe()
+    for times in bumps:
+        member.bump(times)
+        before = group.describe()
+        if times == max(bumps):
+            group.restart_coordinator()
+        known = (member.epoch, other.epoch)
+        member.keep_up(), other.keep_up()
+        kept = member.epoch >= known[0] and other.epoch >= known[1]
+        before = yield from not_before(group, before, "fail-over", also=kept)
+
+
+def not_before(
+    group: Group, before: DescribedGroup, case: str, *, also: bool = True
+) -> Generator[Claim, None, DescribedGroup]:
+    """The next description of the group against the one before."""
+    after = group.describe()
+    were = {member.member_id: member.member_epoch for member in before.members if member.member_epoch >= 0}
+    members = all(
+        member.member_epoch >= were.get(member.member_id, 0) for member in after.members if member.member_epoch >= 0
+    )
+    groups = after.group_epoch >= before.group_epoch and after.assignment_epoch >= before.assignment_epoch
+    yield held_if(members and groups and also, before, after, case=case)
+    return after

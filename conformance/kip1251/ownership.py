@@ -1,0 +1,233 @@
+"""Partitions that change hands: when they are given, from which epoch on, and which commits they end (KIP-848, KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import booleans, integers
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.groups.group import Group, GroupMember, fresh_group, new_topic
+from fixtures.wire import Error
+from strategies.epochs import EPOCH_BUMPS
+from strategies.offsets import OFFSETS
+
+MANY = 12
+"""Partitions of a topic, so that one rebalance shows much."""
+HEARTBEATS = integers(6, 8)
+IMPATIENT_MS = 1_500
+"""The rebalance time-out of a member that is removed for keeping a partition."""
+REMOVED_WITHIN = 30.0
+"""Seconds within which a member is removed whose rebalance time-out has passed."""
+
+
+# --- commits of an ownership that ended
+
+
+@probe(
+    "KIP1251-COMMIT-08",
+    rig=fresh_group(),
+    cases=["owned-between", "unowned-between"],
+    bumps=integers(5, 7),
+    later=EPOCH_BUMPS,
+    offset=OFFSETS,
+)
+def partition_that_came_back(
+    group: Group, case: str, bumps: int, later: int, offset: int
+) -> Generator[Claim, None, None]:
+    """After a partition was lost and given back, commits at each epoch of its first ownership are refused."""
+    member = group.alone(bumps)
+    partition = group.partitions - 1
+    first, last = member.since[partition], member.epoch
+    lend(group, member, partition) if case == "owned-between" else turn_away(group, member)
+    again = member.since[partition]
+    member.bump(later)
+    group.store(member, partition, offset)
+    yield group.holding(member, member.epoch, partition)
+    yield premise(
+        again > last, f"given back at epoch {again}, after {last}", promised=("KIP1251-BASE-03", "membership")
+    )
+    for epoch in range(first, last + 1):
+        answer = group.commit(member, {partition: offset + epoch + 1}, epoch)
+        after = group.stored(partition)
+        yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
+
+
+def lend(group: Group, member: GroupMember, partition: int) -> None:
+    """Another member owns partitions for a while, the last one among them."""
+    other = group.member()
+    other.join()
+    group.settle(member, other)
+    if partition in member.assigned:
+        # The assignor gave away others: this member leaves the partition to them by leaving all for a moment.
+        turn_away(group, member, other)
+    other.leave()
+    group.settle(member)
+
+
+def turn_away(group: Group, member: GroupMember, *others: GroupMember) -> None:
+    """The member subscribes to another topic until it has lost all partitions, and then to its own again."""
+    member.turn_to("nowhere")
+    group.bench.eventually(lambda: member.keep_up() and not member.assigned, f"{member.id} without partitions")
+    for other in others:
+        group.settle(other)
+    member.turn_to(group.topic.name)
+    group.settle(member, *others)
+
+
+# --- the assignment epoch, by the commits that it admits
+
+
+def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int, offset: int) -> Claim:
+    """A commit at this epoch is accepted, and one at the epoch before it refused."""
+    below = group.commit(member, {partition: offset + 1}, epoch - 1)
+    at = group.commit(member, {partition: offset}, epoch)
+    after = group.stored(partition)
+    refused = below.all_answered(Error.STALE_MEMBER_EPOCH)
+    accepted = at.all_answered(Error.NONE) and after.shows(offset)
+    return held_if(refused and accepted, below, at, after)
+
+
+@probe(
+    "KIP1251-AE-01",
+    rig=fresh_group(),
+    cases=["membership", "subscription", "topics"],
+    steps=integers(6, 7),
+    offset=OFFSETS,
+)
+def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: int) -> Generator[Claim, None, None]:
+    """However often the member's epoch rises, the oldest epoch at which it may commit a kept partition stays the same."""
+    member = group.alone(aged=2)
+    partition, epoch = 0, member.since[0]
+    others: list[GroupMember] = []
+    for step in range(steps):
+        before = member.epoch
+        if case == "membership":
+            change_membership(group, member, others)
+        elif case == "subscription":
+            member.bump()
+        else:
+            name = group.bench.fresh("more")
+            member.turn_to(group.topic.name, name)
+            new_topic(group.bench, 1, name)
+            group.bench.eventually(
+                lambda: member.keep_up() is not None and len(member.owned) > group.partitions, f"{name} assigned"
+            )
+        yield group.holding(member, member.epoch, partition)
+        yield premise(member.epoch > before, f"epoch {member.epoch} after {before}")
+        yield admitted_from(group, member, partition, epoch, offset + step)
+
+
+def change_membership(group: Group, member: GroupMember, others: list[GroupMember]) -> None:
+    """Another member joins, or the one that did leaves."""
+    if others:
+        others.pop().leave()
+    else:
+        others.append(group.member())
+        others[0].join()
+    group.settle(member, *others)
+
+
+@probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["first"], aged=integers(2, 4), later=EPOCH_BUMPS, offset=OFFSETS)
+def first_assignment_has_the_target_epoch(
+    group: Group, aged: int, later: int, offset: int
+) -> Generator[Claim, None, None]:
+    """Partitions of a joining member may be committed from the epoch of the answer on that first showed them."""
+    member = group.alone(later, aged=aged)
+    yield group.holding(member, member.epoch, *range(MANY))
+    for partition, epoch in sorted(member.since.items()):
+        yield admitted_from(group, member, partition, epoch, offset)
+
+
+@probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["later"], bumps=integers(1, 3), later=EPOCH_BUMPS, offset=OFFSETS)
+def later_assignment_has_the_target_epoch(
+    group: Group, bumps: int, later: int, offset: int
+) -> Generator[Claim, None, None]:
+    """Partitions that a member gets in a later rebalance may be committed from that epoch on, its others from an older one."""
+    heir, _, epoch = group.inherit(bumps, later=later)
+    yield group.holding(heir, heir.epoch, *range(MANY))
+    gained = [partition for partition, since in sorted(heir.since.items()) if since == epoch]
+    for partition in gained:
+        yield admitted_from(group, heir, partition, epoch, offset)
+
+
+# --- from one owner to the next
+
+
+@probe(
+    "KIP1251-BASE-02", rig=fresh_group(), cases=["acknowledged", "left", "removed"], bumps=EPOCH_BUMPS, waits=HEARTBEATS
+)
+def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, waits: int) -> Generator[Claim, None, None]:
+    """The next owner is not shown a partition before the former one has given it back, has left or was removed."""
+    old, new = group.alone(bumps), group.member()
+    if case == "removed":
+        old.rebalance_timeout_ms = IMPATIENT_MS
+        old.heartbeat(owned=group.named(old.assigned), subscribed_topic_names=[group.topic.name])
+    new.join()
+    lost = group.revoking(old)
+    for _ in range(waits):
+        answer = new.keep_up()
+        shown = new.assigned & lost
+        if case == "removed" and group.seen(old) is None:
+            break
+        yield held_if(not shown, answer, case=case, detail=f"{answer}; the former owner has to revoke {sorted(lost)}")
+    if case == "acknowledged":
+        group.acknowledge(old)
+    elif case == "left":
+        old.leave()
+    given = group.bench.settles(
+        lambda: bool(new.keep_up()) and new.assigned >= lost, "the partition given", REMOVED_WITHIN
+    )
+    yield held_if(given, case=case, detail=f"{sorted(new.assigned)} assigned, {sorted(lost)} free")
+
+
+@probe(
+    "KIP1251-BASE-03", rig=fresh_group(MANY), cases=["membership", "subscription"], bumps=EPOCH_BUMPS, leaves=booleans()
+)
+def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: bool) -> Generator[Claim, None, None]:
+    """The next owner's first epoch of a partition is above the last one at which the former owner had it."""
+    old, new = group.alone(bumps), group.member()
+    before = dict(old.since)
+    new.join()
+    lost = group.revoking(old)
+    last = old.epoch
+    if case == "subscription":
+        new.subscribe(group.topic.name, group.bench.fresh("nowhere"))
+    group.settle(old, new)
+    yield from later_owner(new, lost, last)
+    if leaves:
+        last = old.epoch
+        old.leave()
+        group.settle(new)
+        yield from later_owner(new, frozenset(before) - lost, last)
+
+
+def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Iterator[Claim]:
+    for partition in sorted(partitions & new.assigned):
+        first = new.since[partition]
+        yield held_if(first > last, detail=f"partition {partition}: owned up to epoch {last}, then from {first}")
+
+
+@probe("KIP1251-BASE-05", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
+def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+    """A member that heartbeats but does not revoke in time is removed, and the next owner gets the partition."""
+    old, new = group.alone(bumps), group.member()
+    old.rebalance_timeout_ms = IMPATIENT_MS
+    kept = group.named(old.assigned)
+    old.heartbeat(owned=kept, subscribed_topic_names=[group.topic.name])
+    new.join()
+    lost = group.revoking(old)
+    partition = min(lost)
+
+    def removed() -> bool:
+        return old.heartbeat(owned=kept).error is Error.UNKNOWN_MEMBER_ID
+
+    gone = group.bench.settles(removed, f"{old.id} removed", REMOVED_WITHIN)
+    commit = group.commit(old, {partition: offset}, old.epoch)
+    after = group.stored(partition)
+    refused = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1)
+    yield held_if(refused, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
+    given = group.bench.settles(
+        lambda: bool(new.keep_up()) and new.assigned >= lost, "the partition given", REMOVED_WITHIN
+    )
+    yield held_if(given, case="handed-over", detail=f"{sorted(new.assigned)} assigned, {sorted(lost)} were revoked")

@@ -1,0 +1,197 @@
+"""Transactional ids and their transactions at another coordinator than before (KIP-360, Public Interfaces; KIP-664)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import nullcontext
+
+from hypothesis.strategies import booleans, integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.groups.group import answering_again
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.producers.combined_node import unchanged
+from conformance.rigs.producers.producer import CheckProducer
+from conformance.rigs.producers.sequences import gives
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
+from fixtures.wire import Error
+from fixtures.wire.transactions import InitProducerIdAnswer, ProducerIdsAnswer
+from strategies.epochs import EPOCH_BUMPS
+
+HOW = sampled_from(["move", "kill", "freeze"])
+NO_EPOCH = (-1, -1)
+"""Producer id and epoch of a new instance."""
+STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
+
+
+def in_state(brokers: ThreeBrokers, state: str, dialect: str, partitions: list[Partition]) -> CheckProducer:
+    """A producer whose last transaction is in this state; an open one has written to each partition."""
+    producer = brokers.transactional(dialect)
+    if state != "Empty":
+        for partition in partitions:
+            producer.enter(partition)
+    if state.startswith("Complete"):
+        producer.end(committed=state == "CompleteCommit")
+    return producer
+
+
+@probe(
+    "KIP360-TXN-06",
+    rig=THREE_BROKERS,
+    cases=["fail-over"],
+    smoke=False,
+    states=lists(sampled_from(STATES), min_size=6, max_size=8),
+    newest=booleans(),
+    how=HOW,
+)
+def next_coordinator_describes_the_same(
+    brokers: ThreeBrokers, states: list[str], newest: bool, how: How
+) -> Generator[Claim, None, None]:
+    """Transactions in each state are described by the next coordinator as they were by the one before."""
+    dialect = brokers.dialects[-1 if newest else 0]
+    partitions = brokers.partitions()
+    producers = [in_state(brokers, state, dialect, partitions) for state in states]
+    before = [producer.described() for producer in producers]
+    replaced: set[int] = set()
+    for producer in producers:
+        partition = brokers.state_partition(producer)
+        if partition.index not in replaced:
+            replaced.add(partition.index)
+            with brokers.replaced(partition, how):
+                pass
+    for producer, shown in zip(producers, before, strict=True):
+        after = producer.described()
+        yield held_if(unchanged(shown, after), shown, after)
+
+
+@probe(
+    "KIP360-TXN-06",
+    rig=THREE_BROKERS,
+    cases=["wrong-broker"],
+    smoke=False,
+    states=lists(sampled_from(STATES), min_size=3, max_size=4),
+)
+def other_brokers_do_not_describe(brokers: ThreeBrokers, states: list[str]) -> Generator[Claim, None, None]:
+    """A broker that does not coordinate a transactional id answers NOT_COORDINATOR."""
+    partitions = brokers.partitions()
+    for state in states:
+        producer = in_state(brokers, state, "legacy", partitions)
+        for name in brokers.others(brokers.coordinator_of(producer)):
+            answer = brokers.bench.node(name).describe_transaction(producer.transactional_id)
+            yield held_if(answer.error is Error.NOT_COORDINATOR, answer)
+
+
+@log_scenario(
+    "KIP360-SC-01",
+    "KIP360-INIT-09",
+    rig=THREE_BROKERS,
+    cases=["moved-coordinator"],
+    bumps=EPOCH_BUMPS,
+    how=HOW,
+)
+def bump_is_retried_at_the_next_coordinator(
+    brokers: ThreeBrokers, bumps: int, how: How
+) -> Generator[Claim, None, None]:
+    """The answer to a bump was lost; the next coordinator gives the same one, and its epoch can still be bumped."""
+    producer, bystander = brokers.transactional("legacy"), brokers.partition()
+    producer.bump(bumps)
+    state = brokers.state_partition(producer)
+    lost = producer.init(producer.producer_id, producer.epoch)
+    promised = ("KIP360-INIT-03", "untouched")
+    yield premise(gives(lost, producer.producer_id, producer.epoch + 1), f"bumped: {lost}", promised=promised)
+    with brokers.replaced(state, how):
+        again = producer.init(producer.producer_id, producer.epoch)
+        onwards = producer.init(producer.producer_id, producer.epoch + 1)
+    kept = gives(again, producer.producer_id, producer.epoch + 1)
+    goes_on = gives(onwards, producer.producer_id, producer.epoch + 2)
+    yield held_if(kept and goes_on, lost, again, onwards, row="KIP360-INIT-09", case="moved-coordinator")
+    at_rest(bystander)
+
+
+# --- ids and epochs in their order
+
+
+def in_order(before: InitProducerIdAnswer, after: InitProducerIdAnswer, *, retry: bool) -> bool:
+    """The later answer has another producer id, or a larger epoch; a retry may get the same pair."""
+    if after.producer_id != before.producer_id:
+        return True
+    return after.producer_epoch > before.producer_epoch or (retry and after.producer_epoch == before.producer_epoch)
+
+
+KINDS = sampled_from(["bump", "instance", "retry"])
+BETWEEN = 4
+"""Requests from one change of coordinator to the next."""
+
+
+@probe(
+    "KIP360-INIT-20",
+    rig=THREE_BROKERS,
+    cases=["one-coordinator", "fail-over"],
+    smoke=False,
+    kinds=lists(KINDS, min_size=8, max_size=10),
+    how=HOW,
+)
+def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Generator[Claim, None, None]:
+    """Each answer for a transactional id has a larger epoch than the one before, or another producer id."""
+    producer = brokers.transactional("legacy")
+    last, sent = producer.init(), NO_EPOCH
+    for turn, kind in enumerate(kinds):
+        current = (last.producer_id, last.producer_epoch)
+        pair = {"instance": NO_EPOCH, "bump": current, "retry": sent if sent != NO_EPOCH else current}[kind]
+        moves = case == "fail-over" and turn % BETWEEN == 0
+        with brokers.replaced(brokers.state_partition(producer), how) if moves else nullcontext():
+            answer = producer.init(*pair)
+        if answer.error is not Error.NONE:
+            continue  # KIP360-INIT-09: a retry at another coordinator is fenced
+        yield held_if(in_order(last, answer, retry=pair == sent != NO_EPOCH), last, answer, case=case)
+        last, sent = answer, pair
+
+
+@probe(
+    "KIP360-INIT-19",
+    rig=THREE_BROKERS,
+    cases=["across-brokers"],
+    smoke=False,
+    turns=lists(integers(0, 2), min_size=8, max_size=12),
+)
+def brokers_give_different_producer_ids(brokers: ThreeBrokers, turns: list[int]) -> Generator[Claim, None, None]:
+    """No producer id that one broker gives was given by it or another before."""
+    given: set[int] = set()
+    for turn in turns:
+        node = brokers.bench.node(brokers.bench.brokers[turn])
+        answer = node.take_producer_ids(3)
+        yield new_ids(answer, given)
+
+
+@probe(
+    "KIP360-INIT-19",
+    rig=THREE_BROKERS,
+    cases=["broker-restart"],
+    smoke=False,
+    how=sampled_from(["kill", "stop"]),
+    which=integers(0, 2),
+    count=integers(6, 9),
+)
+def restarted_broker_gives_new_producer_ids(
+    brokers: ThreeBrokers, how: How, which: int, count: int
+) -> Generator[Claim, None, None]:
+    """A broker that restarts within its block of producer ids gives none of them again, nor do the others."""
+    names, given = brokers.bench.brokers, set[int]()
+    for name in names:
+        given.update(brokers.bench.node(name).take_producer_ids(count).producer_ids)
+    restarted = names[which]
+    with brokers.gone(restarted, how):
+        pass
+    answering_again(brokers.bench, restarted)
+    for turn in range(count):
+        yield new_ids(brokers.bench.node(restarted if turn % 2 == 0 else names[turn % 3]).take_producer_ids(2), given)
+
+
+def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
+    """None of these ids was given before, nor twice. A broker without a block of ids may ask the client to come back."""
+    again = given & set(answer.producer_ids)
+    twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
+    given.update(answer.producer_ids)
+    return held_if(not again and not twice, answer, detail=f"{answer}; given before: {sorted(again)}")

@@ -1,0 +1,163 @@
+"""Transactions that were decided before something broke: their markers, coordinators and partitions (KIP-98, KIP-360)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from typing import Literal
+
+from hypothesis.strategies import booleans, integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.producers.combined_node import unchanged
+from conformance.rigs.producers.producer import CheckProducer
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
+from fixtures.wire import Error
+from fixtures.wire.records import ControlType
+from history.since import since
+from strategies.batches import FEW_RECORDS
+
+EPOCH_FROM = since("InitProducerIdRequest", "ProducerEpoch")
+"""The first version of InitProducerId by which a producer asks for its next epoch."""
+HOW = sampled_from(["kill", "freeze", "move", "stop"])
+PREPARED = {True: "PrepareCommit", False: "PrepareAbort"}
+COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
+MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
+
+
+def completed_on(
+    brokers: ThreeBrokers, producer: CheckProducer, partitions: list[Partition], committed: bool, case: str
+) -> Iterator[Claim]:
+    """TXN-12: the coordinator calls it complete, and each partition has its marker and nothing left open."""
+    shown = producer.completed()
+    right = shown.state == COMPLETE[committed]
+    yield held_if(right, shown, row="KIP360-TXN-12", case=case, detail=f"decided {COMPLETE[committed]}: {shown}")
+    for partition in partitions:
+        met, found = brokers.completes(partition, producer, MARKERS[committed])
+        detail = f"{partition}: {found}; decided {MARKERS[committed].name}; {shown}"
+        yield held_if(met, shown, row="KIP360-TXN-12", case=case, detail=detail)
+
+
+@log_scenario(
+    "KIP360-SC-08",
+    "KIP360-TXN-12",
+    rig=THREE_BROKERS,
+    cases=["legacy", "tv2"],
+    how=HOW,
+    whom=sampled_from(["coordinator", "leader"]),
+    committed=booleans(),
+    records=FEW_RECORDS,
+)
+def broker_lost_after_the_decision(
+    brokers: ThreeBrokers,
+    case: str,
+    how: How,
+    whom: Literal["coordinator", "leader"],
+    committed: bool,
+    records: int,
+) -> Generator[Claim, None, None]:
+    """The coordinator or a leader is replaced right after EndTxn was answered; the transaction completes everywhere."""
+    producer, partitions = brokers.transactional(case), brokers.partitions()
+    state = brokers.state_partition(producer)
+    for partition in partitions:
+        producer.enter(partition, records)
+    producer.granted(producer.finish(committed), "producer")
+    with brokers.replaced(state if whom == "coordinator" else partitions[0], how):
+        pass
+    yield from completed_on(brokers, producer, partitions, committed, case)
+    at_rest(*partitions)
+
+
+@log_scenario(
+    "KIP360-SC-19",
+    "KIP360-TXN-12",
+    rig=THREE_BROKERS,
+    cases=["coordinator-load"],
+    examples=3,
+    how=sampled_from(["kill", "stop", "freeze"]),
+    committed=booleans(),
+    newest=booleans(),
+    records=FEW_RECORDS,
+)
+def coordinator_loads_a_prepared_transaction(
+    brokers: ThreeBrokers, how: How, committed: bool, newest: bool, records: int
+) -> Generator[Claim, None, None]:
+    """The markers hang at a frozen leader, so that the next coordinator loads the decision; it writes them all."""
+    producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
+    coordinator = brokers.coordinator_of(producer)
+    heir, leader = brokers.beside(producer)
+    partitions = [brokers.partition(leader, heir, coordinator), brokers.partition(heir, leader, coordinator)]
+    for partition in partitions:
+        producer.enter(partition, records)
+    with ExitStack() as broken:
+        with brokers.gone(leader, "freeze"):
+            producer.granted(producer.finish(committed), "producer")
+            prepared = producer.described()
+            broken.enter_context(brokers.gone(coordinator, how))
+        yield premise(prepared.state == PREPARED[committed], f"markers are outstanding: {prepared}")
+        brokers.taken_over(producer, coordinator)
+    yield from completed_on(brokers, producer, partitions, committed, "coordinator-load")
+    at_rest(*partitions)
+
+
+@log_scenario(
+    "KIP360-SC-20",
+    "KIP360-TXN-12",
+    rig=THREE_BROKERS,
+    cases=["leaderless-partition"],
+    examples=3,
+    committed=booleans(),
+    newest=booleans(),
+    records=FEW_RECORDS,
+)
+def partition_without_a_leader_at_the_end(
+    brokers: ThreeBrokers, committed: bool, newest: bool, records: int
+) -> Generator[Claim, None, None]:
+    """A partition of the transaction has no leader when EndTxn is sent; it gets its marker when its broker is back."""
+    producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
+    coordinator = brokers.coordinator_of(producer)
+    other, holder = brokers.beside(producer)
+    alone = brokers.partition(holder, min_insync_replicas="1")
+    beside = brokers.partition(other, coordinator)
+    for partition in (alone, beside):
+        producer.enter(partition, records)
+    with brokers.gone(holder, "kill"):
+        brokers.bench.eventually(lambda: alone.state(coordinator).leader == -1, f"no leader of {alone}")
+        producer.granted(producer.finish(committed), "producer")
+    yield from completed_on(brokers, producer, [alone, beside], committed, "leaderless-partition")
+    at_rest(alone, beside)
+
+
+@probe(
+    "KIP360-INIT-12",
+    rig=THREE_BROKERS,
+    cases=["prepare-commit", "prepare-abort"],
+    smoke=False,
+    versions=lists(integers(0, 5), min_size=6, max_size=8),
+    newest=booleans(),
+    records=FEW_RECORDS,
+)
+def init_while_markers_are_outstanding(
+    brokers: ThreeBrokers, case: str, versions: list[int], newest: bool, records: int
+) -> Generator[Claim, None, None]:
+    """While a frozen leader keeps a transaction from completing, InitProducerId is answered "retry" and changes nothing."""
+    producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
+    _, leader = brokers.beside(producer)
+    partition, committed = brokers.partition(leader, min_insync_replicas="1"), case == "prepare-commit"
+    producer.enter(partition, records)
+    with brokers.gone(leader, "freeze"):
+        ended = producer.granted(producer.finish(committed), "producer")
+        epoch = ended.producer_epoch if producer.dialect.bumps else producer.epoch
+        before = producer.described()
+        yield premise(before.state == PREPARED[committed], f"markers are outstanding: {before}")
+        for version in versions:
+            pair = (-1, -1) if version < EPOCH_FROM else (producer.producer_id, epoch)
+            answer = producer.init_once(*pair, version=brokers.at_most("InitProducerId", version))
+            after = producer.described()
+            yield premise(after.state == before.state, f"still outstanding: {after}")
+            retry = answer.error is Error.CONCURRENT_TRANSACTIONS and unchanged(before, after)
+            yield held_if(retry, answer, detail=f"{answer}; {before} became {after}")
+    partition.whole()

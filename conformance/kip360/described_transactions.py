@@ -1,0 +1,120 @@
+"""DescribeTransactions shows what its coordinator has acknowledged (KIP-664)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import partial
+
+import msgspec
+from hypothesis.strategies import integers, lists, sampled_from, text
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
+from fixtures.wire import Error
+from fixtures.wire.transactions import DescribedTransaction
+from strategies.batches import FEW_RECORDS
+
+TIMEOUTS_MS = integers(60_000, 600_000)
+STEPS = lists(sampled_from(["add", "offsets", "commit", "abort", "replace"]), min_size=5, max_size=8)
+
+
+class Known(msgspec.Struct):
+    """A transaction as its producer knows it. The epoch is that of the last acknowledged request."""
+
+    producer: StageProducer
+    state: str = "Empty"
+    epoch: int = 0
+    partitions: frozenset[tuple[str, int]] = frozenset()
+    began: tuple[int, int] = (-1, -1)
+    """The kit's clock (ms since 1970) around the request that opened it."""
+
+    def opened(self, *partitions: tuple[str, int], around: tuple[int, int]) -> None:
+        if self.state != "Ongoing":
+            self.began = around
+        self.state, self.partitions = "Ongoing", self.partitions | set(partitions)
+
+    def closed(self, state: str, epoch: int) -> None:
+        self.state, self.epoch, self.partitions = state, epoch, frozenset()
+
+    def shown_by(self, found: DescribedTransaction) -> bool:
+        known = (
+            Error.NONE,
+            self.state,
+            self.producer.timeout_ms,
+            self.producer.producer_id,
+            self.epoch,
+            self.partitions,
+        )
+        shown = (
+            found.error,
+            found.state,
+            found.timeout_ms,
+            found.producer_id,
+            found.producer_epoch,
+            frozenset(found.partitions),
+        )
+        first, last = self.began
+        return shown == known and (self.state != "Ongoing" or first <= found.start_time_ms <= last)
+
+
+@probe("KIP360-TXN-06", rig=STAGE, cases=["legacy", "tv2"], steps=STEPS, timeout_ms=TIMEOUTS_MS, records=FEW_RECORDS)
+def transaction_is_described_after_each_step(
+    stage: Stage, case: str, steps: list[str], timeout_ms: int, records: int
+) -> Generator[Claim, None, None]:
+    """State, producer id, epoch, time-out, start and partitions are those of the last acknowledged request."""
+    producer = stage.transactional(case, timeout_ms)
+    known = Known(producer)
+    yield described(known)
+    for step in steps:
+        yield from taken(stage, known, step, records)
+
+
+def taken(stage: Stage, known: Known, step: str, records: int) -> Iterator[Claim]:
+    """One step of the producer, and what is described after it. An empty transaction is opened before it is ended."""
+    producer = known.producer
+    if step in ("add", "offsets") or (step != "replace" and known.state != "Ongoing"):
+        opened(stage, known, offsets=step == "offsets", records=records)
+    elif step == "replace":
+        replaced(known)
+    else:
+        producer.end(committed=step == "commit")
+        known.closed("CompleteCommit" if step == "commit" else "CompleteAbort", producer.epoch)
+    yield described(known)
+
+
+def opened(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
+    """Another partition of a log, or of the offsets of a group, is in the transaction."""
+    producer, log, group = known.producer, stage.log(), stage.bench.fresh("group")
+    before = stage.bench.now().unix_ms
+    if offsets:
+        producer.granted(producer.add_offsets(group), "producer")
+    else:
+        producer.enter(log, records)
+    around = (before, stage.bench.now().unix_ms)
+    known.opened(("__consumer_offsets", 0) if offsets else log.here, around=around)
+
+
+def replaced(known: Known) -> None:
+    """A new instance takes the transactional id: an open transaction is aborted, at an epoch that nobody else is given."""
+    known.producer = known.producer.successor()
+    known.closed("Empty", known.producer.epoch)
+
+
+def described(known: Known) -> Claim:
+    found = known.producer.described()
+    return held_if(known.shown_by(found), found, detail=f"{found}; the producer knows {known}")
+
+
+@probe(
+    "KIP360-TXN-06",
+    rig=STAGE,
+    cases=["unknown-id", "empty-id"],
+    names=lists(text("abcdef", min_size=1), min_size=6, max_size=6, unique=True),
+)
+def undescribed_transactions(stage: Stage, case: str, names: list[str]) -> Generator[Claim, None, None]:
+    """A transactional id that nobody took is answered with TRANSACTIONAL_ID_NOT_FOUND, an empty one with INVALID_REQUEST."""
+    for name in names:
+        asked = f"{stage.bench.fresh('never')}-{name}" if case == "unknown-id" else ""
+        found = stage.settled(partial(stage.broker.describe_transaction, asked))
+        error = Error.TRANSACTIONAL_ID_NOT_FOUND if case == "unknown-id" else Error.INVALID_REQUEST
+        yield held_if(found.error is error and not found.partitions, found)

@@ -1,0 +1,133 @@
+"""Producers and transactional ids that were idle for too long (KIP-360, Unknown Producer Fencing; KIP-854)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.topologies import EXPIRY
+from conformance.rigs.producers.combined_node import FORGETFUL, Log, Stage, StageProducer
+from conformance.rigs.producers.sequences import appended, fenced, gives, open_at
+from fixtures.wire import Error
+from fixtures.wire.configs import ResourceType
+from strategies.batches import FEW_RECORDS
+from strategies.epochs import EPOCH_BUMPS
+
+FORGOTTEN_WITHIN = 30.0
+"""Seconds: many times the expiry and the interval between two looks."""
+AT_A_RESTART = "TRANSACTIONAL_ID_EXPIRATION"
+"""The expectation on releases that look for idle producers when they start."""
+
+
+def just_written(stage: Stage, log: Log, records: int, batches: int = 1) -> StageProducer:
+    """An idempotent producer whose last record is of this moment: its age is counted from the record's timestamp."""
+    stage.began = stage.bench.now().unix_ms
+    producer = stage.idempotent()
+    for _ in range(batches):
+        producer.write(log, records)
+    return producer
+
+
+def idle_for(stage: Stage) -> float:
+    """Seconds since `just_written`, when all that was asked before had been answered."""
+    return (stage.bench.now().unix_ms - stage.began) / 1000
+
+
+def looks_at_a_restart(stage: Stage) -> bool:
+    """True on a release without the setting for idle producers."""
+    name = "producer.id.expiration.ms"
+    found = stage.broker.describe_configs(ResourceType.BROKER, str(stage.bench.id_of(stage.broker.node)), [name])
+    return found.value(name) is None
+
+
+def forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> bool:
+    """Whether the partition no longer lists the producer, once it was idle for long enough."""
+    stage.bench.eventually(lambda: idle_for(stage) > EXPIRY, "the expiry of an idle producer", due=None)
+    if at_a_restart:
+        stage.restart(clean=True)
+        log.led()
+    gone = f"{log.name} without producer {producer.producer_id}"
+    return stage.bench.settles(lambda: log.producer(producer.producer_id) is None, gone, FORGOTTEN_WITHIN)
+
+
+@probe("KIP360-SEQ-17", rig=FORGETFUL, cases=["expired"], smoke=False, records=FEW_RECORDS, batches=integers(1, 3))
+def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batches: int) -> Generator[Claim, None, None]:
+    """A producer that was idle for longer is not listed any more, and its duplicate is appended as by an unknown one."""
+    log = stage.log()
+    producer = just_written(stage, log, records, batches)
+    duplicate = producer.batch(log, records, sequence=0)
+    gone = forgotten(stage, log, producer, at_a_restart=expected == AT_A_RESTART)
+    end = log.end()
+    again = producer.send(log, duplicate)
+    known = log.producer(producer.producer_id)
+    unknown = appended(again, end) and log.end() == end + records
+    yield held_if(gone and unknown, again, detail=f"forgotten: {gone}; end {end}; {again}; {known}")
+
+
+@probe("KIP360-SEQ-17", rig=FORGETFUL, cases=["not-yet"], smoke=False, records=FEW_RECORDS, batches=integers(1, 3))
+def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) -> Generator[Claim, None, None]:
+    """Until the expiry a producer is listed, and its duplicate recognised, however often the partition is looked at."""
+    log = stage.log()
+    producer = just_written(stage, log, records, batches)
+    duplicate = producer.batch(log, records, sequence=0)
+    listed = True
+
+    def over() -> bool:
+        nonlocal listed
+        known = log.producer(producer.producer_id)
+        early = idle_for(stage) < EXPIRY
+        listed = listed and (known is not None or not early)
+        return not early or not listed
+
+    again = producer.send(log, duplicate)
+    at = idle_for(stage)
+    yield premise(at < EXPIRY, f"asked after {at:.1f} s")
+    stage.bench.eventually(over, "the expiry of an idle producer", every=0.2, due=None)
+    recognised = appended(again, 0) and log.end() == records * batches
+    yield held_if(listed and recognised, again, detail=f"listed for {EXPIRY:g} s: {listed}; {again}")
+
+
+@probe("KIP360-SEQ-18", rig=FORGETFUL, smoke=False, bumps=EPOCH_BUMPS, records=FEW_RECORDS, plain=integers(0, 2))
+def open_transaction_keeps_its_producer(
+    stage: Stage, case: str, bumps: int, records: int, plain: int
+) -> Generator[Claim, None, None]:
+    """When an idle producer of the same partition has been forgotten, one with an open transaction is still listed."""
+    log = stage.log()
+    stage.began = stage.bench.now().unix_ms
+    owner = stage.transactional(case)
+    owner.bump(bumps)
+    for _ in range(plain):
+        stage.idempotent().write(log)
+    first = owner.enter(log, records).base_offset
+    idle = just_written(stage, log, records)
+    yield premise(forgotten(stage, log, idle, at_a_restart=looks_at_a_restart(stage)), "the idle producer is forgotten")
+    yield open_at(owner.described(), owner)
+    known, stable = log.producer(owner.producer_id), log.stable_end()
+    kept = known is not None and known.current_txn_start_offset == first and stable <= first
+    yield held_if(kept, detail=f"open from {first}; {known}; last stable offset {stable}")
+
+
+@probe("KIP360-INIT-13", "KIP360-INIT-14", rig=FORGETFUL, smoke=False, bumps=EPOCH_BUMPS, records=integers(0, 2))
+def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Generator[Claim, None, None]:
+    """The old producer id and epoch of a forgotten transactional id get a new producer id; the retry gets the same one."""
+    producer = stage.transactional()
+    producer.bump(bumps)
+    if records:
+        producer.enter(stage.log(), records)
+        producer.end(committed=True)
+
+    def unknown() -> bool:
+        return producer.described().error is Error.TRANSACTIONAL_ID_NOT_FOUND
+
+    gone = stage.bench.settles(unknown, f"{producer.transactional_id} forgotten", FORGOTTEN_WITHIN)
+    yield premise(gone, "the transactional id is forgotten")
+    answer = producer.init(producer.producer_id, producer.epoch)
+    new = answer.producer_id != producer.producer_id and gives(answer, answer.producer_id, 0)
+    yield held_if(new, answer, row="KIP360-INIT-13", case="expired-pair")
+    again = producer.init(producer.producer_id, producer.epoch)
+    same = gives(again, answer.producer_id, 0)
+    yield held_if(
+        same, answer, again, row="KIP360-INIT-14", case="expired-pair", variant="fenced" if fenced(again) else ""
+    )

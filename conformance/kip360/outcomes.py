@@ -1,0 +1,167 @@
+"""How transactions end, read from the log: markers, what read_committed consumers get, last stable offsets (KIP-98, KIP-360)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
+from conformance.rigs.producers.outcomes import ALL, Fates
+from conformance.rigs.producers.sequences import open_at
+from conformance.rigs.versions import BACK, spoken
+from fixtures.wire.log import READ_COMMITTED
+from history.since import since
+from strategies.batches import FEW_RECORDS
+
+LOWEST = since("FetchRequest", "IsolationLevel")
+ENDS = lists(booleans(), min_size=3, max_size=5)
+"""Whether each of several transactions is committed."""
+
+
+@probe(
+    "KIP360-TXN-13",
+    rig=STAGE,
+    cases=["legacy", "tv2"],
+    ends=ENDS,
+    records=FEW_RECORDS,
+    between=integers(0, 2),
+    back=BACK,
+)
+def whole_transactions_are_read(
+    stage: Stage, case: str, ends: list[bool], records: int, between: int, back: int
+) -> Generator[Claim, None, None]:
+    """A read_committed consumer is given the committed transactions on each of their partitions, and no others."""
+    producer, plain = stage.transactional(case), stage.idempotent()
+    partitions = [Fates(log) for log in stage.logs(2)]
+    version = spoken(stage.bench, "Fetch", back, low=LOWEST)
+    for committed in ends:
+        for fates in partitions:
+            fates.write(producer, records)
+            if between:
+                fates.write(plain, between)
+        yield open_at(producer.described(), producer)
+        for fates in partitions:
+            held, read = fates.through(version)
+            yield held_if(held, read)
+        producer.end(committed)
+        for fates in partitions:
+            fates.ended(producer, committed)
+            held, read = fates.through(version)
+            yield held_if(held, read)
+
+
+@probe(
+    "KIP360-TXN-13",
+    rig=STAGE,
+    cases=["any-range"],
+    turns=lists(integers(0, 2), min_size=5, max_size=8),
+    ends=lists(booleans(), min_size=2, max_size=2),
+    records=FEW_RECORDS,
+    most=sampled_from([1, ALL]),
+)
+def any_range_shows_whole_transactions(
+    stage: Stage, turns: list[int], ends: list[bool], records: int, most: int
+) -> Generator[Claim, None, None]:
+    """Of transactions that overlap in the log, a Fetch from any offset shows the committed ones, and lists the aborted ones."""
+    fates = Fates(stage.log())
+    dialects = ("legacy", stage.newest_dialect)
+    transactional = [stage.transactional(dialect) for dialect in dialects]
+    writers = [*transactional, stage.idempotent()]
+    for turn in (0, 1, *turns):
+        fates.write(writers[turn], records)
+    for producer, committed in zip(transactional, ends, strict=True):
+        producer.end(committed)
+        fates.ended(producer, committed)
+    fates.write(writers[2], records)
+    yield from fates.from_any_offset("KIP360-TXN-13", "any-range", most=most)
+
+
+class Watch:
+    """The last stable offsets of a log, as they follow each other within its leader epoch."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self._seen = 0
+
+    def look(self, open_from: dict[str, int]) -> Iterator[Claim]:
+        """Ask for it in both ways; `open_from` has the first offset of each open transaction, by transactional id."""
+        read = self.log.leader().fetch(self.log.topic, 0, self.log.end(), isolation_level=READ_COMMITTED)
+        listed = self.log.stable_end()
+        above_start = [first for first in open_from.values() if first >= read.log_start_offset]
+        stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])
+        yield held_if(read.log_start_offset <= stable <= highest, read, case="bounds", detail=f"{open_from}; {read}")
+        yield held_if(stable >= self._seen, read, case="monotone", detail=f"{self._seen} before; {read}")
+        yield held_if(listed == stable, read, case="agreement", detail=f"listed {listed}; {read}")
+        if not open_from:
+            yield held_if(stable == read.high_watermark, read, case="at-rest")
+        self._seen = stable
+
+
+@probe(
+    "KIP360-TXN-10",
+    rig=STAGE,
+    order=permutations([0, 1, 2]),
+    ends=lists(booleans(), min_size=3, max_size=3),
+    records=FEW_RECORDS,
+    trimmed=booleans(),
+)
+def last_stable_offset_follows_open_transactions(
+    stage: Stage, order: list[int], ends: list[bool], records: int, trimmed: bool
+) -> Generator[Claim, None, None]:
+    """The last stable offset stays below open transactions, moves on as they end, and at rest is the high watermark."""
+    log, plain = stage.log(), stage.idempotent()
+    producers = [stage.transactional(dialect) for dialect in ("legacy", stage.newest_dialect, "legacy")]
+    watch, open_from = Watch(log), dict[str, int]()
+    yield from watch.look(open_from)
+    for producer in producers:
+        plain.write(log)
+        open_from[producer.transactional_id] = producer.enter(log, records).base_offset
+        yield from watch.look(open_from)
+    if trimmed:
+        log.empty()
+        yield from watch.look(open_from)
+    for index in order:
+        producers[index].end(ends[index])
+        del open_from[producers[index].transactional_id]
+        yield from watch.look(open_from)
+    plain.write(log)
+    yield from watch.look(open_from)
+
+
+# --- what the partition tells about its producers
+
+
+@probe("KIP360-TXN-07", rig=STAGE, cases=["legacy", "tv2"], ends=ENDS, records=FEW_RECORDS)
+def partition_describes_its_producers(
+    stage: Stage, case: str, ends: list[bool], records: int
+) -> Generator[Claim, None, None]:
+    """After each batch and each marker DescribeProducers shows what the log holds of the producer."""
+    log, producer = stage.log(), stage.transactional(case)
+    for committed in ends:
+        first = log.end()
+        producer.enter(log, records)
+        yield described_by_the_log(log, producer, open_from=first)
+        producer.write(log, records)
+        yield described_by_the_log(log, producer, open_from=first)
+        producer.end(committed)
+        yield described_by_the_log(log, producer, open_from=-1)
+
+
+def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -> Claim:
+    """The partition's state of a producer against its last batch or marker in the log."""
+    own = [one for one in log.batches() if one.producer_id == producer.producer_id]
+    data = [one for one in own if not one.control]
+    markers = [one.records[0].coordinator_epoch for one in own if one.control]
+    forgotten = producer.dialect.bumps and own[-1].control
+    last = -1 if forgotten else data[-1].base_sequence + len(data[-1].records) - 1
+    wanted = (own[-1].producer_epoch, last, markers[-1] if markers else -1, open_from)
+    known = log.producer(producer.producer_id)
+    shown = known and (
+        known.producer_epoch,
+        known.last_sequence,
+        known.coordinator_epoch,
+        known.current_txn_start_offset,
+    )
+    return held_if(shown == wanted, detail=f"the log has {wanted}; {known}")

@@ -1,0 +1,71 @@
+"""Batches that a partition refuses leave no trace (KIP-360, Motivation)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from hypothesis.strategies import booleans, integers, lists
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
+from conformance.rigs.producers.sequences import REFUSED, at_epoch
+from fixtures.wire import Error
+from fixtures.wire.records import NewBatch
+from strategies.batches import FEW_RECORDS
+
+TRIES = lists(integers(1, 1_000_000), min_size=6, max_size=8)
+"""By how much each of several batches is off."""
+
+
+def writer(stage: Stage, log: Log, transactional: bool, records: int) -> StageProducer:
+    """A producer at an epoch above 0 that has written to the partition, in a transaction that is open."""
+    producer = stage.transactional(stage.newest_dialect) if transactional else stage.idempotent(1)
+    if transactional:
+        producer.bump(1)
+        producer.enter(log, records)
+    else:
+        producer.write(log, records)
+    return producer
+
+
+def without_trace(log: Log, producer: StageProducer, batch: NewBatch, error: Error, **fields: Any) -> Claim:
+    """The batch is refused with this error; the partition's offsets and its state of the producer are as before."""
+    before = log.state(producer.producer_id)
+    answer = producer.send(log, batch, **fields)
+    after = log.state(producer.producer_id)
+    return held_if(answer.error is error and after == before, answer, detail=f"{answer}; {before} became {after}")
+
+
+@probe(
+    "KIP360-SEQ-21", rig=STAGE, cases=["sequence", "epoch"], tries=TRIES, transactional=booleans(), records=FEW_RECORDS
+)
+def refused_batch_leaves_the_state(
+    stage: Stage, case: str, tries: list[int], transactional: bool, records: int
+) -> Generator[Claim, None, None]:
+    """A gap in the sequence or an older epoch is refused; offsets and producer state are as before."""
+    log = stage.log()
+    producer = writer(stage, log, transactional, records)
+    yield at_epoch(log.producer(producer.producer_id), producer.epoch)
+    for off in tries:
+        if case == "sequence":
+            gap = producer.batch(log, records, sequence=producer.sequences[log.here] + off)
+            yield without_trace(log, producer, gap, REFUSED)
+        else:
+            old = producer.batch(log, records, sequence=off % 3, epoch=producer.epoch - 1)
+            yield without_trace(log, producer, old, Error.INVALID_PRODUCER_EPOCH)
+
+
+@probe("KIP360-SEQ-21", rig=STAGE, cases=["transaction-state"], tries=TRIES, known=booleans(), records=FEW_RECORDS)
+def write_outside_a_transaction_leaves_the_state(
+    stage: Stage, tries: list[int], known: bool, records: int
+) -> Generator[Claim, None, None]:
+    """A batch to a partition that the open transaction does not have is refused; nothing of it is left there."""
+    log, producer = stage.log(), stage.transactional("legacy")
+    if known:
+        producer.enter(log, records)
+        producer.end(committed=True)
+    producer.enter(stage.log(), records)
+    for off in tries:
+        version = 3 + off % 8
+        yield without_trace(log, producer, producer.batch(log, records), Error.INVALID_TXN_STATE, version=version)

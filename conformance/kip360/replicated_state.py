@@ -1,0 +1,202 @@
+"""Producer state on replicas: described alike, and in force when another replica leads (KIP-360, KIP-101)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import ExitStack
+from functools import partial
+
+from hypothesis.strategies import booleans, integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.producers.producer import CheckProducer
+from conformance.rigs.producers.sequences import REFUSED, appended
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
+from fixtures.wire import Error
+from fixtures.wire.log import EARLIEST, LATEST, ProducedPartition
+from fixtures.wire.records import NewBatch, batch
+from fixtures.wire.transactions import ProducerState
+
+SIZES = lists(integers(1, 3), min_size=5, max_size=6)
+REPLICATED_WITHIN = 30.0
+"""Seconds within which a follower has what its leader has, when nothing is written."""
+WITHOUT_PARTITION = (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION)
+MISSED_MS = 500
+"""How long a trim waits for a frozen follower."""
+
+Sent = list[tuple[NewBatch, ProducedPartition]]
+
+
+def written(producer: CheckProducer, partition: Partition, sizes: list[int]) -> Sent:
+    """Batches of these sizes, each with its answer."""
+    return [(producer.batch(partition, size), producer.write(partition, size)) for size in sizes]
+
+
+def end_of(partition: Partition) -> int:
+    return partition.leader().list_offsets(partition.name, partition.index, LATEST).offset
+
+
+def start_of(partition: Partition) -> int:
+    return partition.leader().list_offsets(partition.name, partition.index, EARLIEST).offset
+
+
+def comparable(known: ProducerState | None) -> tuple[int, ...] | None:
+    """What the replicas of a partition have to agree on."""
+    if known is None:
+        return None
+    return (known.producer_epoch, known.last_sequence, known.coordinator_epoch, known.current_txn_start_offset)
+
+
+def several_states(brokers: ThreeBrokers, partition: Partition, sizes: list[int]) -> list[CheckProducer]:
+    """Producers that wrote to the partition: idempotent ones, and with transactions that are open, committed and aborted."""
+    producers = [brokers.idempotent(1), brokers.idempotent()]
+    for producer in producers:
+        written(producer, partition, sizes)
+    for end in (None, True, False):
+        producer = brokers.transactional(brokers.dialects[-1 if end is None else 0])
+        producer.enter(partition)
+        if end is not None:
+            producer.end(committed=end)
+        producers.append(producer)
+    return producers
+
+
+@probe("KIP360-SEQ-14", "KIP360-TXN-07", rig=THREE_BROKERS, cases=["described"], smoke=False, sizes=SIZES)
+def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) -> Generator[Claim, None, None]:
+    """At rest each replica describes each producer as the leader does."""
+    partition = brokers.partition()
+    producers = several_states(brokers, partition, sizes)
+    followers = brokers.others(brokers.leader_of(partition))
+    for producer in producers:
+        leaders = comparable(brokers.known(partition, producer))
+        for name in followers:
+            met = brokers.bench.settles(
+                partial(describes, brokers, partition, producer, name, leaders),
+                f"{name} describing {producer.producer_id} as {leaders}",
+                REPLICATED_WITHIN,
+            )
+            found = comparable(brokers.known(partition, producer, brokers.bench.node(name)))
+            held, detail = met and leaders is not None, f"the leader has {leaders}, {name} has {found}"
+            yield held_if(held, row="KIP360-SEQ-14", case="described", detail=detail)
+            yield held_if(held, row="KIP360-TXN-07", case="follower", detail=detail)
+
+
+def describes(
+    brokers: ThreeBrokers, partition: Partition, producer: CheckProducer, name: str, wanted: tuple[int, ...] | None
+) -> bool:
+    return comparable(brokers.known(partition, producer, brokers.bench.node(name))) == wanted
+
+
+@probe(
+    "KIP360-TXN-07", rig=THREE_BROKERS, cases=["no-replica"], smoke=False, which=integers(0, 2), count=integers(6, 7)
+)
+def broker_without_the_partition_describes_nothing(
+    brokers: ThreeBrokers, which: int, count: int
+) -> Generator[Claim, None, None]:
+    """A broker without a replica refuses to describe a partition's producers."""
+    without = brokers.bench.brokers[which]
+    producer = brokers.idempotent()
+    for _ in range(count):
+        partition = brokers.partition(*brokers.others(without))
+        producer.write(partition)
+        answer = brokers.bench.node(without).describe_producers(partition.name, 0)
+        yield held_if(answer.error in WITHOUT_PARTITION and not answer.active_producers, answer)
+
+
+@probe(
+    "KIP360-SEQ-14",
+    rig=THREE_BROKERS,
+    cases=["duplicate-after-fail-over"],
+    smoke=False,
+    how=sampled_from(["move", "kill", "freeze", "stop"]),
+    sizes=SIZES,
+    gaps=lists(integers(1, 1_000_000), min_size=4, max_size=4),
+)
+def next_leader_knows_producers(
+    brokers: ThreeBrokers, how: How, sizes: list[int], gaps: list[int]
+) -> Generator[Claim, None, None]:
+    """The next leader refuses a gap in a producer's sequence, and recognises its last five batches."""
+    partition = brokers.partition()
+    sent = {producer: written(producer, partition, sizes) for producer in (brokers.idempotent(), brokers.idempotent(3))}
+    with brokers.replaced(partition, how):
+        pass
+    end = end_of(partition)
+    for producer, batches in sent.items():
+        for gap in gaps:
+            hole = producer.batch(partition, sequence=producer.sequences[partition.name, 0] + gap)
+            answer = producer.send(partition, hole)
+            refused = answer.error is REFUSED and end_of(partition) == end
+            yield held_if(refused, answer, row="KIP360-SEQ-14", case="gap-after-fail-over")
+        for former, first in batches[-5:]:
+            again = producer.send(partition, former)
+            once = appended(again, first.base_offset) and end_of(partition) == end
+            yield held_if(once, first, again, row="KIP360-SEQ-14", case="duplicate-after-fail-over")
+
+
+@log_scenario(
+    "KIP360-SC-04", "KIP360-SEQ-15", rig=THREE_BROKERS, sizes=SIZES, epoch=integers(0, 5), kept=integers(1, 3)
+)
+def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kept: int) -> Generator[Claim, None, None]:
+    """A follower that missed a trim leads: the producer continues, and its last batch is recognised."""
+    leader, follower, bystander = brokers.bench.brokers
+    partition, producer = brokers.partition(leader, follower, min_insync_replicas="1"), brokers.idempotent(epoch)
+    sent = written(producer, partition, sizes)
+    old, new = brokers.bench.node(leader), brokers.bench.node(follower)
+    with ExitStack() as broken:
+        with brokers.gone(follower, "freeze"):
+            # It answers the fetch that the follower had sent: whatever follows, the follower does not ask for it any more.
+            old.produce(partition.topic, 0, batch(b"ends a fetch"), acks=1)
+            old.delete_records(partition.name, 0, sum(sizes) - kept, timeout_ms=MISSED_MS)
+            raised = old.list_offsets(partition.name, 0, EARLIEST).offset
+            broken.enter_context(brokers.gone(leader, "kill"))
+        brokers.leads(partition, follower, seen_by=bystander)
+        start, end = (new.list_offsets(partition.name, 0, at).offset for at in (EARLIEST, LATEST))
+        yield premise(start < raised, f"the log start was {raised} and is {start}")
+        following = new.produce(partition.topic, 0, producer.batch(partition))
+        went_on = appended(following, end)
+        yield held_if(
+            went_on, following, row="KIP360-SEQ-15", case="next", detail=f"log start {raised}, {start}; {following}"
+        )
+        former, first = sent[-1]
+        again = new.produce(partition.topic, 0, former)
+        yield held_if(appended(again, first.base_offset), first, again, row="KIP360-SEQ-15", case="retry")
+    at_rest(partition)
+
+
+@log_scenario("KIP360-SC-05", "KIP360-SEQ-16", rig=THREE_BROKERS, sizes=SIZES, epoch=integers(1, 5), newest=booleans())
+def replica_made_after_a_trim_leads(
+    brokers: ThreeBrokers, sizes: list[int], epoch: int, newest: bool
+) -> Generator[Claim, None, None]:
+    """A replica that was created after DeleteRecords leads: bumped epochs begin at sequence 0, and none is lowered."""
+    former, latter, _ = brokers.bench.brokers
+    partition = brokers.partition(former, min_insync_replicas="1")
+    plain, owner = brokers.idempotent(epoch), brokers.transactional(brokers.dialects[-1 if newest else 0])
+    written(plain, partition, sizes)
+    owner.enter(partition)
+    owner.end(committed=True)
+    partition.leader().delete_records(partition.name, 0, -1)
+    partition.write(b"later")
+    brokers.moved_to(partition, latter)
+    end = end_of(partition)
+    owner.bump()
+    entered = owner.enter(partition)
+    yield held_if(appended(entered, end), entered, row="KIP360-SEQ-16", case="transactional")
+    owner.end(committed=True)
+    end = end_of(partition)
+    plain.go_on_at(plain.producer_id, epoch + 1)
+    bumped = plain.send(partition, plain.batch(partition))
+    yield held_if(appended(bumped, end), bumped, row="KIP360-SEQ-16", case="idempotent")
+    late = plain.send(partition, plain.batch(partition, sequence=sum(sizes), epoch=epoch))
+    refused = late.error is Error.INVALID_PRODUCER_EPOCH and epochs_only_grow(partition, plain)
+    yield held_if(refused, bumped, late, row="KIP360-SEQ-16", case="old-epoch")
+    at_rest(partition)
+
+
+def epochs_only_grow(partition: Partition, producer: CheckProducer) -> bool:
+    """Whether the log, which a consumer can read, has the producer's epochs in their order."""
+    read = partition.leader().fetch(partition.topic, partition.index, max(0, start_of(partition)))
+    epochs = [one.producer_epoch for one in read.batches if one.producer_id == producer.producer_id]
+    return epochs == sorted(epochs)

@@ -1,0 +1,95 @@
+"""What became of transactions: the records that a consumer has to be given, and those that an answer gives it (KIP-98)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.core.checks import ObservationClaim, held_if
+from conformance.rigs.producers.combined_node import Log, StageProducer
+from fixtures.wire import Error
+from fixtures.wire.log import READ_COMMITTED, FetchedPartition
+from fixtures.wire.records import ControlType
+
+ALL = 1024 * 1024
+"""Bytes of a Fetch that takes in every log of these checks."""
+
+
+def delivered(read: FetchedPartition, position: int) -> dict[int, bytes | None]:
+    """The records that a read_committed consumer at `position` hands on, by offset.
+
+    As clients do it: from the first offset that the answer lists for an aborted transaction, the batches of its producer are
+    skipped up to the marker.
+    """
+    waiting = sorted(read.aborted_transactions or (), key=lambda one: one.first_offset)
+    skipped: set[int] = set()
+    found: dict[int, bytes | None] = {}
+    for one in read.batches:
+        while waiting and waiting[0].first_offset <= one.last_offset:
+            skipped.add(waiting.pop(0).producer_id)
+        if one.control:
+            if one.records[0].control_type is ControlType.ABORT:
+                skipped.discard(one.producer_id)
+        elif not (one.transactional and one.producer_id in skipped):
+            found.update((record.offset, record.value) for record in one.records if record.offset >= position)
+    return found
+
+
+class Fates:
+    """The records of one log, as their producers know them: written outside of transactions, open, committed or aborted."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.visible: dict[int, bytes | None] = {}
+        """Values by offset of what a read_committed consumer has to be given."""
+        self._open: dict[str, dict[int, bytes | None]] = {}
+
+    def write(self, producer: StageProducer, count: int) -> None:
+        """The next batch: of the producer's transaction, if it has a transactional id, which the first batch opens."""
+        values = [record.value for record in producer.batch(self.log, count).records]
+        opens = producer.transactional_id not in self._open
+        answer = (
+            producer.enter(self.log, count) if producer.transactional_id and opens else producer.write(self.log, count)
+        )
+        records = {answer.base_offset + n: value for n, value in enumerate(values)}
+        if producer.transactional_id:
+            self._open.setdefault(producer.transactional_id, {}).update(records)
+        else:
+            self.visible.update(records)
+
+    def ended(self, producer: StageProducer, committed: bool) -> None:
+        records = self._open.pop(producer.transactional_id, {})
+        if committed:
+            self.visible.update(records)
+
+    @property
+    def first_open(self) -> int | None:
+        """The first offset of an open transaction; None while there is none."""
+        return min((offset for records in self._open.values() for offset in records), default=None)
+
+    def read(self, offset: int, version: int | None = None, *, most: int = ALL) -> FetchedPartition:
+        """A Fetch of a read_committed consumer, of at most that many bytes or one batch."""
+        return self.log.leader().fetch(
+            self.log.topic, 0, offset, isolation_level=READ_COMMITTED, partition_max_bytes=most, version=version
+        )
+
+    def shown_by(self, read: FetchedPartition, offset: int) -> bool:
+        """Whether an answer gives exactly what is visible from `offset` to its last batch, and stops at an open transaction."""
+        if read.error is not Error.NONE:
+            return False
+        last = read.batches[-1].last_offset if read.batches else offset - 1
+        owed = {at: value for at, value in self.visible.items() if offset <= at <= last}
+        bounded = self.first_open is None or last < self.first_open
+        return bounded and delivered(read, offset) == owed
+
+    def through(self, version: int | None = None) -> tuple[bool, FetchedPartition]:
+        """Whether one Fetch from the log start gives all that is visible below the first open transaction; and its answer."""
+        read = self.read(0, version)
+        bound = self.first_open
+        owed = {at: value for at, value in self.visible.items() if bound is None or at < bound}
+        return self.shown_by(read, 0) and delivered(read, 0) == owed, read
+
+    def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Iterator[ObservationClaim]:
+        """A Fetch from each offset below the last stable one."""
+        for offset in range(self.log.stable_end()):
+            read = self.read(offset, most=most)
+            yield held_if(bool(read.batches) and self.shown_by(read, offset), read, row=row, case=case)

@@ -1,0 +1,240 @@
+"""Producers on three brokers: replicated partitions, and coordinators apart from the leaders of what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import TRANSACTIONS
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics
+from conformance.rigs.producers.producer import CheckProducer
+from fixtures.views.coordinator import LOGS, Coordinator
+from fixtures.views.nodes import served
+from fixtures.views.producer import DIALECTS
+from fixtures.wire import Error, NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
+from fixtures.wire.log import LATEST, READ_COMMITTED
+from fixtures.wire.records import ControlType
+from fixtures.wire.retriable import accepted
+from fixtures.wire.topics import Reassignment
+from fixtures.wire.transactions import ProducerState
+from history.due import STARTS_WITHIN
+
+How = Literal["move", "kill", "stop", "freeze"]
+"""How a broker stops leading a partition: by an ordinary election, or because it is gone."""
+
+MARKED_WITHIN = 30.0
+"""Seconds within which a decided transaction has its markers, once its partitions have leaders."""
+
+
+class Outcome(NamedTuple):
+    """How a producer's last transaction ended on a partition: its last marker, and what the leader still holds open."""
+
+    marker: ControlType | None
+    open_from: int
+    stable_end: int
+    end: int
+
+    def is_complete(self, wanted: ControlType) -> bool:
+        return self.marker is wanted and self.open_from == -1 and self.stable_end == self.end
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """The internal topic in which the coordinators of transactions keep their state."""
+
+    transactions: Topic
+
+
+class ThreeBrokers:
+    """The brokers, and the producers and partitions of a check on them."""
+
+    def __init__(self, bench: Bench, data: Ready) -> None:
+        self.bench = bench
+        self.began = bench.now().unix_ms
+        self._transactions = data.transactions
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """The protocols that the cluster's feature level lets clients use."""
+        return ("legacy", "tv2") if self.bench.column.ranges.get("transaction.version", 0) >= 2 else ("legacy",)
+
+    # --- partitions
+
+    def partitions(self, **configs: str) -> list[Partition]:
+        """A partition for each broker, which leads it; the others follow."""
+        ids = [self.bench.id_of(name) for name in self.bench.brokers]
+        topics = new_topics(self.bench, [(*ids[n:], *ids[:n]) for n, _ in enumerate(ids)], **configs)
+        made = [Partition(self.bench, PartitionData(topic, 0)) for topic in topics]
+        for partition in made:
+            partition.whole()
+        return made
+
+    def partition(self, *brokers: str, **configs: str) -> Partition:
+        """A partition on these brokers, by default on all, led by the first."""
+        return new_partition(self.bench, tuple(self.bench.id_of(name) for name in brokers), **configs)
+
+    def leader_of(self, partition: Partition) -> str:
+        return self.bench.name_of(partition.settled().leader)
+
+    def others(self, *names: str) -> list[str]:
+        return [name for name in self.bench.brokers if name not in names]
+
+    # --- producers and their coordinators
+
+    def idempotent(self, epoch: int = 0) -> CheckProducer:
+        producer = CheckProducer(
+            self.bench, self.began, coordinator=lambda: self.bench.node(self.bench.brokers[0])
+        ).start()
+        producer.go_on_at(producer.producer_id, epoch)
+        return producer
+
+    def transactional(self, dialect: str, timeout_ms: int = 60_000) -> CheckProducer:
+        """The first instance of a new transactional id."""
+        name = self.bench.fresh("tid")
+        return CheckProducer(self.bench, self.began, name, DIALECTS[dialect], timeout_ms=timeout_ms).start()
+
+    def coordinator_of(self, producer: CheckProducer, besides: Sequence[str] = ()) -> str:
+        """The name of the broker that coordinates a transactional id."""
+        view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
+        return self.bench.name_of(self.bench.eventually(lambda: view.newest(besides), str(view), due="coordinator"))
+
+    def taken_over(self, producer: CheckProducer, former: str) -> str:
+        """The name of the next coordinator, as soon as another broker than `former` is named."""
+        view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
+
+        def other() -> int | None:
+            found = view.newest(besides=[former])
+            return None if found == self.bench.id_of(former) else found
+
+        return self.bench.name_of(
+            self.bench.eventually(other, f"{view}, after {former}", STARTS_WITHIN, due="coordinator")
+        )
+
+    def at_most(self, api: str, version: int) -> int:
+        """`version`, or the highest that brokers offer if that is lower."""
+        return min(version, self.bench.column.ranges[api])
+
+    def state_partition(self, producer: CheckProducer) -> Partition:
+        """The partition of __transaction_state that holds a transactional id."""
+        index = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION).index()
+        return Partition(self.bench, PartitionData(self._transactions, index))
+
+    def beside(self, producer: CheckProducer) -> tuple[str, str]:
+        """The next broker to coordinate a transactional id, and the one without a replica of its coordinator's log."""
+        state = self.state_partition(producer).settled()
+        [heir] = [self.bench.name_of(id) for id in state.replicas if id != state.leader]
+        return heir, next(name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas)
+
+    # --- fail-over
+
+    @contextmanager
+    def replaced(self, partition: Partition, how: How) -> Iterator[PartitionMetadata]:
+        """Another broker leads the partition for as long as the block lasts; afterwards all brokers are up again.
+
+        A coordinator is replaced by its partition of the internal topic.
+        """
+        if how == "move":
+            yield partition.move_leader()
+            return
+        old = self.leader_of(partition)
+        with self.gone(old, how):
+            alive = self.others(old)
+            yield self.bench.eventually(
+                lambda: led_besides(partition, self.bench.id_of(old), alive), f"another leader of {partition}", STARTS_WITHIN,
+                due="leader",
+            )  # fmt: skip
+        partition.whole()
+
+    @contextmanager
+    def gone(self, name: str, how: How) -> Iterator[None]:
+        """The broker is killed, stopped or frozen for as long as the block lasts."""
+        {"kill": self.bench.kill, "stop": self.bench.stop, "freeze": self.bench.pause}[how](name, role="broker")
+        try:
+            yield
+        finally:
+            (self.bench.resume if how == "freeze" else self.bench.start)(name)
+
+    def leads(self, partition: Partition, name: str, seen_by: str) -> None:
+        """Return once this broker serves as leader, and another names it."""
+        id, node = self.bench.id_of(name), self.bench.node(name)
+
+        def led() -> bool:
+            serves = node.list_offsets(partition.name, partition.index).error is Error.NONE
+            return serves and partition.state(seen_by).leader == id
+
+        self.bench.eventually(led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
+
+    def moved_to(self, partition: Partition, name: str) -> None:
+        """Reassign the partition to this broker alone, which copies its log and leads."""
+        id, node = self.bench.id_of(name), partition.leader()
+        accepted(node.alter_partition_reassignments([Reassignment(partition.name, partition.index, (id,))]))
+
+        def alone() -> bool:
+            state = partition.settled()
+            return (state.leader, state.replicas) == (id, (id,)) and partition.served_by_isr(state)
+
+        self.bench.eventually(alone, f"{partition} on {name} alone", STARTS_WITHIN, due="replica")
+
+    # --- what a partition holds
+
+    def known(
+        self, partition: Partition, producer: CheckProducer, node: NodeClient | None = None
+    ) -> ProducerState | None:
+        """A replica's state of a producer, by default the leader's."""
+        asked = node or partition.leader()
+        described = served(self.bench, lambda: asked.describe_producers(partition.name, partition.index))
+        return described.producer(producer.producer_id)
+
+    def outcome(self, partition: Partition, producer: CheckProducer) -> Outcome:
+        leader = partition.leader()
+        start = max(0, leader.list_offsets(partition.name, partition.index, -2).offset)
+        own = [
+            one
+            for one in leader.fetch(partition.topic, partition.index, start).batches
+            if one.control and one.producer_id == producer.producer_id
+        ]
+        known = self.known(partition, producer, leader)
+        ends = [
+            leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=level).offset
+            for level in (READ_COMMITTED, 0)
+        ]
+        return Outcome(
+            own[-1].records[0].control_type if own else None, known.current_txn_start_offset if known else -1, *ends
+        )
+
+    def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[bool, Outcome]:
+        """Whether the transaction has its marker there in time, and nothing is left open; and what was seen last."""
+        met = self.bench.settles(
+            lambda: self.outcome(partition, producer).is_complete(wanted),
+            f"{wanted.name} on {partition}",
+            MARKED_WITHIN,
+        )
+        return met, self.outcome(partition, producer)
+
+
+def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> PartitionMetadata | None:
+    """The state on which these brokers agree, once another broker than `old` leads."""
+    states = [partition.known_to(name) for name in alive]
+    first = states[0]
+    same = len({(one.leader, one.leader_epoch) if one else None for one in states}) == 1
+    return first if first is not None and same and first.leader not in (-1, old) else None
+
+
+def ready(bench: Bench) -> Ready:
+    """A transactional id has a coordinator: its topic is created by the first look-up."""
+    CheckProducer(bench, 0, bench.fresh("tid")).start()
+    name = LOGS[CoordinatorType.TRANSACTION]
+    described = bench.node(bench.brokers[0]).metadata([name]).topic(name)
+    internal = Ready(Topic(name, described.topic_id))
+    for one in described.partitions:
+        Partition(bench, PartitionData(internal.transactions, one.partition)).whole()
+    return internal
+
+
+THREE_BROKERS = Rig(TRANSACTIONS, ready, ThreeBrokers, shared=True)

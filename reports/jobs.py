@@ -1,0 +1,28 @@
+"""Spark jobs side by side: planning one keeps a core busy while another waits for its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from pyspark import inheritable_thread_target
+
+Job: TypeAlias = Callable[[], None]
+
+AT_ONCE = 3
+
+
+@contextmanager
+def side_by_side(at_once: int = AT_ONCE) -> Iterator[Callable[[Job], None]]:
+    """Start jobs while the block goes on; at its end all are over. Raises the first error of a job, if the block raised none."""
+    with ThreadPoolExecutor(at_once, thread_name_prefix="spark-job") as pool:
+        started: list[Future[None]] = []
+
+        def start(job: Job) -> None:
+            started.append(pool.submit(inheritable_thread_target(job)))
+
+        yield start
+        for one in started:
+            one.result()
