@@ -14,9 +14,11 @@ from fixtures.faults.lab import QUICK
 
 PROMPT_GROUPS = {
     "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.min.session.timeout.ms": "5000",
     "group.coordinator.append.linger.ms": "0",
 }
-"""A coordinator that assigns and answers without waiting for more to do. Releases without a setting ignore it."""
+"""A coordinator that assigns and answers without waiting for more to do, and lets a group have short sessions. Releases without a
+setting ignore it."""
 
 COMBINED = Topology(
     name="combined",
@@ -199,6 +201,8 @@ TRANSACTIONS = Topology(
         **QUICK,
         **PROMPT_GROUPS,
         "broker.session.timeout.ms": "3000",
+        "group.consumer.heartbeat.interval.ms": "5000",
+        "group.consumer.session.timeout.ms": "45000",
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
         "transaction.state.log.replication.factor": "2",

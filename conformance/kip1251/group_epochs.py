@@ -22,12 +22,13 @@ class Crowd:
         self.members = [group.alone()]
 
     def change(self, kind: str) -> None:
-        """One change. A rebalance that a newcomer starts with "revoke" is left unfinished until the next change."""
+        """One change. After "revoke" members have partitions to revoke, and do not acknowledge it before the next change."""
         self._finish()
         if kind in ("join", "revoke") or (kind != "bump" and len(self.members) == 1):
             self._join()
             if kind == "revoke":
-                self.group.revoking(self.members[0])
+                for member in self.members:
+                    member.granted(member.heartbeat())
                 return
         elif kind == "bump":
             self.members[0].bump()

@@ -10,14 +10,15 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
 from conformance.rigs.producers.sequences import fenced, gives
+from fixtures.wire import NodeClient
 
 IDS = 5
 """Side by side, since each takes as long as all."""
 
 
-def exhaust(producer: StageProducer) -> None:
-    """Bump to the last epoch that a client may hold."""
-    answer = producer.coordinator().bump_epochs(
+def exhaust(producer: StageProducer, node: NodeClient) -> None:
+    """Bump to the last epoch that a client may hold, over a connection of its own."""
+    answer = node.bump_epochs(
         producer.transactional_id, producer.producer_id, producer.epoch, LAST_EPOCH - producer.epoch
     )
     producer.go_on_at(producer.producer_id, answer.producer_epoch)
@@ -27,7 +28,9 @@ def exhaust(producer: StageProducer) -> None:
 def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Generator[Claim, None, None]:
     """The bump at 32766 gives a new producer id at epoch 0, and its retry the same; other epochs of the old id are fenced."""
     producers = [stage.transactional() for _ in range(IDS)]
-    stage.bench.together([partial(exhaust, producer) for producer in producers])
+    name = stage.broker.node
+    nodes = [stage.bench.node(name, purpose=producer.transactional_id) for producer in producers]
+    stage.bench.together([partial(exhaust, *each) for each in zip(producers, nodes, strict=True)])
     for producer in producers:
         shown = producer.described()
         reached = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, LAST_EPOCH)

@@ -312,10 +312,25 @@ def _value(write: ProduceResult, offset: int) -> str:
 
 
 def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
-    first, second = sorted(
-        acknowledged_at(story, write, story.derived(newest_stamps)) for write in (pair.one, pair.two)
+    """The permission by which the records of one write are gone, between the epochs in which the two were appended.
+
+    A retry may be answered in a later epoch than that of its records: by a leader that has kept them over an election in
+    which the other's were lost.
+    """
+    stamps, losses = story.derived(newest_stamps), story.derived(PermittedLosses)
+    first, second = sorted(acknowledged_at(story, write, stamps) for write in (pair.one, pair.two))
+    earlier, later = sorted((pair.one, pair.two), key=lambda write: write.event)
+    return losses.between(first, second) or losses.between(
+        acknowledged_at(story, earlier, stamps), _answered_at(story, later)
     )
-    return story.derived(PermittedLosses).between(first, second)
+
+
+def _answered_at(story: PartitionStory, write: ProduceResult) -> Moment:
+    """The last epoch that the broker was known to lead when it answered; none, so before all, if it never was."""
+    known = story.newest_epoch_before(write.event)
+    return max(
+        (epoch for epoch, node in story.leaders.items() if node == write.node and epoch <= known), default=-1
+    ), write.event
 
 
 class _Rivals:

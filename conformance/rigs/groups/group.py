@@ -150,7 +150,11 @@ class Group:
         self.name = data.name
         self.topic = data.topic
         self.partitions = data.partitions
-        self.node: NodeClient = bench.node(bench.brokers[0])
+
+    @property
+    def node(self) -> NodeClient:
+        """Its coordinator."""
+        return self.bench.node(self.bench.brokers[0])
 
     # --- members
 
@@ -270,11 +274,11 @@ class Group:
         """The committed offset as any client may read it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
-    def restart_coordinator(self) -> None:
-        """Kill the node, start it again, and wait until it has loaded the group."""
+    def restart_coordinator(self, *, clean: bool = False) -> None:
+        """Kill or stop the node, start it again, and wait until it has loaded the group."""
         name = self.bench.brokers[0]
-        with self.bench.down(name, role="group coordinator"):
-            pass
+        (self.bench.stop if clean else self.bench.kill)(name, role="group coordinator")
+        self.bench.start(name)
         answering_again(self.bench, name)
         coordinated(self.bench, self.name)
 

@@ -18,12 +18,27 @@ ARTIFACT = "kafka-group-coordinator"
 CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
 CURRENT_ASSIGNMENT_TYPE = 8
 """The version at the start of a record's key identifies the kind of record."""
+OFFSET_TYPES = (0, 1)
 VERSION = struct.Struct(">h")
 
 
 class MemberKey(msgspec.Struct, frozen=True):
     group_id: str
     member_id: str
+
+
+class OffsetKey(msgspec.Struct, frozen=True):
+    """OffsetCommitKey."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+class OffsetValue(msgspec.Struct, frozen=True):
+    """OffsetCommitValue."""
+
+    offset: int
 
 
 class StoredPartitions(msgspec.Struct, frozen=True):
@@ -65,6 +80,19 @@ class GroupLog:
         [version] = VERSION.unpack_from(value)
         body = value[VERSION.size :]
         return self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Value", body, StoredAssignment, version)
+
+    def offsets(self, partition: int) -> list[int]:
+        """The offsets that were stored for a partition of the group's topic, in their order."""
+        return [value.offset for value in self._offsets(OffsetKey(self.group.name, self.group.topic.name, partition))]
+
+    def _offsets(self, wanted: OffsetKey) -> Iterator[OffsetValue]:
+        decode = self.group.bench.decode
+        for record in self._records():
+            if record.key is None or record.value is None or VERSION.unpack_from(record.key)[0] not in OFFSET_TYPES:
+                continue
+            if decode(ARTIFACT, "OffsetCommitKey", record.key[VERSION.size :], OffsetKey, 1) == wanted:
+                [version] = VERSION.unpack_from(record.value)
+                yield decode(ARTIFACT, "OffsetCommitValue", record.value[VERSION.size :], OffsetValue, version)
 
     def _records(self) -> Iterator[Record]:
         offset = self.start

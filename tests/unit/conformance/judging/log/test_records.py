@@ -9,7 +9,7 @@ from conformance.judging.excuses import EPOCHS_LOST
 from conformance.judging.log import records
 from conformance.judging.log.permitted_losses import Permission
 from fixtures.wire import Error
-from tests.support.histories import LogHistory, held_on_disk, stamped
+from tests.support.histories import LogHistory, Producer, held_on_disk, stamped
 from tests.support.judging import broken, excused, held, judged_by, labels
 
 A, B, C = stamped(0, 0, "a"), stamped(0, 1, "b"), stamped(0, 2, "c")
@@ -390,6 +390,29 @@ class TestOneCommitPerOffset:
         history = written().elect_uncleanly(2).settled(2, 1).produce(2, "x", at=1)
         assert held(self.judge, history) == []
         assert excused(self.judge, history) == [("acknowledged", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    def retried(self, *, uncleanly: bool, told: bool = True) -> LogHistory:
+        """1 appended a batch that was not acknowledged; 2 gave its offset to another; 1 leads again, and gets the batch again."""
+        producer = Producer(7, 0, 0)
+        history = LogHistory().settled(1, 0).produce(1, "x", at=0, lost=True, producer=producer)
+        history.settled(2, 1).produce(2, "y", at=0)
+        if uncleanly:
+            history.elect_uncleanly(1)
+        if told:
+            history.settled(1, 2)
+        return history.produce(1, "x", at=0, producer=producer).whole(1, stamped(0, 0, "x"), epoch=2, hw=1)
+
+    def test_a_retry_is_answered_after_an_unclean_election_by_the_leader_that_kept_it(self) -> None:
+        history = self.retried(uncleanly=True)
+        assert held(self.judge, history) == []
+        assert excused(self.judge, history) == [("acknowledged", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
+
+    def test_a_retry_is_answered_after_a_clean_election(self) -> None:
+        assert broken(self.judge, self.retried(uncleanly=False)) == ["acknowledged"]
+
+    def test_a_former_leader_answers_it_before_any_unclean_election(self) -> None:
+        history = self.retried(uncleanly=False, told=False).elect_uncleanly(1).settled(1, 2)
+        assert broken(self.judge, history) == ["acknowledged"]
 
     def test_after_it_a_zombie_alone_in_its_isr_gives_them_too(self) -> None:
         history = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).produce(2, "x", at=1)

@@ -1,0 +1,72 @@
+"""What a static member leaves behind when it leaves to return, and when its session ends (KIP-848, KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.kip1251.ownership import MANY
+from conformance.rigs.groups.group import Group, fresh_group
+from fixtures.wire import Error
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.retriable import accepted
+from strategies.epochs import EPOCH_BUMPS
+from strategies.offsets import OFFSETS
+
+SESSION_MS = 6_000
+"""Above the interval of heartbeats, five seconds, which a session has to exceed."""
+REMOVED_WITHIN = 40.0
+GIVEN_WITHIN = 30.0
+
+
+@probe("KIP1251-STATIC-05", rig=fresh_group(MANY), cases=["pending"], bumps=EPOCH_BUMPS, waits=integers(1, 3))
+def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int) -> Generator[Claim, None, None]:
+    """Partitions that a static member had to revoke are free when it leaves to return; those that it kept stay reserved."""
+    old, new = group.alone(bumps, instance_id=group.bench.fresh("instance")), group.member()
+    new.join()
+    lost = group.revoking(old)
+    kept = old.assigned
+    yield group.waiting(old, min(lost))
+    old.leave_to_return()
+    given = group.bench.settles(
+        lambda: bool(new.keep_up()) and new.assigned >= lost, "the partitions given", GIVEN_WITHIN
+    )
+    for partition in sorted(lost):
+        yield held_if(
+            given and partition in new.assigned, case="pending", detail=f"{partition}; {sorted(new.assigned)}"
+        )
+    for _ in range(waits):
+        new.keep_up()
+    back = group.member(old.instance_id)
+    answer = back.join()
+    group.settle(back, new)
+    for partition in sorted(kept):
+        reserved = partition in back.assigned and partition not in new.assigned
+        yield held_if(reserved, answer, case="assigned", detail=f"{partition}; back with {sorted(back.assigned)}")
+
+
+@probe("KIP1251-STATIC-07", rig=fresh_group(), examples=2, smoke=False, bumps=integers(1, 3), offset=OFFSETS)
+def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+    """When its session ends a static member is gone, and the next one with its instance id begins at later epochs."""
+    node = group.node
+    settings = {"consumer.session.timeout.ms": str(SESSION_MS)}
+    accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
+    old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
+    group.store(old, 0, offset)
+    gone = group.bench.settles(lambda: group.seen(old) is None, f"{old.id} removed", REMOVED_WITHIN)
+    commit = group.commit(old, {0: offset + 1}, old.epoch)
+    after = group.stored(0)
+    unknown = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset)
+    yield held_if(unknown, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
+    yield premise(gone, f"{old.id} is removed")
+    new = group.member(old.instance_id)
+    new.join()
+    group.settle(new)
+    first = group.commit(new, {0: offset + 2}, old.epoch)
+    stays = group.stored(0)
+    afresh = new.since[0] > old.epoch and first.all_answered(Error.STALE_MEMBER_EPOCH) and stays.shows(offset)
+    yield held_if(
+        afresh, first, stays, case="afresh", detail=f"since {new.since[0]}, before {old.epoch}; {first}; {stays}"
+    )

@@ -1,0 +1,124 @@
+"""Classic groups that become consumer groups, and back: generations and epochs (KIP-848, KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.rigs.groups.group import SESSION, Group, GroupMember, classic_member, fresh_group
+from fixtures.views.member import ClassicMember
+from fixtures.wire import Error
+from fixtures.wire.groups import NewOffset, OffsetCommitAnswer
+from strategies.offsets import OFFSETS
+
+REJOINS = integers(1, 3)
+
+
+def rejoined(group: Group, member: ClassicMember) -> None:
+    """Join again, or for the first time, and take all partitions."""
+    granted = group.bench.granted
+    granted(member.join(member_id=member.id), "member", SESSION)
+    granted(member.sync({group.topic.name: range(group.partitions)}), "member", SESSION)
+
+
+def classic_alone(group: Group, rejoins: int) -> ClassicMember:
+    """A classic member that has all partitions, in the generation after some rejoins."""
+    member = classic_member(group)
+    for _ in range(rejoins + 1):
+        rejoined(group, member)
+    return member
+
+
+def upgraded(group: Group, classic: ClassicMember) -> tuple[GroupMember, PremiseClaim]:
+    """A consumer-protocol member joins. Premise: the coordinator then describes a consumer group with the classic member."""
+    newcomer = group.member()
+    newcomer.join()
+    found = {member.member_id: member.member_epoch for member in group.describe().members}
+    met = found.get(classic.id) == classic.generation
+    what = f"{classic.id} is a member at its generation {classic.generation}: {found}"
+    return newcomer, premise(met, what, promised=("KIP1251-UPG-01", "generation"))
+
+
+def commit(group: Group, member: ClassicMember, partition: int, offset: int, generation: int) -> OffsetCommitAnswer:
+    return member.commit([NewOffset(group.topic, partition, offset)], epoch=generation)
+
+
+@probe(
+    "KIP1251-UPG-01",
+    rig=fresh_group(),
+    examples=2,
+    cases=["generation"],
+    rejoins=REJOINS,
+    partition=integers(0, 3),
+    offset=OFFSETS,
+)
+def classic_member_keeps_its_generation(
+    group: Group, rejoins: int, partition: int, offset: int
+) -> Generator[Claim, None, None]:
+    """After the upgrade a classic member commits at its generation, and neither at the one before nor the one after."""
+    classic = classic_alone(group, rejoins)
+    _, is_upgraded = upgraded(group, classic)
+    yield is_upgraded
+    generation = classic.generation
+    older = commit(group, classic, partition, offset + 1, generation - 1)
+    newer = commit(group, classic, partition, offset + 2, generation + 1)
+    unset = group.stored(partition)
+    at = commit(group, classic, partition, offset, generation)
+    after = group.stored(partition)
+    refused = older.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1)
+    yield held_if(refused, older, unset, case="older")
+    refused = newer.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1)
+    yield held_if(refused, newer, unset, case="newer")
+    yield held_if(at.all_answered(Error.NONE) and after.shows(offset), at, after, case="generation")
+    again = commit(group, classic, partition, offset, generation)
+    yield held_if(again.all_answered(Error.NONE), again, case="generation")
+
+
+@probe("KIP1251-UPG-02", rig=fresh_group(), examples=2, cases=["kept"], rejoins=REJOINS, offset=OFFSETS)
+def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> Generator[Claim, None, None]:
+    """After a bump whose answer it missed, a classic member commits what it kept at its old generation, and nothing else."""
+    classic = classic_alone(group, rejoins)
+    generation = classic.generation
+    _, is_upgraded = upgraded(group, classic)
+    yield is_upgraded
+    missed = classic.join(member_id=classic.id)
+    found = next((member for member in group.describe().members if member.member_id == classic.id), None)
+    classic.epoch = generation
+    risen = found is not None and found.member_epoch > generation
+    yield premise(missed.error is Error.NONE and risen, f"the member's epoch is above {generation}: {missed}, {found}")
+    if found is None:
+        return
+    held = group.of(found)
+    kept, lost = min(held), min(set(range(group.partitions)) - held)
+    refused = commit(group, classic, lost, offset, generation)
+    unset = group.stored(lost)
+    below = commit(group, classic, kept, offset, generation - 1)
+    at = commit(group, classic, kept, offset, generation)
+    after = group.stored(kept)
+    yield held_if(refused.all_answered(Error.ILLEGAL_GENERATION) and unset.shows(-1), refused, unset, case="lost")
+    yield held_if(below.all_answered(Error.ILLEGAL_GENERATION), below, case="before-upgrade")
+    yield held_if(at.all_answered(Error.NONE) and after.shows(offset), at, after, case="kept")
+
+
+@probe("KIP1251-UPG-03", rig=fresh_group(), examples=2, cases=["strict"], rejoins=REJOINS, offset=OFFSETS)
+def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Generator[Claim, None, None]:
+    """When the last consumer-protocol member has left, older generations are refused, and committed offsets are kept."""
+    classic = classic_alone(group, rejoins)
+    newcomer, is_upgraded = upgraded(group, classic)
+    yield is_upgraded
+    before = classic.generation
+    stored = commit(group, classic, 0, offset, before)
+    yield premise(stored.all_answered(Error.NONE), f"committed: {stored}", promised=("KIP1251-UPG-01", "generation"))
+    newcomer.leave()
+    rejoined(group, classic)
+    kept = group.stored(0)
+    yield held_if(kept.shows(offset), stored, kept, case="offsets")
+    yield premise(classic.generation > before, f"generation {classic.generation} after {before}")
+    for generation in range(before, classic.generation):
+        older = commit(group, classic, 0, offset + 1, generation)
+        yield held_if(older.all_answered(Error.ILLEGAL_GENERATION), older, case="strict")
+    at = commit(group, classic, 0, offset + 2, classic.generation)
+    after = group.stored(0)
+    yield held_if(at.all_answered(Error.NONE) and after.shows(offset + 2), at, after, case="strict")

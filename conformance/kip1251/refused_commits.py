@@ -1,0 +1,86 @@
+"""Commits that were refused leave no trace, and the order of those that are accepted (KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.groups.group import Group, GroupMember, fresh_group
+from conformance.rigs.groups.group_log import GroupLog
+from fixtures.wire import Error
+from fixtures.wire.groups import OffsetCommitAnswer
+from strategies.epochs import EPOCHS_AHEAD
+from strategies.offsets import OFFSETS
+
+WRONGS = lists(sampled_from(["unknown-member", "newer-epoch", "without-epoch"]), min_size=6, max_size=8)
+STRANGERS = {"unknown-member": Error.UNKNOWN_MEMBER_ID}
+SEVERAL = 6
+
+
+def refused(
+    group: Group, member: GroupMember, wrong: str, ahead: int, partition: int, offset: int
+) -> OffsetCommitAnswer:
+    """A commit that has to be refused, by its error."""
+    if wrong == "unknown-member":
+        return group.commit(group.member(), {partition: offset}, member.epoch)
+    return group.commit(member, {partition: offset}, member.epoch + ahead if wrong == "newer-epoch" else -1)
+
+
+@probe(
+    "KIP1251-COMMIT-13", rig=fresh_group(), cases=["offset-fetch"], wrongs=WRONGS, ahead=EPOCHS_AHEAD, offset=OFFSETS
+)
+def refused_commit_is_not_stored(
+    group: Group, wrongs: list[str], ahead: int, offset: int
+) -> Generator[Claim, None, None]:
+    """After a refused commit the coordinator answers the offset from before, and its log has no other."""
+    log, member = GroupLog(group), group.alone(1)
+    group.store(member, 0, offset)
+    yield group.holding(member, member.epoch, 0)
+    for step, wrong in enumerate(wrongs, 1):
+        answer = refused(group, member, wrong, ahead, 0, offset + step)
+        after, stored = group.stored(0), log.offsets(0)
+        error = answer.all_answered(STRANGERS.get(wrong, Error.STALE_MEMBER_EPOCH))
+        yield held_if(error and after.shows(offset), answer, after, case="offset-fetch")
+        yield held_if(error and stored == [offset], answer, case="log", detail=f"{answer}; in the log: {stored}")
+
+
+@probe(
+    "KIP1251-COMMIT-13",
+    rig=fresh_group(SEVERAL),
+    cases=["fail-over"],
+    smoke=False,
+    wrongs=lists(sampled_from(["unknown-member", "newer-epoch", "without-epoch"]), min_size=SEVERAL, max_size=SEVERAL),
+    ahead=EPOCHS_AHEAD,
+    offset=OFFSETS,
+)
+def refused_commit_is_unknown_to_the_next_coordinator(
+    group: Group, wrongs: list[str], ahead: int, offset: int
+) -> Generator[Claim, None, None]:
+    """A restarted coordinator has the offsets from before the refused commits."""
+    member = group.alone(1)
+    for partition in range(SEVERAL):
+        group.store(member, partition, offset)
+    yield group.holding(member, member.epoch, *range(SEVERAL))
+    answers = [refused(group, member, wrong, ahead, at, offset + 1) for at, wrong in enumerate(wrongs)]
+    group.restart_coordinator()
+    for partition, answer in enumerate(answers):
+        after = group.stored(partition)
+        held = Error.NONE not in answer.errors and after.shows(offset)
+        yield held_if(held, answer, after, case="fail-over")
+
+
+@probe("KIP1251-COMMIT-14", rig=fresh_group(), bumps=integers(5, 6), back=integers(1, 100), offset=OFFSETS)
+def delayed_commit_moves_the_offset_back(
+    group: Group, bumps: int, back: int, offset: int
+) -> Generator[Claim, None, None]:
+    """A commit that was held back since an older epoch of the same ownership is accepted after a newer one, and wins."""
+    member = group.alone(bumps)
+    yield group.holding(member, member.epoch, 0)
+    newer = offset + back
+    for epoch in range(member.since[0], member.epoch):
+        group.store(member, 0, newer)
+        answer = group.commit(member, {0: offset}, epoch)
+        after = group.stored(0)
+        yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after, case="held-back")

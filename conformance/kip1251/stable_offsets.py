@@ -1,0 +1,50 @@
+"""Offsets of an open transaction hold back their readers (KIP-447)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.producers.combined_node import STAGE, Stage
+from fixtures.wire import Error
+from fixtures.wire.groups import NewOffset
+from fixtures.wire.retriable import accepted
+from strategies.offsets import OFFSETS
+
+
+@probe(
+    "KIP1251-TXN-04",
+    rig=STAGE,
+    cases=["legacy", "tv2", "aborted"],
+    examples=2,
+    before=OFFSETS,
+    step=integers(-5, 5).filter(bool),
+)
+def open_transaction_holds_back_readers(
+    stage: Stage, case: str, before: int, step: int
+) -> Generator[Claim, None, None]:
+    """A reader that asks for stable offsets is told to wait while a transaction is open, and then gets the decided offset."""
+    log, group = stage.log(), stage.bench.fresh("group")
+    offset = before + abs(step) if before + step < 0 else before + step
+    accepted(stage.settled(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)])))
+    producer = stage.transactional(stage.newest_dialect if case == "aborted" else case)
+    if not producer.dialect.bumps:
+        producer.granted(producer.add_offsets(group), "producer")
+    producer.granted(producer.commit_offset(group, log, offset), "producer")
+    wanted = [(log.topic, 0)]
+    waiting = stage.broker.offset_fetch(group, wanted, require_stable=True)
+    open_ = producer.described()
+    yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))
+    told = waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT
+    yield held_if(told, waiting, open_)
+    producer.end(committed=case != "aborted")
+    decided = before if case == "aborted" else offset
+
+    def stable() -> bool:
+        return stage.broker.offset_fetch(group, wanted, require_stable=True).shows(decided)
+
+    met = stage.bench.settles(stable, f"offset {decided} of {group}", 10.0)
+    after = stage.broker.offset_fetch(group, wanted, require_stable=True)
+    yield held_if(met, waiting, after, detail=f"before {before}, in the transaction {offset}; {waiting}, then {after}")

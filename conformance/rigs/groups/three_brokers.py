@@ -1,0 +1,53 @@
+"""A consumer group on three brokers, whose coordinator is found, and can be moved, apart from the leaders of its topic."""
+
+from __future__ import annotations
+
+from conformance.core.bench import Bench
+from conformance.core.checks import Rig
+from conformance.core.topologies import TRANSACTIONS
+from conformance.rigs.groups.group import WITHOUT_GROUPS, Group, GroupData, new_topic
+from conformance.rigs.log.partition import Partition, PartitionData
+from conformance.rigs.producers.three_brokers import How, Ready, ThreeBrokers
+from fixtures.views.coordinator import LOGS, Coordinator
+from fixtures.wire import NodeClient
+from fixtures.wire.calls import Topic
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
+from history.due import COORDINATES_WITHIN
+
+
+class RoutedGroup(Group):
+    """A group whose requests go to its coordinator, looked up for each."""
+
+    @property
+    def node(self) -> NodeClient:
+        return Coordinator(self.bench, self.name).node()
+
+    def coordinated(self) -> None:
+        """Return once the coordinator has loaded the group."""
+
+        def ready() -> bool:
+            return not ask_again(self.node.offset_fetch(self.name, version=WITHOUT_GROUPS), NOT_COORDINATED_YET)
+
+        self.bench.eventually(ready, f"a coordinator of {self.name}", COORDINATES_WITHIN, due="coordinator")
+
+    def move_coordinator(self, how: How) -> None:
+        """Another broker coordinates the group; afterwards all are up."""
+        view, internal = Coordinator(self.bench, self.name), LOGS[CoordinatorType.GROUP]
+        described = self.bench.node(self.bench.brokers[0]).metadata([internal]).topic(internal)
+        topic = Topic(internal, described.topic_id)
+        with ThreeBrokers(self.bench, Ready(topic)).replaced(
+            Partition(self.bench, PartitionData(topic, view.index())), how
+        ):
+            pass
+        self.coordinated()
+
+
+def routed_group(bench: Bench) -> GroupData:
+    """A group with a topic of four partitions, and a coordinator that has loaded it."""
+    data = GroupData(bench.fresh("group"), new_topic(bench, 4), 4)
+    RoutedGroup(bench, data).coordinated()
+    return data
+
+
+ROUTED_GROUP = Rig(TRANSACTIONS, routed_group, RoutedGroup)
