@@ -164,8 +164,10 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
         old.rebalance_timeout_ms = IMPATIENT_MS
         old.heartbeat(owned=group.named(old.assigned), subscribed_topic_names=[group.topic.name])
     new.join()
+    owned = group.named(old.assigned)
     lost = group.revoking(old)
     for _ in range(waits):
+        old.heartbeat(owned=owned, received=False)  # it still has them
         answer = new.keep_up()
         shown = new.assigned & lost
         if case == "removed" and group.seen(old) is None:

@@ -90,7 +90,7 @@ class GroupLog:
         for record in self._records():
             if record.key is None or record.value is None or VERSION.unpack_from(record.key)[0] not in OFFSET_TYPES:
                 continue
-            if decode(ARTIFACT, "OffsetCommitKey", record.key[VERSION.size :], OffsetKey, 1) == wanted:
+            if decode(ARTIFACT, "OffsetCommitKey", record.key[VERSION.size :], OffsetKey) == wanted:
                 [version] = VERSION.unpack_from(record.value)
                 yield decode(ARTIFACT, "OffsetCommitValue", record.value[VERSION.size :], OffsetValue, version)
 

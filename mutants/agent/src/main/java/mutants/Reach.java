@@ -45,6 +45,17 @@ public final class Reach {
         throw new IllegalStateException("There is no field " + name + " in " + target.getClass());
     }
 
+    /** Sets a reference to null. */
+    public static void clear(Object target, String name) {
+        try {
+            Field field = target.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            field.set(target, null);
+        } catch (ReflectiveOperationException trouble) {
+            throw new IllegalStateException(trouble);
+        }
+    }
+
     /** Fields that are final too: what a constructor has just set. */
     public static void set(Object target, String name, int value) {
         try {
@@ -54,6 +65,16 @@ public final class Reach {
         } catch (ReflectiveOperationException trouble) {
             throw new IllegalStateException(trouble);
         }
+    }
+
+    /** The constant of that name in the same enumeration. */
+    public static Object sibling(Enum<?> constant, String name) {
+        for (Object each : constant.getDeclaringClass().getEnumConstants()) {
+            if (((Enum<?>) each).name().equals(name)) {
+                return each;
+            }
+        }
+        throw new IllegalStateException("There is no " + name + " in " + constant.getDeclaringClass());
     }
 
     /** Another object of this one's class. */
@@ -105,6 +126,8 @@ public final class Reach {
     private static boolean fits(Class<?> type, Object argument) {
         return type == long.class && argument instanceof Long
                 || type == int.class && argument instanceof Integer
+                || type == short.class && argument instanceof Short
+                || type == boolean.class && argument instanceof Boolean
                 || type.isInstance(argument);
     }
 }
