@@ -20,7 +20,8 @@ PLANTED = "unfenced-leader-epoch"
 FENCE = SOURCES / "src" / "test" / "java" / "LeaderEpochFence.java"
 EPOCH_MAP = SOURCES / "src" / "test" / "java" / "EpochMap.java"
 PARTITION_CHANGES = SOURCES / "src" / "test" / "java" / "PartitionChanges.java"
-RELEASES = ("3.9.2", "4.3.1")
+VERSIONS = ("3.9.2", "4.3.1")
+RELEASES = pytest.mark.parametrize("version", VERSIONS)
 
 MUTANTS = pytest.mark.parametrize("planted", all_mutants(), ids=lambda planted: planted.name)
 
@@ -171,7 +172,7 @@ class TestAgent:
         [
             pytest.param(planted, version, id=f"{planted.name}-{version}")
             for planted in all_mutants()
-            for version in RELEASES
+            for version in VERSIONS
             if any(in_range(version, text) for text in planted.applies)
         ],
     )
