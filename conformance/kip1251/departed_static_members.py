@@ -1,4 +1,4 @@
-"""What a static member leaves behind when it leaves to return, and when its session ends (KIP-848, KIP-1251)."""
+"""Static members that leave to return, and those whose session ends (KIP-848, KIP-1251)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.kip1251.ownership import MANY
 from conformance.rigs.groups.group import Group, fresh_group
 from fixtures.wire import Error
 from fixtures.wire.configs import ResourceType
@@ -15,6 +14,8 @@ from fixtures.wire.retriable import accepted
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 
+MANY = 12
+"""Partitions of a topic, so that one rebalance shows much."""
 SESSION_MS = 6_000
 """Above the interval of heartbeats, five seconds, which a session has to exceed."""
 REMOVED_WITHIN = 40.0

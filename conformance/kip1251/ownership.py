@@ -9,6 +9,8 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group, new_topic
 from fixtures.wire import Error
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.retriable import accepted
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 
@@ -17,6 +19,8 @@ MANY = 12
 HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500
 """The rebalance time-out of a member that is removed for keeping a partition."""
+INTERVAL = {"consumer.assignment.interval.ms": "500"}
+"""A group whose coordinator waits before it assigns again: its members are at epochs without an assignment of their own."""
 REMOVED_WITHIN = 30.0
 """Seconds within which a member is removed whose rebalance time-out has passed."""
 
@@ -184,10 +188,16 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
 
 
 @probe(
-    "KIP1251-BASE-03", rig=fresh_group(MANY), cases=["membership", "subscription"], bumps=EPOCH_BUMPS, leaves=booleans()
+    "KIP1251-BASE-03",
+    rig=fresh_group(MANY),
+    cases=["membership", "subscription", "assignment-interval"],
+    bumps=EPOCH_BUMPS,
+    leaves=booleans(),
 )
 def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: bool) -> Generator[Claim, None, None]:
     """The next owner's first epoch of a partition is above the last one at which the former owner had it."""
+    if case == "assignment-interval":
+        accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
     old, new = group.alone(bumps), group.member()
     before = dict(old.since)
     new.join()

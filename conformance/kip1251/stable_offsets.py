@@ -25,7 +25,7 @@ from strategies.offsets import OFFSETS
 def open_transaction_holds_back_readers(
     stage: Stage, case: str, before: int, step: int
 ) -> Generator[Claim, None, None]:
-    """A reader that asks for stable offsets is told to wait while a transaction is open, and then gets the decided offset."""
+    """A reader that asks for stable offsets has to wait while a transaction is open, and then gets the decided offset."""
     log, group = stage.log(), stage.bench.fresh("group")
     offset = before + abs(step) if before + step < 0 else before + step
     accepted(stage.settled(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)])))
@@ -37,8 +37,8 @@ def open_transaction_holds_back_readers(
     waiting = stage.broker.offset_fetch(group, wanted, require_stable=True)
     open_ = producer.described()
     yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))
-    told = waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT
-    yield held_if(told, waiting, open_)
+    waits = waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT
+    yield held_if(waits, waiting, open_)
     producer.end(committed=case != "aborted")
     decided = before if case == "aborted" else offset
 

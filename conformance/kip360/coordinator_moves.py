@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import nullcontext
+from functools import partial
 
+import msgspec
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.bench import Bench
+from conformance.core.checks import Claim, Rig, held_if, premise, probe
+from conformance.core.topologies import LOG_QUORUM
 from conformance.rigs.groups.group import answering_again
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
@@ -16,6 +20,7 @@ from conformance.rigs.producers.combined_node import unchanged
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import gives
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
+from fixtures.views.nodes import served
 from fixtures.wire import Error
 from fixtures.wire.transactions import InitProducerIdAnswer, ProducerIdsAnswer
 from strategies.epochs import EPOCH_BUMPS
@@ -195,3 +200,47 @@ def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
     given.update(answer.producer_ids)
     return held_if(not again and not twice, answer, detail=f"{answer}; given before: {sorted(again)}")
+
+
+IN_A_BLOCK = 1_000
+"""Producer ids that a broker gets from the controller at a time."""
+AT_ONCE = 100
+
+
+class Brokers(msgspec.Struct, frozen=True):
+    names: list[str]
+
+
+def giving(bench: Bench) -> Brokers:
+    """Brokers that have given some producer ids."""
+    for name in bench.brokers:
+        served(bench, bench.node(name).init_producer_id)
+    return Brokers(bench.brokers)
+
+
+@probe(
+    "KIP360-INIT-19",
+    rig=Rig(LOG_QUORUM, giving, lambda bench, data: bench, shared=True),
+    cases=["controller-change"],
+    smoke=False,
+    how=sampled_from(["kill", "freeze"]),
+    first=integers(1, AT_ONCE),
+)
+def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Generator[Claim, None, None]:
+    """Blocks that the next active controller hands out have no producer id of earlier ones."""
+    given: set[int] = set()
+    for name in bench.brokers:
+        given.update(bench.node(name).take_producer_ids(first).producer_ids)
+    active = active_controller(bench)
+    (bench.kill if how == "kill" else bench.pause)(active, role="active controller")
+    bench.eventually(lambda: active_controller(bench) != active, "another active controller", due="quorum")
+    for name in bench.brokers:
+        for _ in range(IN_A_BLOCK // AT_ONCE + 1):
+            yield new_ids(served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
+    (bench.start if how == "kill" else bench.resume)(active)
+
+
+def active_controller(bench: Bench) -> str:
+    """As the first broker describes the quorum; the empty text while it names none."""
+    leader = bench.node(bench.brokers[0]).describe_quorum().leader_id
+    return bench.name_of(leader) if leader >= 0 else ""

@@ -161,3 +161,37 @@ def init_while_markers_are_outstanding(
             retry = answer.error is Error.CONCURRENT_TRANSACTIONS and unchanged(before, after)
             yield held_if(retry, answer, detail=f"{answer}; {before} became {after}")
     partition.whole()
+
+
+WAITS_MS = 5_000
+"""A time-out that ends after the coordinator was replaced."""
+
+
+@log_scenario(
+    "KIP360-SC-06",
+    "KIP360-TXN-03",
+    rig=THREE_BROKERS,
+    cases=["fail-over"],
+    how=HOW,
+    newest=booleans(),
+    records=FEW_RECORDS,
+)
+def coordinator_lost_before_the_time_out(
+    brokers: ThreeBrokers, how: How, newest: bool, records: int
+) -> Generator[Claim, None, None]:
+    """The next coordinator aborts a transaction that is open for too long, on each partition, and fences its epoch."""
+    producer = brokers.transactional(brokers.dialects[-1 if newest else 0], WAITS_MS)
+    state, partitions = brokers.state_partition(producer), brokers.partitions()
+    for partition in partitions:
+        producer.enter(partition, records)
+    with brokers.replaced(state, how):
+        pass
+    shown = producer.completed("time-out")
+    aborted = (shown.state, shown.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
+    for partition in partitions:
+        met, found = brokers.completes(partition, producer, ControlType.ABORT)
+        late = producer.send(partition, producer.batch(partition))
+        held = aborted and met and late.error is Error.INVALID_PRODUCER_EPOCH
+        detail = f"{partition}: {found}; {shown}; {late}"
+        yield held_if(held, shown, late, row="KIP360-TXN-03", case="fail-over", detail=detail)
+    at_rest(*partitions)

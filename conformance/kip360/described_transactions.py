@@ -95,7 +95,7 @@ def opened(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
 
 
 def replaced(known: Known) -> None:
-    """A new instance takes the transactional id: an open transaction is aborted, at an epoch that nobody else is given."""
+    """A new instance takes the transactional id: an open transaction is aborted, at an epoch that no other instance is given."""
     known.producer = known.producer.successor()
     known.closed("Empty", known.producer.epoch)
 
@@ -112,7 +112,7 @@ def described(known: Known) -> Claim:
     names=lists(text("abcdef", min_size=1), min_size=6, max_size=6, unique=True),
 )
 def undescribed_transactions(stage: Stage, case: str, names: list[str]) -> Generator[Claim, None, None]:
-    """A transactional id that nobody took is answered with TRANSACTIONAL_ID_NOT_FOUND, an empty one with INVALID_REQUEST."""
+    """A transactional id that no producer took is answered with TRANSACTIONAL_ID_NOT_FOUND, an empty one with INVALID_REQUEST."""
     for name in names:
         asked = f"{stage.bench.fresh('never')}-{name}" if case == "unknown-id" else ""
         found = stage.settled(partial(stage.broker.describe_transaction, asked))

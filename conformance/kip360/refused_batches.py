@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from hypothesis.strategies import booleans, integers, lists
+from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
@@ -69,3 +69,35 @@ def write_outside_a_transaction_leaves_the_state(
     for off in tries:
         version = 3 + off % 8
         yield without_trace(log, producer, producer.batch(log, records), Error.INVALID_TXN_STATE, version=version)
+
+
+FORMER_ERRORS = (Error.UNKNOWN_PRODUCER_ID, Error.DUPLICATE_SEQUENCE_NUMBER)
+HOSTILE = lists(
+    sampled_from(["duplicate", "gap", "older-epoch", "newer-epoch", "unknown-producer"]), min_size=6, max_size=8
+)
+
+
+@probe("KIP360-SEQ-07", rig=STAGE, cases=["any-produce"], sends=HOSTILE, emptied=booleans(), records=FEW_RECORDS)
+def former_errors_do_not_appear(
+    stage: Stage, sends: list[str], emptied: bool, records: int
+) -> Generator[Claim, None, None]:
+    """Whatever a producer sends, no answer to Produce is UNKNOWN_PRODUCER_ID or DUPLICATE_SEQUENCE_NUMBER."""
+    log, producer = stage.log(), stage.idempotent(1)
+    first = producer.batch(log, records)
+    for _ in range(3):
+        producer.write(log, records)
+    if emptied:
+        log.empty()
+    for kind in sends:
+        answer = producer.send(log, hostile(stage, producer, log, kind, first))
+        yield held_if(answer.error not in FORMER_ERRORS, answer)
+
+
+def hostile(stage: Stage, producer: StageProducer, log: Log, kind: str, first: NewBatch) -> NewBatch:
+    """A batch that was sent before, or one that does not follow it."""
+    following = producer.sequences[log.here]
+    if kind == "unknown-producer":
+        return stage.idempotent().batch(log, sequence=following)
+    epochs = {"older-epoch": producer.epoch - 1, "newer-epoch": producer.epoch + 1}
+    off = {"gap": 7, "newer-epoch": 7}.get(kind, 0)
+    return first if kind == "duplicate" else producer.batch(log, sequence=following + off, epoch=epochs.get(kind))

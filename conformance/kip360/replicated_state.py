@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from functools import partial
 
+import msgspec
 from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, held_if, premise, probe
@@ -44,7 +45,7 @@ def start_of(partition: Partition) -> int:
 
 
 def comparable(known: ProducerState | None) -> tuple[int, ...] | None:
-    """What the replicas of a partition have to agree on."""
+    """The part on which the replicas of a partition have to agree."""
     if known is None:
         return None
     return (known.producer_epoch, known.last_sequence, known.coordinator_epoch, known.current_txn_start_offset)
@@ -200,3 +201,50 @@ def epochs_only_grow(partition: Partition, producer: CheckProducer) -> bool:
     read = partition.leader().fetch(partition.topic, partition.index, max(0, start_of(partition)))
     epochs = [one.producer_epoch for one in read.batches if one.producer_id == producer.producer_id]
     return epochs == sorted(epochs)
+
+
+KEPT_MS, SEGMENT_MS = 1_000, 100
+RETENTION = {
+    "size": {"retention_bytes": "1", "segment_ms": str(SEGMENT_MS)},
+    "time": {"retention_ms": str(KEPT_MS), "segment_ms": str(SEGMENT_MS)},
+    "compact-delete": {
+        "retention_ms": str(KEPT_MS),
+        "segment_ms": str(SEGMENT_MS),
+        "cleanup_policy": "compact,delete",
+    },
+}
+"""Settings of topics whose older segments are soon deleted."""
+
+
+def keyed(records: NewBatch) -> NewBatch:
+    """The batch with a key for each record, as a compacted topic requires."""
+    return msgspec.structs.replace(
+        records, records=tuple(msgspec.structs.replace(record, key=record.value) for record in records.records)
+    )
+
+
+@log_scenario(
+    "KIP360-SC-03", "KIP360-SEQ-09", rig=THREE_BROKERS, cases=list(RETENTION), sizes=SIZES, gap=integers(1, 1_000_000)
+)
+def state_outlives_retention(
+    brokers: ThreeBrokers, case: str, sizes: list[int], gap: int
+) -> Generator[Claim, None, None]:
+    """Retention has deleted every segment of a producer: its duplicate is recognised, a gap refused, the next one accepted."""
+    partition, producer = brokers.partition(**RETENTION[case]), brokers.idempotent()
+    for size in sizes:
+        last = keyed(producer.batch(partition, size))
+        first = producer.sent(partition, last)
+    wrote = sum(sizes)
+
+    def deleted() -> bool:
+        partition.append(keyed(batch(b"later")))
+        return start_of(partition) >= wrote
+
+    brokers.bench.eventually(deleted, f"the segments of {partition} deleted", every=0.2)
+    again = producer.send(partition, last)
+    hole = producer.send(partition, keyed(producer.batch(partition, sequence=wrote + gap)))
+    end = end_of(partition)
+    following = producer.send(partition, keyed(producer.batch(partition)))
+    recognised = appended(again, first.base_offset) and hole.error is REFUSED and appended(following, end)
+    yield held_if(recognised, first, again, hole, following, row="KIP360-SEQ-09", case=case)
+    at_rest(partition)

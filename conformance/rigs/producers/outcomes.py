@@ -1,4 +1,4 @@
-"""What became of transactions: the records that a consumer has to be given, and those that an answer gives it (KIP-98)."""
+"""Outcomes of transactions: the records that a consumer has to be given, and those that an answer gives it (KIP-98)."""
 
 from __future__ import annotations
 

@@ -48,6 +48,7 @@ SUBJECT_KINDS: dict[str, set[Kind]] = {
     "find_coordinator_many": {"group"},
     "heartbeat": {"group", "member"},
     "incremental_alter_configs": {"topic"},
+    "bump_epochs": {"transactional-id", "producer"},
     "init_producer_id": {"transactional-id"},
     "join_group": {"group"},
     "leave_group": {"group", "member"},
@@ -76,6 +77,7 @@ ABOUT_NONE = {
     "parked_fetch",
     "parked_produce",
     "reception",
+    "take_producer_ids",
 }
 """Calls about the cluster as a whole, and those that carry on or only send what another call named."""
 PARTITION = {"topic": "a", "partition": 1}

@@ -391,14 +391,14 @@ class TestOneCommitPerOffset:
         assert held(self.judge, history) == []
         assert excused(self.judge, history) == [("acknowledged", Permission.ELECTED_UNCLEANLY_ON_REQUEST)]
 
-    def retried(self, *, uncleanly: bool, told: bool = True) -> LogHistory:
+    def retried(self, *, uncleanly: bool, described: bool = True) -> LogHistory:
         """1 appended a batch that was not acknowledged; 2 gave its offset to another; 1 leads again, and gets the batch again."""
         producer = Producer(7, 0, 0)
         history = LogHistory().settled(1, 0).produce(1, "x", at=0, lost=True, producer=producer)
         history.settled(2, 1).produce(2, "y", at=0)
         if uncleanly:
             history.elect_uncleanly(1)
-        if told:
+        if described:
             history.settled(1, 2)
         return history.produce(1, "x", at=0, producer=producer).whole(1, stamped(0, 0, "x"), epoch=2, hw=1)
 
@@ -411,7 +411,7 @@ class TestOneCommitPerOffset:
         assert broken(self.judge, self.retried(uncleanly=False)) == ["acknowledged"]
 
     def test_a_former_leader_answers_it_before_any_unclean_election(self) -> None:
-        history = self.retried(uncleanly=False, told=False).elect_uncleanly(1).settled(1, 2)
+        history = self.retried(uncleanly=False, described=False).elect_uncleanly(1).settled(1, 2)
         assert broken(self.judge, history) == ["acknowledged"]
 
     def test_after_it_a_zombie_alone_in_its_isr_gives_them_too(self) -> None:
