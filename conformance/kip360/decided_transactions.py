@@ -48,26 +48,24 @@ def completed_on(
     cases=["legacy", "tv2"],
     how=HOW,
     whom=sampled_from(["coordinator", "leader"]),
-    committed=booleans(),
     records=FEW_RECORDS,
 )
 def broker_lost_after_the_decision(
-    brokers: ThreeBrokers,
-    case: str,
-    how: How,
-    whom: Literal["coordinator", "leader"],
-    committed: bool,
-    records: int,
+    brokers: ThreeBrokers, case: str, how: How, whom: Literal["coordinator", "leader"], records: int
 ) -> Generator[Claim, None, None]:
-    """The coordinator or a leader is replaced right after EndTxn was answered; the transaction completes everywhere."""
-    producer, partitions = brokers.transactional(case), brokers.partitions()
-    state = brokers.state_partition(producer)
-    for partition in partitions:
-        producer.enter(partition, records)
-    producer.granted(producer.finish(committed), "producer")
+    """A coordinator or a leader is replaced right after EndTxn was answered; commit and abort complete everywhere."""
+    partitions = brokers.partitions()
+    producers = {committed: brokers.transactional(case) for committed in (False, True)}
+    for producer in producers.values():
+        for partition in partitions:
+            producer.enter(partition, records)
+    state = brokers.state_partition(producers[True])
+    for committed, producer in producers.items():
+        producer.granted(producer.finish(committed), "producer")
     with brokers.replaced(state if whom == "coordinator" else partitions[0], how):
         pass
-    yield from completed_on(brokers, producer, partitions, committed, case)
+    for committed, producer in producers.items():
+        yield from completed_on(brokers, producer, partitions, committed, case)
     at_rest(*partitions)
 
 
@@ -76,31 +74,33 @@ def broker_lost_after_the_decision(
     "KIP360-TXN-12",
     rig=THREE_BROKERS,
     cases=["coordinator-load"],
-    examples=3,
     how=sampled_from(["kill", "stop", "freeze"]),
-    committed=booleans(),
     newest=booleans(),
     records=FEW_RECORDS,
 )
 def coordinator_loads_a_prepared_transaction(
-    brokers: ThreeBrokers, how: How, committed: bool, newest: bool, records: int
+    brokers: ThreeBrokers, how: How, newest: bool, records: int
 ) -> Generator[Claim, None, None]:
     """The markers hang at a frozen leader, so that the next coordinator loads the decision; it writes them all."""
-    producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
-    coordinator = brokers.coordinator_of(producer)
-    heir, leader = brokers.beside(producer)
-    partitions = [brokers.partition(leader, heir, coordinator), brokers.partition(heir, leader, coordinator)]
-    for partition in partitions:
-        producer.enter(partition, records)
-    with ExitStack() as broken:
-        with brokers.gone(leader, "freeze"):
-            producer.granted(producer.finish(committed), "producer")
-            prepared = producer.described()
-            broken.enter_context(brokers.gone(coordinator, how))
-        yield premise(prepared.state == PREPARED[committed], f"markers are outstanding: {prepared}")
-        brokers.taken_over(producer, coordinator)
-    yield from completed_on(brokers, producer, partitions, committed, "coordinator-load")
-    at_rest(*partitions)
+    written: list[Partition] = []
+    for committed in (True, False):
+        producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
+        coordinator = brokers.coordinator_of(producer)
+        heir, leader = brokers.beside(producer)
+        partitions = [brokers.partition(leader, heir, coordinator), brokers.partition(heir, leader, coordinator)]
+        for partition in partitions:
+            producer.enter(partition, records)
+        asked = producer.at(brokers.bench.node(coordinator))
+        with ExitStack() as broken:
+            with brokers.gone(leader, "freeze"):
+                asked.granted(asked.finish(committed), "producer")
+                prepared = asked.described()
+                broken.enter_context(brokers.gone(coordinator, how))
+            yield premise(prepared.state == PREPARED[committed], f"markers are outstanding: {prepared}")
+            brokers.taken_over(producer, coordinator)
+        yield from completed_on(brokers, producer, partitions, committed, "coordinator-load")
+        written += partitions
+    at_rest(*written)
 
 
 @log_scenario(
@@ -108,27 +108,27 @@ def coordinator_loads_a_prepared_transaction(
     "KIP360-TXN-12",
     rig=THREE_BROKERS,
     cases=["leaderless-partition"],
-    examples=3,
-    committed=booleans(),
     newest=booleans(),
     records=FEW_RECORDS,
 )
 def partition_without_a_leader_at_the_end(
-    brokers: ThreeBrokers, committed: bool, newest: bool, records: int
+    brokers: ThreeBrokers, newest: bool, records: int
 ) -> Generator[Claim, None, None]:
     """A partition of the transaction has no leader when EndTxn is sent; it gets its marker when its broker is back."""
-    producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
-    coordinator = brokers.coordinator_of(producer)
-    other, holder = brokers.beside(producer)
-    alone = brokers.partition(holder, min_insync_replicas="1")
-    beside = brokers.partition(other, coordinator)
-    for partition in (alone, beside):
-        producer.enter(partition, records)
-    with brokers.gone(holder, "kill"):
-        brokers.bench.eventually(lambda: alone.state(coordinator).leader == -1, f"no leader of {alone}")
-        producer.granted(producer.finish(committed), "producer")
-    yield from completed_on(brokers, producer, [alone, beside], committed, "leaderless-partition")
-    at_rest(alone, beside)
+    written: list[Partition] = []
+    for committed in (True, False):
+        producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
+        coordinator = brokers.coordinator_of(producer)
+        other, holder = brokers.beside(producer)
+        alone, beside = brokers.partition(holder, min_insync_replicas="1"), brokers.partition(other, coordinator)
+        for partition in (alone, beside):
+            producer.enter(partition, records)
+        with brokers.gone(holder, "kill"):
+            brokers.leaderless(alone, coordinator)
+            producer.granted(producer.finish(committed), "producer")
+        yield from completed_on(brokers, producer, [alone, beside], committed, "leaderless-partition")
+        written += [alone, beside]
+    at_rest(*written)
 
 
 @probe(
@@ -148,15 +148,16 @@ def init_while_markers_are_outstanding(
     _, leader = brokers.beside(producer)
     partition, committed = brokers.partition(leader, min_insync_replicas="1"), case == "prepare-commit"
     producer.enter(partition, records)
+    asked = producer.at(brokers.bench.node(brokers.coordinator_of(producer)))
     with brokers.gone(leader, "freeze"):
-        ended = producer.granted(producer.finish(committed), "producer")
-        epoch = ended.producer_epoch if producer.dialect.bumps else producer.epoch
-        before = producer.described()
+        ended = asked.granted(asked.finish(committed), "producer")
+        epoch = ended.producer_epoch if asked.dialect.bumps else asked.epoch
+        before = asked.described()
         yield premise(before.state == PREPARED[committed], f"markers are outstanding: {before}")
         for version in versions:
-            pair = (-1, -1) if version < EPOCH_FROM else (producer.producer_id, epoch)
-            answer = producer.init_once(*pair, version=brokers.at_most("InitProducerId", version))
-            after = producer.described()
+            pair = (-1, -1) if version < EPOCH_FROM else (asked.producer_id, epoch)
+            answer = asked.init_once(*pair, version=brokers.at_most("InitProducerId", version))
+            after = asked.described()
             yield premise(after.state == before.state, f"still outstanding: {after}")
             retry = answer.error is Error.CONCURRENT_TRANSACTIONS and unchanged(before, after)
             yield held_if(retry, answer, detail=f"{answer}; {before} became {after}")

@@ -137,8 +137,10 @@ class ThreeBrokers:
     def replaced(self, partition: Partition, how: How) -> Iterator[PartitionMetadata]:
         """Another broker leads the partition for as long as the block lasts; afterwards all brokers are up again.
 
-        A coordinator is replaced by its partition of the internal topic.
+        A coordinator is replaced by its partition of the internal topic. All replicas are in the ISR before, so that there is
+        one that may lead.
         """
+        partition.whole()
         if how == "move":
             yield partition.move_leader()
             return
@@ -169,6 +171,14 @@ class ThreeBrokers:
             return serves and partition.state(seen_by).leader == id
 
         self.bench.eventually(led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
+
+    def leaderless(self, partition: Partition, seen_by: str) -> None:
+        """Return once a broker shows that the partition has no leader."""
+
+        def gone() -> bool:
+            return partition.state(seen_by).leader == -1
+
+        self.bench.eventually(gone, f"no leader of {partition}", STARTS_WITHIN, due="leader")
 
     def moved_to(self, partition: Partition, name: str) -> None:
         """Reassign the partition to this broker alone, which copies its log and leads."""
