@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from functools import partial
 
 import msgspec
-from hypothesis.strategies import booleans, integers, lists, sampled_from
+from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Rig, held_if, premise, probe
@@ -154,20 +154,32 @@ def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: Ho
         last, sent = answer, pair
 
 
+IN_A_BLOCK = 1_000
+"""Producer ids that a broker gets from the controller at a time. A check sees a block that is given twice once it has seen all of
+it: other checks have used up its beginning."""
+AT_ONCE = 100
+ALL = IN_A_BLOCK // AT_ONCE + 1
+"""Requests after which a broker has used up its block."""
+
+
 @probe(
     "KIP360-INIT-19",
     rig=THREE_BROKERS,
     cases=["across-brokers"],
     smoke=False,
-    turns=lists(integers(0, 2), min_size=8, max_size=12),
+    order=permutations([0, 1, 2]),
+    first=integers(1, AT_ONCE),
 )
-def brokers_give_different_producer_ids(brokers: ThreeBrokers, turns: list[int]) -> Generator[Claim, None, None]:
-    """No producer id that one broker gives was given by it or another before."""
+def brokers_give_different_producer_ids(
+    brokers: ThreeBrokers, order: list[int], first: int
+) -> Generator[Claim, None, None]:
+    """No producer id that one broker gives, over more than a block, is given by it or another again."""
     given: set[int] = set()
-    for turn in turns:
-        node = brokers.bench.node(brokers.bench.brokers[turn])
-        answer = node.take_producer_ids(3)
-        yield new_ids(answer, given)
+    nodes = [brokers.bench.node(brokers.bench.brokers[turn]) for turn in order]
+    yield new_ids(nodes[0].take_producer_ids(first), given)
+    for _ in range(ALL):
+        for node in nodes:
+            yield new_ids(served(brokers.bench, partial(node.take_producer_ids, AT_ONCE)), given)
 
 
 @probe(
@@ -190,8 +202,8 @@ def restarted_broker_gives_new_producer_ids(
     with brokers.gone(restarted, how):
         pass
     answering_again(brokers.bench, restarted)
-    for turn in range(count):
-        yield new_ids(brokers.bench.node(restarted if turn % 2 == 0 else names[turn % 3]).take_producer_ids(2), given)
+    for _ in range(ALL):
+        yield new_ids(served(brokers.bench, partial(brokers.bench.node(restarted).take_producer_ids, AT_ONCE)), given)
 
 
 def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
@@ -200,11 +212,6 @@ def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
     given.update(answer.producer_ids)
     return held_if(not again and not twice, answer, detail=f"{answer}; given before: {sorted(again)}")
-
-
-IN_A_BLOCK = 1_000
-"""Producer ids that a broker gets from the controller at a time."""
-AT_ONCE = 100
 
 
 class Brokers(msgspec.Struct, frozen=True):
@@ -236,7 +243,7 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Gene
     (bench.kill if how == "kill" else bench.stop)(active, role="active controller")
     active_controller(bench, others)
     for name in bench.brokers:
-        for _ in range(IN_A_BLOCK // AT_ONCE + 1):
+        for _ in range(ALL):
             yield new_ids(served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
     bench.start(active)
 
