@@ -28,6 +28,9 @@ COMBINED = Topology(
 )
 """One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second."""
 
+FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.2-IV1"})
+"""The same at the level of Kafka 4.2, so that its release can be started on the data: KIP-1251, upgrades."""
+
 GROUPS = msgspec.structs.replace(COMBINED, name="groups")
 """The same where the consumer protocol (KIP-848) can be spoken: KIP-1251.
 
@@ -216,7 +219,7 @@ Each coordinator's log is on two of them. The third can be frozen without delayi
 for three seconds, so that there is time to ask while its markers hang."""
 
 TOPOLOGIES = (
-    COMBINED, EXPIRING, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
+    COMBINED, EXPIRING, FORMER_LEVEL, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
     QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -1,0 +1,138 @@
+"""Groups whose coordinator is upgraded from the last release without assignment epochs, or goes back to it (KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, Rig, held_if, probe
+from conformance.core.topologies import FORMER_LEVEL
+from conformance.rigs.groups.group import Group, GroupMember, answering_again, coordinated, new_group
+from fixtures.faults.kinds.upgrade import Upgrade
+from fixtures.wire import Error
+from strategies.epochs import EPOCH_BUMPS
+from strategies.offsets import OFFSETS
+
+FORMER = "4.2.2"
+"""The newest patch of the last release without assignment epochs."""
+ON_FORMER_LEVEL = Rig(FORMER_LEVEL, new_group, Group)
+
+
+@contextmanager
+def on_the_former_release(group: Group) -> Iterator[None]:
+    """The coordinator runs that release on the same data for as long as the block lasts."""
+    with group.bench.faults(group.topic, group=group.name).under(Upgrade(role="all nodes", to=FORMER)):
+        loaded(group)
+        yield
+    loaded(group)
+
+
+def loaded(group: Group) -> None:
+    answering_again(group.bench, group.bench.brokers[0])
+    coordinated(group.bench, group.name)
+
+
+def refused(group: Group, member: GroupMember, partition: int, epoch: int, before: int, row: str, case: str) -> Claim:
+    """A commit at this epoch is refused, and the offset from before stays."""
+    answer = group.commit(member, {partition: before + 1}, epoch)
+    after = group.stored(partition)
+    held = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(before)
+    return held_if(held, answer, after, row=row, case=case)
+
+
+def accepted(group: Group, member: GroupMember, partition: int, epoch: int, offset: int, row: str, case: str) -> Claim:
+    answer = group.commit(member, {partition: offset}, epoch)
+    after = group.stored(partition)
+    held = answer.all_answered(Error.NONE) and after.shows(offset)
+    return held_if(held, answer, after, row=row, case=case)
+
+
+@probe(
+    "KIP1251-PERSIST-02",
+    "KIP1251-PERSIST-03",
+    rig=ON_FORMER_LEVEL,
+    examples=2,
+    cases=["current"],
+    smoke=False,
+    bumps=integers(2, 4),
+    later=integers(1, 2),
+    offset=OFFSETS,
+)
+def group_of_the_former_release(group: Group, bumps: int, later: int, offset: int) -> Generator[Claim, None, None]:
+    """Loaded after the upgrade, partitions are assigned since the record's member epoch, and later ones since their own."""
+    with on_the_former_release(group):
+        member, other = group.alone(), group.member()
+        other.join()
+        group.settle(member, other)
+        member.bump(bumps)
+        group.settle(member, other)
+        kept = min(member.assigned)
+        group.store(member, kept, offset)
+    record = member.epoch
+    yield group.holding(member, record, kept)
+    for epoch in range(member.since[kept], record):
+        yield refused(group, member, kept, epoch, offset, "KIP1251-PERSIST-02", "older")
+    yield accepted(group, member, kept, record, offset, "KIP1251-PERSIST-02", "current")
+    yield accepted(group, member, kept, record, offset + 1, "KIP1251-PERSIST-02", "current")
+    own = member.assigned
+    other.leave()
+    group.settle(member)
+    member.bump(later)
+    yield group.holding(member, member.epoch, kept)
+    yield accepted(group, member, kept, record, offset, "KIP1251-PERSIST-03", "kept")
+    yield refused(group, member, kept, record - 1, offset, "KIP1251-PERSIST-03", "kept")
+    gained = min(member.assigned - own)
+    since = member.since[gained]
+    yield accepted(group, member, gained, since, offset, "KIP1251-PERSIST-03", "new")
+    yield refused(group, member, gained, since - 1, offset, "KIP1251-PERSIST-03", "new")
+
+
+@probe(
+    "KIP1251-PERSIST-04",
+    rig=ON_FORMER_LEVEL,
+    examples=2,
+    cases=["roll-back"],
+    smoke=False,
+    bumps=integers(2, 4),
+    offset=OFFSETS,
+)
+def group_on_the_former_release_again(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+    """The former release loads the group from the records of this one, and applies its strict rule."""
+    member = group.alone(bumps)
+    group.store(member, 0, offset)
+    with on_the_former_release(group):
+        found = group.seen(member)
+        alive = found is not None and found.member_epoch == member.epoch and group.of(found) == member.assigned
+        kept = group.stored(0)
+        yield held_if(alive and kept.shows(offset), kept, case="roll-back", detail=f"{member.epoch}: {found}; {kept}")
+        for epoch in range(member.since[0], member.epoch):
+            yield refused(group, member, 0, epoch, offset, "KIP1251-PERSIST-04", "roll-back")
+        yield accepted(group, member, 0, member.epoch, offset, "KIP1251-PERSIST-04", "roll-back")
+
+
+@probe(
+    "KIP1251-STATIC-06",
+    rig=ON_FORMER_LEVEL,
+    examples=2,
+    cases=["returned"],
+    smoke=False,
+    bumps=EPOCH_BUMPS,
+    offset=OFFSETS,
+)
+def static_member_that_left_on_the_former_release(
+    group: Group, bumps: int, offset: int
+) -> Generator[Claim, None, None]:
+    """It left with -2 before the upgrade: returned, it may commit from epoch 0 on, and not at -1."""
+    with on_the_former_release(group):
+        old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
+        group.store(old, 0, offset)
+        old.leave_to_return()
+    new = group.member(old.instance_id)
+    new.join()
+    yield group.holding(new, new.epoch, 0)
+    answer = group.commit(new, {0: offset + 1}, -1)
+    after = group.stored(0)
+    yield held_if(Error.NONE not in answer.errors and after.shows(offset), answer, after, case="returned")
+    yield accepted(group, new, 0, 0, offset + 2, "KIP1251-STATIC-06", "returned")
