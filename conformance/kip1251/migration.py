@@ -8,6 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.groups.group import SESSION, Group, GroupMember, classic_member, fresh_group
+from conformance.rigs.groups.group_log import GroupLog
 from fixtures.views.member import ClassicMember
 from fixtures.wire import Error
 from fixtures.wire.groups import NewOffset, OffsetCommitAnswer
@@ -79,19 +80,18 @@ def classic_member_keeps_its_generation(
 @probe("KIP1251-UPG-02", rig=fresh_group(), examples=2, cases=["kept"], rejoins=REJOINS, offset=OFFSETS)
 def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> Generator[Claim, None, None]:
     """After a bump whose answer it missed, a classic member commits what it kept at its old generation, and nothing else."""
-    classic = classic_alone(group, rejoins)
+    log, classic = GroupLog(group), classic_alone(group, rejoins)
     generation = classic.generation
     _, is_upgraded = upgraded(group, classic)
     yield is_upgraded
     missed = classic.join(member_id=classic.id)
-    found = next((member for member in group.describe().members if member.member_id == classic.id), None)
     classic.epoch = generation
-    risen = found is not None and found.member_epoch > generation
-    yield premise(missed.error is Error.NONE and risen, f"the member's epoch is above {generation}: {missed}, {found}")
-    if found is None:
-        return
-    held = group.of(found)
-    kept, lost = min(held), min(set(range(group.partitions)) - held)
+    stored = log.assignments(classic.id)
+    held = frozenset(range(group.partitions)).intersection(*(record.assigned for record in stored))
+    gone = frozenset(range(group.partitions)).difference(*(record.assigned for record in stored[-1:]))
+    risen = missed.error is Error.NONE and bool(stored) and stored[-1].member_epoch > generation
+    yield premise(risen and bool(held and gone), f"above epoch {generation}, some kept and some lost: {stored}")
+    kept, lost = min(held), min(gone)
     refused = commit(group, classic, lost, offset, generation)
     unset = group.stored(lost)
     below = commit(group, classic, kept, offset, generation - 1)

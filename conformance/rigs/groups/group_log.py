@@ -62,6 +62,10 @@ class StoredAssignment(msgspec.Struct, frozen=True):
     assigned_partitions: tuple[StoredPartitions, ...] = ()
     partitions_pending_revocation: tuple[StoredPartitions, ...] = ()
 
+    @property
+    def assigned(self) -> frozenset[int]:
+        return frozenset(partition for topic in self.assigned_partitions for partition in topic.partitions)
+
 
 class GroupLog:
     """The part of __consumer_offsets written since this object was created. The kit's clusters give the topic one partition."""
@@ -72,11 +76,22 @@ class GroupLog:
 
     def current_assignment(self, member: GroupMember) -> StoredAssignment:
         """The newest record of this kind for the member. Raises Overdue if there is none: it is written before the answer."""
-        found = [record for record in self._records() if self._is_for(record, member)]
-        if not found or found[-1].value is None:
-            what = f"{OFFSETS_TOPIC} from {self.start} on has no assignment of {member.id}: {found}"
-            raise Overdue(what, due="assignment in the log")
-        value = found[-1].value
+        found = self.assignments(member.id)
+        if not found:
+            raise Overdue(
+                f"{OFFSETS_TOPIC} from {self.start} on has no assignment of {member.id}", due="assignment in the log"
+            )
+        return found[-1]
+
+    def assignments(self, member_id: str) -> list[StoredAssignment]:
+        """The records of this kind for a member, in their order, since it was last removed."""
+        found: list[StoredAssignment] = []
+        for record in self._records():
+            if self._is_for(record, member_id):
+                found = [*found, self._stored(record.value)] if record.value is not None else []
+        return found
+
+    def _stored(self, value: bytes) -> StoredAssignment:
         [version] = VERSION.unpack_from(value)
         body = value[VERSION.size :]
         return self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Value", body, StoredAssignment, version)
@@ -104,8 +119,8 @@ class GroupLog:
                 yield from batch.records
                 offset = batch.last_offset + 1
 
-    def _is_for(self, record: Record, member: GroupMember) -> bool:
+    def _is_for(self, record: Record, member_id: str) -> bool:
         if record.key is None or VERSION.unpack_from(record.key) != (CURRENT_ASSIGNMENT_TYPE,):
             return False
         key = self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Key", record.key[VERSION.size :], MemberKey)
-        return key == MemberKey(self.group.name, member.id)
+        return key == MemberKey(self.group.name, member_id)
