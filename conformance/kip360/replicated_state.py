@@ -16,12 +16,14 @@ from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import REFUSED, appended
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
-from fixtures.wire import Error
+from fixtures.wire import Error, NodeClient
 from fixtures.wire.log import EARLIEST, LATEST, ProducedPartition
 from fixtures.wire.records import NewBatch, batch
 from fixtures.wire.transactions import ProducerState
 
 SIZES = lists(integers(1, 3), min_size=5, max_size=6)
+DEBUGGER = -2
+"""The replica id of a client that sees a log as it is."""
 REPLICATED_WITHIN = 30.0
 """Seconds within which a follower has what its leader has, when nothing is written."""
 WITHOUT_PARTITION = (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION)
@@ -37,7 +39,12 @@ def written(producer: CheckProducer, partition: Partition, sizes: list[int]) -> 
 
 
 def end_of(partition: Partition) -> int:
-    return partition.leader().list_offsets(partition.name, partition.index, LATEST).offset
+    """The log end: a new leader tells consumers none before its high watermark has reached its own epoch."""
+    return log_end(partition, partition.leader())
+
+
+def log_end(partition: Partition, node: NodeClient) -> int:
+    return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
 
 
 def start_of(partition: Partition) -> int:
@@ -154,7 +161,7 @@ def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kep
             raised = old.list_offsets(partition.name, 0, EARLIEST).offset
             broken.enter_context(brokers.gone(leader, "kill"))
         brokers.leads(partition, follower, seen_by=bystander)
-        start, end = (new.list_offsets(partition.name, 0, at).offset for at in (EARLIEST, LATEST))
+        start, end = new.list_offsets(partition.name, 0, EARLIEST).offset, log_end(partition, new)
         yield premise(start < raised, f"the log start was {raised} and is {start}")
         following = new.produce(partition.topic, 0, producer.batch(partition))
         went_on = appended(following, end)

@@ -29,6 +29,8 @@ from history.due import STARTS_WITHIN
 How = Literal["move", "kill", "stop", "freeze"]
 """How a broker stops leading a partition: by an ordinary election, or because it is gone."""
 
+DEBUGGER = -2
+"""The replica id of a client that sees a log as it is, also before a new leader has a high watermark."""
 MARKED_WITHIN = 30.0
 """Seconds within which a decided transaction has its markers, once its partitions have leaders."""
 
@@ -210,13 +212,10 @@ class ThreeBrokers:
             if one.control and one.producer_id == producer.producer_id
         ]
         known = self.known(partition, producer, leader)
-        ends = [
-            leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=level).offset
-            for level in (READ_COMMITTED, 0)
-        ]
-        return Outcome(
-            own[-1].records[0].control_type if own else None, known.current_txn_start_offset if known else -1, *ends
-        )
+        stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED).offset
+        end = leader.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
+        marker = own[-1].records[0].control_type if own else None
+        return Outcome(marker, known.current_txn_start_offset if known else -1, stable, end)
 
     def completes(self, partition: Partition, producer: CheckProducer, wanted: ControlType) -> tuple[bool, Outcome]:
         """Whether the transaction has its marker there in time, and nothing is left open; and what was seen last."""
