@@ -176,7 +176,7 @@ def brokers_give_different_producer_ids(
     """No producer id that one broker gives, over more than a block, is given by it or another again."""
     given: set[int] = set()
     nodes = [brokers.bench.node(brokers.bench.brokers[turn]) for turn in order]
-    yield new_ids(nodes[0].take_producer_ids(first), given)
+    yield new_ids(served(brokers.bench, partial(nodes[0].take_producer_ids, first)), given)
     for _ in range(ALL):
         for node in nodes:
             yield new_ids(served(brokers.bench, partial(node.take_producer_ids, AT_ONCE)), given)
@@ -197,7 +197,7 @@ def restarted_broker_gives_new_producer_ids(
     """A broker that restarts within its block of producer ids gives none of them again, nor do the others."""
     names, given = brokers.bench.brokers, set[int]()
     for name in names:
-        given.update(brokers.bench.node(name).take_producer_ids(count).producer_ids)
+        given.update(served(brokers.bench, partial(brokers.bench.node(name).take_producer_ids, count)).producer_ids)
     restarted = names[which]
     with brokers.gone(restarted, how):
         pass
@@ -207,11 +207,13 @@ def restarted_broker_gives_new_producer_ids(
 
 
 def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
-    """None of these ids was given before, nor twice. A broker without a block of ids may ask the client to come back."""
+    """There are some, and none of these ids was given before, nor twice."""
     again = given & set(answer.producer_ids)
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
     given.update(answer.producer_ids)
-    return held_if(not again and not twice, answer, detail=f"{answer}; given before: {sorted(again)}")
+    return held_if(
+        bool(answer.producer_ids) and not again and not twice, answer, detail=f"{answer}; given before: {sorted(again)}"
+    )
 
 
 class Brokers(msgspec.Struct, frozen=True):
@@ -237,7 +239,7 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Gene
     """Blocks that the next active controller hands out have no producer id of earlier ones."""
     given: set[int] = set()
     for name in bench.brokers:
-        given.update(bench.node(name).take_producer_ids(first).producer_ids)
+        given.update(served(bench, partial(bench.node(name).take_producer_ids, first)).producer_ids)
     active = active_controller(bench, bench.controllers)
     others = [name for name in bench.controllers if name != active]
     (bench.kill if how == "kill" else bench.stop)(active, role="active controller")

@@ -82,6 +82,7 @@ public final class Reach {
         for (Constructor<?> constructor : like.getClass().getDeclaredConstructors()) {
             if (takes(constructor.getParameterTypes(), arguments)) {
                 try {
+                    constructor.setAccessible(true);
                     return constructor.newInstance(arguments);
                 } catch (ReflectiveOperationException trouble) {
                     throw new IllegalStateException(trouble);
