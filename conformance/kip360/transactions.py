@@ -10,7 +10,7 @@ from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.sequences import described_as, ends_at, fenced, gives, open_at, rolled_back
 from fixtures.wire import Error
-from fixtures.wire.records import batch
+from fixtures.wire.records import ControlType, batch
 from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import DescribedTransaction
 from strategies.batches import FEW_RECORDS, RECORDS
@@ -43,7 +43,10 @@ def finished_transaction_bumps_the_epoch(
     yield held_if(bumped, before, answer)
     if not bumped:
         return
-    producer.completed()
+    done = producer.completed()
+    wanted = ControlType.COMMIT if case == "commit" else ControlType.ABORT
+    ended = [(one.last_marker() is wanted, one.stable_end() == one.end()) for one in logs]
+    yield held_if(all(map(all, ended)), done, detail=f"{wanted.name} last in each log, and stable: {ended}; {done}")
     late = producer.send(log, producer.batch(log))
     yield held_if(late.error is Error.INVALID_PRODUCER_EPOCH, answer, late, case="old-epoch-write")
     producer.go_on_at(producer.producer_id, producer.epoch + 1)
@@ -93,17 +96,20 @@ def repeated_end_of_a_transaction(
     stage: Stage, case: str, committed: bool, repeats: int
 ) -> Generator[Claim, None, None]:
     """A repeated EndTxn, as after a lost answer, gets the same answer; with the opposite result it is refused."""
-    producer = stage.transactional("legacy" if case == "legacy" else "tv2")
-    producer.enter(stage.log())
+    producer, log = stage.transactional("legacy" if case == "legacy" else "tv2"), stage.log()
+    producer.enter(log)
     lost = producer.granted(producer.finish(committed), "producer")
     wanted = "CompleteCommit" if committed else "CompleteAbort"
     yield premise(producer.completed().state == wanted, wanted, promised=("KIP360-FENCE-08", "same-result"))
     answers = [producer.finish(committed != (case == "opposite-result")) for _ in range(repeats)]
+    markers = [one.records[0].control_type for one in log.batches() if one.control]
+    once = markers == [ControlType.COMMIT if committed else ControlType.ABORT]
     if case == "opposite-result":
-        yield held_if(all(answer.error is Error.INVALID_TXN_STATE for answer in answers), lost, *answers)
+        refused = all(answer.error is Error.INVALID_TXN_STATE for answer in answers)
+        yield held_if(refused and once, lost, *answers, detail=f"{lost}; {answers}; markers {markers}")
     else:
         same = all(ends_at(answer, lost.producer_id, lost.producer_epoch) for answer in answers)
-        yield held_if(same, lost, *answers)
+        yield held_if(same and once, lost, *answers, detail=f"{lost}; {answers}; markers {markers}")
 
 
 @probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=RECORDS)
