@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from pyspark import inheritable_thread_target
+from pyspark.sql import SparkSession
 
 Job: TypeAlias = Callable[[], None]
 
@@ -15,13 +16,13 @@ AT_ONCE = 3
 
 
 @contextmanager
-def side_by_side(at_once: int = AT_ONCE) -> Iterator[Callable[[Job], None]]:
+def side_by_side(spark: SparkSession, at_once: int = AT_ONCE) -> Iterator[Callable[[Job], None]]:
     """Start jobs while the block goes on; at its end all are over. Raises the first error of a job, if the block raised none."""
     with ThreadPoolExecutor(at_once, thread_name_prefix="spark-job") as pool:
         started: list[Future[None]] = []
 
         def start(job: Job) -> None:
-            started.append(pool.submit(inheritable_thread_target(job)))
+            started.append(pool.submit(inheritable_thread_target(spark)(job)))
 
         yield start
         for one in started:

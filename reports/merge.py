@@ -61,7 +61,7 @@ def merge(
         summaries, empty = _summaries(distinct), read.empty_files(spark, folder)
         intake = take_in(summaries, catalogue, empty)
         tables = _Tables(spark, distinct, intake, catalogue)
-        with side_by_side() as start:
+        with side_by_side(spark) as start:
             if parquet:
                 start(partial(tables.write, parquet))
             found = tables.collect()

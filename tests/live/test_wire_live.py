@@ -538,6 +538,17 @@ class TestTransactions:
             ended = client.end_txn(tid, id, epoch, committed=True, version=version)
             assert (ended.error, ended.producer_epoch) == (Error.NONE, epoch + 1 if version >= 5 else -1)
 
+    def test_many_producer_ids_and_epochs(self, client: NodeClient) -> None:
+        """Without waiting for each answer: the answers are as many and as those of single requests."""
+        first = loaded(client, "many-0")
+        ids = client.take_producer_ids(30)
+        assert ids.error is Error.NONE
+        assert len(set(ids.producer_ids)) == 30
+        bumped = client.bump_epochs("many-0", first.producer_id, first.producer_epoch, 50)
+        assert (bumped.error, bumped.producer_epoch) == (Error.NONE, first.producer_epoch + 50)
+        fenced = client.bump_epochs("many-0", first.producer_id, first.producer_epoch, 3)
+        assert fenced.error is Error.PRODUCER_FENCED
+
     def test_init_producer_id(self, client: NodeClient) -> None:
         for version in versions(client, "InitProducerId"):
             assert loaded(client, f"init-{version}", version=version).producer_epoch == 0

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reports import jobs
 from reports.jobs import Job, side_by_side
 
+NO_SESSION: Any = None
+
 
 @pytest.fixture(autouse=True)
 def plain_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that take nothing along of a session, as there is none."""
-    monkeypatch.setattr(jobs, "inheritable_thread_target", lambda job: job)
+    monkeypatch.setattr(jobs, "inheritable_thread_target", lambda session: lambda job: job)
 
 
 def test_all_are_over_at_the_end() -> None:
     done: list[int] = []
-    with side_by_side() as start:
+    with side_by_side(NO_SESSION) as start:
         for number in range(8):
             start(_noting(done, number))
     assert sorted(done) == list(range(8))
@@ -27,7 +31,7 @@ def no_space() -> None:
 
 
 def run(*jobs: Job, then: Job = lambda: None) -> None:
-    with side_by_side(1) as start:
+    with side_by_side(NO_SESSION, 1) as start:
         for job in jobs:
             start(job)
         then()
