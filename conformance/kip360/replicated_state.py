@@ -230,8 +230,14 @@ def keyed(records: NewBatch) -> NewBatch:
     )
 
 
-@log_scenario(
-    "KIP360-SC-03", "KIP360-SEQ-09", rig=THREE_BROKERS, cases=list(RETENTION), sizes=SIZES, gap=integers(1, 1_000_000)
+@probe(
+    "KIP360-SEQ-09",
+    rig=THREE_BROKERS,
+    cases=list(RETENTION),
+    examples=2,
+    smoke=False,
+    sizes=SIZES,
+    gap=integers(1, 1_000_000),
 )
 def state_outlives_retention(
     brokers: ThreeBrokers, case: str, sizes: list[int], gap: int
@@ -253,5 +259,4 @@ def state_outlives_retention(
     end = end_of(partition)
     following = producer.send(partition, keyed(producer.batch(partition)))
     recognised = appended(again, first.base_offset) and hole.error is REFUSED and appended(following, end)
-    yield held_if(recognised, first, again, hole, following, row="KIP360-SEQ-09", case=case)
-    at_rest(partition)
+    yield held_if(recognised, first, again, hole, following)
