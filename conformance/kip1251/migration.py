@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
-from conformance.rigs.groups.group import SESSION, Group, GroupMember, classic_member, fresh_group
+from conformance.rigs.groups.group import SESSION, Group, GroupData, GroupMember, classic_member, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from fixtures.views.member import ClassicMember
 from fixtures.wire import Error
@@ -25,7 +25,12 @@ def rejoined(group: Group, member: ClassicMember) -> None:
 
 
 def classic_alone(group: Group, rejoins: int) -> ClassicMember:
-    """A classic member that has all partitions, in the generation after some rejoins."""
+    """A classic member that has all partitions, in the generation after some rejoins.
+
+    The coordinator knows the topic, as another group has it: one that does not would upgrade the member without its partitions.
+    """
+    scout = Group(group.bench, GroupData(group.bench.fresh("group"), group.topic, group.partitions)).alone()
+    scout.leave()
     member = classic_member(group)
     for _ in range(rejoins + 1):
         rejoined(group, member)
@@ -36,10 +41,12 @@ def upgraded(group: Group, classic: ClassicMember) -> tuple[GroupMember, Premise
     """A consumer-protocol member joins. Premise: the coordinator then describes a consumer group with the classic member."""
     newcomer = group.member()
     newcomer.join()
-    found = {member.member_id: member.member_epoch for member in group.describe().members}
-    met = found.get(classic.id) == classic.generation
-    what = f"{classic.id} is a member at its generation {classic.generation}: {found}"
-    return newcomer, premise(met, what, promised=("KIP1251-UPG-01", "generation"))
+    found = next((member for member in group.describe().members if member.member_id == classic.id), None)
+    at_generation = found is not None and found.member_epoch == classic.generation
+    has_all = found is not None and group.of(found) == frozenset(range(group.partitions))
+    what = f"{classic.id} is a member at its generation {classic.generation}, with all partitions: {found}"
+    promised = None if at_generation else ("KIP1251-UPG-01", "generation")
+    return newcomer, premise(at_generation and has_all, what, promised=promised)
 
 
 def commit(group: Group, member: ClassicMember, partition: int, offset: int, generation: int) -> OffsetCommitAnswer:

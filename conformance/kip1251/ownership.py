@@ -166,7 +166,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
     old, new = group.alone(bumps), group.member()
     if case == "removed":
         old.rebalance_timeout_ms = IMPATIENT_MS
-        old.heartbeat(owned=group.named(old.assigned), subscribed_topic_names=[group.topic.name])
+        old.granted(old.heartbeat(owned=group.named(old.assigned), subscribed_topic_names=[group.topic.name]))
     new.join()
     owned = group.named(old.assigned)
     lost = group.revoking(old)
@@ -226,7 +226,7 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     old, new = group.alone(bumps), group.member()
     old.rebalance_timeout_ms = IMPATIENT_MS
     kept = group.named(old.assigned)
-    old.heartbeat(owned=kept, subscribed_topic_names=[group.topic.name])
+    old.granted(old.heartbeat(owned=kept, subscribed_topic_names=[group.topic.name]))
     new.join()
     lost = group.revoking(old)
     partition = min(lost)

@@ -67,7 +67,7 @@ def refused_commit_is_unknown_to_the_next_coordinator(
     group.restart_coordinator()
     for partition, answer in enumerate(answers):
         after = group.stored(partition)
-        held = Error.NONE not in answer.errors and after.shows(offset)
+        held = answer.all_answered(STRANGERS.get(wrongs[partition], Error.STALE_MEMBER_EPOCH)) and after.shows(offset)
         yield held_if(held, answer, after, case="fail-over")
 
 

@@ -141,16 +141,23 @@ BETWEEN = 4
 def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Generator[Claim, None, None]:
     """Each answer for a transactional id has a larger epoch than the one before, or another producer id."""
     producer = brokers.transactional("legacy")
-    last, sent = producer.init(), NO_EPOCH
+    last, sent = producer.granted(producer.init(), "producer"), NO_EPOCH
+    former = last
+    """The last answer of the coordinator before the current one."""
     for turn, kind in enumerate(kinds):
         current = (last.producer_id, last.producer_epoch)
         pair = {"instance": NO_EPOCH, "bump": current, "retry": sent if sent != NO_EPOCH else current}[kind]
         moves = case == "fail-over" and turn % BETWEEN == 0
+        former = last if moves or case == "one-coordinator" else former
         with brokers.replaced(brokers.state_partition(producer), how) if moves else nullcontext():
             answer = producer.init(*pair)
-        if answer.error is not Error.NONE:
+        retry = pair == sent != NO_EPOCH
+        if retry and answer.error is not Error.NONE:
             continue  # KIP360-INIT-09: a retry at another coordinator is fenced
-        yield held_if(in_order(last, answer, retry=pair == sent != NO_EPOCH), last, answer, case=case)
+        promised = ("KIP360-INIT-03", "untouched") if pair != NO_EPOCH else ("KIP360-INIT-02", "untouched")
+        yield premise(answer.error is Error.NONE, f"granted: {answer}", promised=promised)
+        ordered = in_order(last, answer, retry=retry) and in_order(former, answer, retry=retry)
+        yield held_if(ordered, former, last, answer, case=case)
         last, sent = answer, pair
 
 

@@ -81,7 +81,9 @@ def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) 
     log = stage.log()
     producer = just_written(stage, log, records, batches)
     duplicate = producer.batch(log, records, sequence=0)
-    listed = True
+    again, listed = producer.send(log, duplicate), log.producer(producer.producer_id) is not None
+    at = idle_for(stage)
+    yield premise(at < EXPIRY, f"asked after {at:.1f} s")
 
     def over() -> bool:
         nonlocal listed
@@ -90,9 +92,6 @@ def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) 
         listed = listed and (known is not None or not early)
         return not early or not listed
 
-    again = producer.send(log, duplicate)
-    at = idle_for(stage)
-    yield premise(at < EXPIRY, f"asked after {at:.1f} s")
     stage.bench.eventually(over, "the expiry of an idle producer", every=0.2, due=None)
     recognised = appended(again, 0) and log.end() == records * batches
     yield held_if(listed and recognised, again, detail=f"listed for {EXPIRY:g} s: {listed}; {again}")

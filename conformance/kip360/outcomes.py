@@ -11,6 +11,7 @@ from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StagePro
 from conformance.rigs.producers.outcomes import ALL, Fates
 from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import BACK, spoken
+from fixtures.wire import Error
 from fixtures.wire.log import READ_COMMITTED
 from history.since import since
 from strategies.batches import FEW_RECORDS
@@ -78,7 +79,7 @@ def any_range_shows_whole_transactions(
     yield from fates.from_any_offset("KIP360-TXN-13", "any-range", most=most)
 
 
-class Watch:
+class StableOffsets:
     """The last stable offsets of a log, as they follow each other within its leader epoch."""
 
     def __init__(self, log: Log) -> None:
@@ -91,11 +92,15 @@ class Watch:
         listed = self.log.stable_end()
         above_start = [first for first in open_from.values() if first >= read.log_start_offset]
         stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])
-        yield held_if(read.log_start_offset <= stable <= highest, read, case="bounds", detail=f"{open_from}; {read}")
-        yield held_if(stable >= self._seen, read, case="monotone", detail=f"{self._seen} before; {read}")
-        yield held_if(listed == stable, read, case="agreement", detail=f"listed {listed}; {read}")
+        answered, shown = (
+            read.error is Error.NONE,
+            f"open from {open_from}, {self._seen} before, listed {listed}; {read}",
+        )
+        yield held_if(answered and read.log_start_offset <= stable <= highest, read, case="bounds", detail=shown)
+        yield held_if(answered and stable >= self._seen, read, case="monotone", detail=shown)
+        yield held_if(answered and listed == stable, read, case="agreement", detail=shown)
         if not open_from:
-            yield held_if(stable == read.high_watermark, read, case="at-rest")
+            yield held_if(answered and stable == read.high_watermark, read, case="at-rest", detail=shown)
         self._seen = stable
 
 
@@ -113,21 +118,21 @@ def last_stable_offset_follows_open_transactions(
     """The last stable offset stays below open transactions, moves on as they end, and at rest is the high watermark."""
     log, plain = stage.log(), stage.idempotent()
     producers = [stage.transactional(dialect) for dialect in ("legacy", stage.newest_dialect, "legacy")]
-    watch, open_from = Watch(log), dict[str, int]()
-    yield from watch.look(open_from)
+    seen, open_from = StableOffsets(log), dict[str, int]()
+    yield from seen.look(open_from)
     for producer in producers:
         plain.write(log)
         open_from[producer.transactional_id] = producer.enter(log, records).base_offset
-        yield from watch.look(open_from)
+        yield from seen.look(open_from)
     if trimmed:
         log.empty()
-        yield from watch.look(open_from)
+        yield from seen.look(open_from)
     for index in order:
         producers[index].end(ends[index])
         del open_from[producers[index].transactional_id]
-        yield from watch.look(open_from)
+        yield from seen.look(open_from)
     plain.write(log)
-    yield from watch.look(open_from)
+    yield from seen.look(open_from)
 
 
 # --- what the partition tells about its producers
@@ -153,6 +158,10 @@ def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -
     """The partition's state of a producer against its last batch or marker in the log."""
     own = [one for one in log.batches() if one.producer_id == producer.producer_id]
     data = [one for one in own if not one.control]
+    if not data:
+        return held_if(
+            False, detail=f"no batch of producer {producer.producer_id}, which wrote: {log.state(producer.producer_id)}"
+        )
     markers = [one.records[0].coordinator_epoch for one in own if one.control]
     forgotten = producer.dialect.bumps and own[-1].control
     last = -1 if forgotten else data[-1].base_sequence + len(data[-1].records) - 1

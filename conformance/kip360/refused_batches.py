@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import REFUSED, at_epoch
+from conformance.rigs.producers.sequences import REFUSED, at_epoch, described_as
 from fixtures.wire import Error
 from fixtures.wire.records import NewBatch
 from strategies.batches import FEW_RECORDS
@@ -66,6 +66,10 @@ def write_outside_a_transaction_leaves_the_state(
         producer.enter(log, records)
         producer.end(committed=True)
     producer.enter(stage.log(), records)
+    shown = producer.described()
+    yield described_as(
+        shown.state == "Ongoing" and log.here not in shown.partitions, f"it was not added: {shown}", producer
+    )
     for off in tries:
         version = 3 + off % 8
         yield without_trace(log, producer, producer.batch(log, records), Error.INVALID_TXN_STATE, version=version)

@@ -129,8 +129,11 @@ def next_leader_knows_producers(
     """The next leader refuses a gap in a producer's sequence, and recognises its last five batches."""
     partition = brokers.partition()
     sent = {producer: written(producer, partition, sizes) for producer in (brokers.idempotent(), brokers.idempotent(3))}
+    before = brokers.leader_of(partition)
     with brokers.replaced(partition, how):
         pass
+    leader = brokers.leader_of(partition)
+    yield premise(leader != before, f"{leader} leads after {before}")
     end = end_of(partition)
     for producer, batches in sent.items():
         for gap in gaps:
@@ -185,14 +188,19 @@ def replica_made_after_a_trim_leads(
     written(plain, partition, sizes)
     owner.enter(partition)
     owner.end(committed=True)
+    emptied = end_of(partition)
     partition.leader().delete_records(partition.name, 0, -1)
     partition.write(b"later")
     brokers.moved_to(partition, latter)
-    end = end_of(partition)
+    start, end = start_of(partition), end_of(partition)
+    yield premise(start >= emptied, f"the new replica's log begins at {start}, and their records ended at {emptied}")
     owner.bump()
-    entered = owner.enter(partition)
+    if not owner.dialect.bumps:
+        owner.granted(owner.add(partition), "producer")
+    entered = owner.send(partition, owner.batch(partition))
     yield held_if(appended(entered, end), entered, row="KIP360-SEQ-16", case="transactional")
-    owner.end(committed=True)
+    owner.granted(owner.finish(committed=entered.error is Error.NONE), "producer")
+    owner.completed()
     end = end_of(partition)
     plain.go_on_at(plain.producer_id, epoch + 1)
     bumped = plain.send(partition, plain.batch(partition))

@@ -320,8 +320,10 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Permission | None:
     stamps, losses = story.derived(newest_stamps), story.derived(PermittedLosses)
     first, second = sorted(acknowledged_at(story, write, stamps) for write in (pair.one, pair.two))
     earlier, later = sorted((pair.one, pair.two), key=lambda write: write.event)
-    return losses.between(first, second) or losses.between(
-        acknowledged_at(story, earlier, stamps), _answered_at(story, later)
+    lost_from, appended = (acknowledged_at(story, write, stamps) for write in (earlier, later))
+    is_retry = appended < lost_from
+    return losses.between(first, second) or (
+        losses.between(lost_from, _answered_at(story, later)) if is_retry else None
     )
 
 

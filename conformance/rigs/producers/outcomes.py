@@ -89,7 +89,8 @@ class Fates:
         return self.shown_by(read, 0) and delivered(read, 0) == owed, read
 
     def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Iterator[ObservationClaim]:
-        """A Fetch from each offset below the last stable one."""
-        for offset in range(self.log.stable_end()):
+        """A Fetch from each offset below the first open transaction, or the log end: all of it has to be given."""
+        bound = self.first_open
+        for offset in range(self.log.end() if bound is None else bound):
             read = self.read(offset, most=most)
             yield held_if(bool(read.batches) and self.shown_by(read, offset), read, row=row, case=case)

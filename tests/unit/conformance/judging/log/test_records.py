@@ -414,6 +414,13 @@ class TestOneCommitPerOffset:
         history = self.retried(uncleanly=False, described=False).elect_uncleanly(1).settled(1, 2)
         assert broken(self.judge, history) == ["acknowledged"]
 
+    def test_a_later_unclean_election_explains_no_record_that_was_appended_before_it(self) -> None:
+        """2 was elected cleanly and replaced what 1 had acknowledged; it is elected uncleanly before it answers."""
+        history = LogHistory().settled(1, 0).produce(1, "y", at=0).settled(2, 1)
+        history.elect_uncleanly(2).settled(1, 2).settled(2, 3)
+        history.produce(2, "x", at=0).whole(2, stamped(1, 0, "x"), epoch=3, hw=1)
+        assert broken(self.judge, history) == ["acknowledged"]
+
     def test_after_it_a_zombie_alone_in_its_isr_gives_them_too(self) -> None:
         history = LogHistory().settled(1, 0).elect_uncleanly(2).metadata(2, 2, 1).produce(2, "x", at=1)
         assert held(self.judge, history.produce(1, "y", at=1)) == []
