@@ -7,19 +7,16 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.groups.group import Group, fresh_group
+from conformance.rigs.groups.group import MANY, Group, fresh_group
 from fixtures.wire import Error
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.retriable import accepted
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 
-MANY = 12
-"""Partitions of a topic, so that one rebalance shows much."""
 SESSION_MS = 6_000
 """Above the interval of heartbeats, five seconds, which a session has to exceed."""
 REMOVED_WITHIN = 40.0
-GIVEN_WITHIN = 30.0
 
 
 @probe("KIP1251-STATIC-05", rig=fresh_group(MANY), cases=["pending"], bumps=EPOCH_BUMPS, waits=integers(1, 3))
@@ -31,9 +28,7 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
     kept = old.assigned
     yield group.waiting(old, min(lost))
     old.leave_to_return()
-    given = group.bench.settles(
-        lambda: bool(new.keep_up()) and new.assigned >= lost, "the partitions given", GIVEN_WITHIN
-    )
+    given = group.is_given(new, lost)
     for partition in sorted(lost):
         yield held_if(
             given and partition in new.assigned, case="pending", detail=f"{partition}; {sorted(new.assigned)}"

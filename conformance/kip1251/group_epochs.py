@@ -16,45 +16,45 @@ OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), mi
 """The preview of the protocol, before 4.0, has no static members."""
 
 
-class Crowd:
+class Members:
     """Members of one group that join, leave and change their subscriptions; the first one stays. Newcomers may be static."""
 
     def __init__(self, group: Group, *, static: bool = True) -> None:
         self.group = group
         self._static = static
-        self.members = [group.alone()]
+        self.present = [group.alone()]
 
     def change(self, kind: str) -> None:
         """One change. After "revoke" members have partitions to revoke, and do not acknowledge it before the next change."""
         self._finish()
-        if kind in ("join", "revoke") or (kind != "bump" and len(self.members) == 1):
+        if kind in ("join", "revoke") or (kind != "bump" and len(self.present) == 1):
             self._join()
             if kind == "revoke":
-                for member in self.members:
+                for member in self.present:
                     member.granted(member.heartbeat())
                 return
         elif kind == "bump":
-            self.members[0].bump()
+            self.present[0].bump()
         elif kind == "return":
-            last = self.members[-1]
+            last = self.present[-1]
             last.leave_to_return()
             return
         else:
-            self.members.pop().leave()
+            self.present.pop().leave()
         self._finish()
 
     def _join(self) -> None:
-        if len(self.members) == self.group.partitions:
-            self.members.pop().leave()
+        if len(self.present) == self.group.partitions:
+            self.present.pop().leave()
             self._finish()
-        self.members.append(self.group.member(self.group.bench.fresh("instance") if self._static else None))
-        self.members[-1].join()
+        self.present.append(self.group.member(self.group.bench.fresh("instance") if self._static else None))
+        self.present[-1].join()
 
     def _finish(self) -> None:
-        for member in self.members:
+        for member in self.present:
             if member.instance_id and self.is_away(member):
                 member.join()
-        self.group.settle(*self.members)
+        self.group.settle(*self.present)
 
     def is_away(self, member: GroupMember) -> bool:
         found = self.group.seen(member)
@@ -64,9 +64,9 @@ class Crowd:
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)
 def described_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
     """In each description a member's epoch is at most the target assignment epoch, and that at most the group's."""
-    crowd = Crowd(group)
+    group_members = Members(group)
     for change in changes:
-        crowd.change(change)
+        group_members.change(change)
         shown = group.describe()
         yield held_if(ordered(shown), shown, case="described")
 
@@ -79,10 +79,10 @@ def ordered(shown: DescribedGroup) -> bool:
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["record"], changes=CHANGES)
 def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
     """In a member's record no assignment epoch is above its member epoch; of one that left to return all are 0."""
-    log, crowd = GroupLog(group), Crowd(group)
+    log, group_members = GroupLog(group), Members(group)
     for change in changes:
-        crowd.change(change)
-        for member in crowd.members:
+        group_members.change(change)
+        for member in group_members.present:
             record = log.current_assignment(member)
             listed = [*record.assigned_partitions, *record.partitions_pending_revocation]
             yield held_if(in_order(record, listed), record, case="record")
@@ -100,9 +100,9 @@ def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:
 @probe("KIP1251-BASE-08", rig=fresh_group(), cases=["one-coordinator"], changes=OF_DYNAMIC_MEMBERS)
 def epochs_never_go_back(group: Group, changes: list[str]) -> Generator[Claim, None, None]:
     """From answer to answer neither the group's epochs nor a member's are lower than before."""
-    crowd, before = Crowd(group, static=False), group.describe()
+    group_members, before = Members(group, static=False), group.describe()
     for change in changes:
-        crowd.change(change)
+        group_members.change(change)
         before = yield from not_before(group, before, "one-coordinator")
 
 

@@ -7,15 +7,13 @@ from collections.abc import Generator, Iterator
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
-from conformance.rigs.groups.group import Group, GroupMember, fresh_group, new_topic
+from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
 from fixtures.wire import Error
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.retriable import accepted
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 
-MANY = 12
-"""Partitions of a topic, so that one rebalance shows much."""
 HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500
 """The rebalance time-out of a member that is removed for keeping a partition."""
@@ -43,7 +41,7 @@ def partition_that_came_back(
     member = group.alone(bumps)
     partition = group.partitions - 1
     first, last = member.since[partition], member.epoch
-    lend(group, member, partition) if case == "owned-between" else turn_away(group, member)
+    let_another_own(group, member, partition) if case == "owned-between" else unsubscribe_for_a_while(group, member)
     again = member.since[partition]
     member.bump(later)
     group.store(member, partition, offset)
@@ -57,19 +55,19 @@ def partition_that_came_back(
         yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
-def lend(group: Group, member: GroupMember, partition: int) -> None:
+def let_another_own(group: Group, member: GroupMember, partition: int) -> None:
     """Another member owns partitions for a while, the last one among them."""
     other = group.member()
     other.join()
     group.settle(member, other)
     if partition in member.assigned:
         # The assignor gave away others: this member leaves the partition to them by leaving all for a moment.
-        turn_away(group, member, other)
+        unsubscribe_for_a_while(group, member, other)
     other.leave()
     group.settle(member)
 
 
-def turn_away(group: Group, member: GroupMember, *others: GroupMember) -> None:
+def unsubscribe_for_a_while(group: Group, member: GroupMember, *others: GroupMember) -> None:
     """The member subscribes to another topic until it has lost all partitions, and then to its own again."""
     member.turn_to("nowhere")
     group.bench.eventually(lambda: member.keep_up() and not member.assigned, f"{member.id} without partitions")
@@ -181,9 +179,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
         group.acknowledge(old)
     elif case == "left":
         old.leave()
-    given = group.bench.settles(
-        lambda: bool(new.keep_up()) and new.assigned >= lost, "the partition given", REMOVED_WITHIN
-    )
+    given = group.is_given(new, lost)
     yield held_if(given, case=case, detail=f"{sorted(new.assigned)} assigned, {sorted(lost)} free")
 
 
@@ -239,7 +235,5 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     after = group.stored(partition)
     refused = gone and commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1)
     yield held_if(refused, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
-    given = group.bench.settles(
-        lambda: bool(new.keep_up()) and new.assigned >= lost, "the partition given", REMOVED_WITHIN
-    )
+    given = group.is_given(new, lost)
     yield held_if(given, case="handed-over", detail=f"{sorted(new.assigned)} assigned, {sorted(lost)} were revoked")

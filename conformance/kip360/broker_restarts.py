@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, ObservationClaim, PremiseClaim, all_met, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.outcomes import Fates
+from conformance.rigs.producers.outcomes import MARKED_WITHIN, MARKERS, KnownRecords
 from conformance.rigs.producers.sequences import (
     REFUSED,
     Sent,
@@ -23,7 +23,7 @@ from conformance.rigs.producers.sequences import (
     rolled_back,
 )
 from fixtures.wire import Error
-from fixtures.wire.records import Batch, ControlType, batch
+from fixtures.wire.records import Batch, batch
 from fixtures.wire.retriable import accepted
 from strategies.epochs import EPOCH_BUMPS
 
@@ -33,8 +33,6 @@ Part = Generator[Claim | None, None, None]
 SIZES = lists(integers(1, 4), min_size=2, max_size=5)
 ENDS = lists(booleans(), min_size=2, max_size=4)
 """Whether each of several transactions is committed."""
-TXN_WITHIN = 30.0
-"""Seconds within which a decided transaction has its markers, once its partitions have leaders."""
 EPOCHS = integers(0, 100)
 KEPT = ("KIP101-INV-05", "kept")
 """The row and case that promise that a restarted broker still has its log."""
@@ -151,17 +149,17 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
 
 def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part:
     """TXN-13: committed and aborted transactions that overlap, read from every offset by the transaction index."""
-    fates, plain = Fates(stage.log()), stage.idempotent()
+    known, plain = KnownRecords(stage.log()), stage.idempotent()
     producers = [stage.transactional(("legacy", stage.newest_dialect)[n % 2]) for n, _ in enumerate(ends)]
     for producer in producers:
-        fates.write(producer, records)
-        fates.write(plain, records)
+        known.write(producer, records)
+        known.write(plain, records)
     for producer, committed in zip(producers, ends, strict=True):
         producer.end(committed)
-        fates.ended(producer, committed)
+        known.ended(producer, committed)
     yield None
-    fates.log.led()
-    yield from fates.from_any_offset("KIP360-TXN-13", "after-recovery")
+    known.log.led()
+    yield from known.from_any_offset("KIP360-TXN-13", "after-recovery")
 
 
 def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed: bool) -> Part:
@@ -173,8 +171,8 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     yield None
     log.led()
     shown = producer.completed()
-    wanted = ControlType.COMMIT if committed else ControlType.ABORT
-    marked = stage.bench.settles(lambda: log.last_marker() is wanted, f"the {wanted.name} marker", TXN_WITHIN)
+    wanted = MARKERS[committed]
+    marked = stage.bench.settles(lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKED_WITHIN)
     state = log.state(producer.producer_id)
     still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0
     detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {state}"

@@ -13,6 +13,7 @@ from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.combined_node import unchanged
+from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from fixtures.wire import Error
@@ -25,7 +26,6 @@ EPOCH_FROM = since("InitProducerIdRequest", "ProducerEpoch")
 HOW = sampled_from(["kill", "freeze", "move", "stop"])
 PREPARED = {True: "PrepareCommit", False: "PrepareAbort"}
 COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
-MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
 
 
 def completed_on(

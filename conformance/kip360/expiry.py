@@ -8,7 +8,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.core.topologies import EXPIRY
-from conformance.rigs.producers.combined_node import FORGETFUL, Log, Stage, StageProducer
+from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import appended, fenced, gives, open_at
 from fixtures.wire import Error
 from fixtures.wire.configs import ResourceType
@@ -55,7 +55,7 @@ def forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: 
 @probe(
     "KIP360-SEQ-17",
     "KIP360-SEQ-17-L",
-    rig=FORGETFUL,
+    rig=EXPIRING_STAGE,
     cases=["expired"],
     smoke=False,
     records=FEW_RECORDS,
@@ -75,7 +75,7 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
     yield kept_if("KIP360-SEQ-17-L", gone and expected != AT_A_RESTART, again, case="expired")
 
 
-@probe("KIP360-SEQ-17", rig=FORGETFUL, cases=["not-yet"], smoke=False, records=FEW_RECORDS, batches=integers(1, 3))
+@probe("KIP360-SEQ-17", rig=EXPIRING_STAGE, cases=["not-yet"], smoke=False, records=FEW_RECORDS, batches=integers(1, 3))
 def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) -> Generator[Claim, None, None]:
     """Until the expiry a producer is listed, and its duplicate recognised, however often the partition is looked at."""
     log = stage.log()
@@ -97,7 +97,7 @@ def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) 
     yield held_if(listed and recognised, again, detail=f"listed for {EXPIRY:g} s: {listed}; {again}")
 
 
-@probe("KIP360-SEQ-18", rig=FORGETFUL, smoke=False, bumps=EPOCH_BUMPS, records=FEW_RECORDS, plain=integers(0, 2))
+@probe("KIP360-SEQ-18", rig=EXPIRING_STAGE, smoke=False, bumps=EPOCH_BUMPS, records=FEW_RECORDS, plain=integers(0, 2))
 def open_transaction_keeps_its_producer(
     stage: Stage, case: str, bumps: int, records: int, plain: int
 ) -> Generator[Claim, None, None]:
@@ -117,7 +117,7 @@ def open_transaction_keeps_its_producer(
     yield held_if(kept, detail=f"open from {first}; {known}; last stable offset {stable}")
 
 
-@probe("KIP360-INIT-13", "KIP360-INIT-14", rig=FORGETFUL, smoke=False, bumps=EPOCH_BUMPS, records=integers(0, 2))
+@probe("KIP360-INIT-13", "KIP360-INIT-14", rig=EXPIRING_STAGE, smoke=False, bumps=EPOCH_BUMPS, records=integers(0, 2))
 def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Generator[Claim, None, None]:
     """The old producer id and epoch of a forgotten transactional id get a new producer id; the retry gets the same one."""
     producer = stage.transactional()

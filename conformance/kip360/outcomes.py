@@ -8,7 +8,7 @@ from hypothesis.strategies import booleans, integers, lists, permutations, sampl
 
 from conformance.core.checks import Claim, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.outcomes import ALL, Fates
+from conformance.rigs.producers.outcomes import ALL, KnownRecords
 from conformance.rigs.producers.sequences import open_at
 from conformance.rigs.versions import BACK, spoken
 from fixtures.wire import Error
@@ -35,21 +35,21 @@ def whole_transactions_are_read(
 ) -> Generator[Claim, None, None]:
     """A read_committed consumer is given the committed transactions on each of their partitions, and no others."""
     producer, plain = stage.transactional(case), stage.idempotent()
-    partitions = [Fates(log) for log in stage.logs(2)]
+    partitions = [KnownRecords(log) for log in stage.logs(2)]
     version = spoken(stage.bench, "Fetch", back, low=LOWEST)
     for committed in ends:
-        for fates in partitions:
-            fates.write(producer, records)
+        for known in partitions:
+            known.write(producer, records)
             if between:
-                fates.write(plain, between)
+                known.write(plain, between)
         yield open_at(producer.described(), producer)
-        for fates in partitions:
-            held, read = fates.through(version)
+        for known in partitions:
+            held, read = known.through(version)
             yield held_if(held, read)
         producer.end(committed)
-        for fates in partitions:
-            fates.ended(producer, committed)
-            held, read = fates.through(version)
+        for known in partitions:
+            known.ended(producer, committed)
+            held, read = known.through(version)
             yield held_if(held, read)
 
 
@@ -66,17 +66,17 @@ def any_range_shows_whole_transactions(
     stage: Stage, turns: list[int], ends: list[bool], records: int, most: int
 ) -> Generator[Claim, None, None]:
     """Of transactions that overlap in the log, a Fetch from any offset shows the committed ones, and lists the aborted ones."""
-    fates = Fates(stage.log())
+    known = KnownRecords(stage.log())
     dialects = ("legacy", stage.newest_dialect)
     transactional = [stage.transactional(dialect) for dialect in dialects]
     writers = [*transactional, stage.idempotent()]
     for turn in (0, 1, *turns):
-        fates.write(writers[turn], records)
+        known.write(writers[turn], records)
     for producer, committed in zip(transactional, ends, strict=True):
         producer.end(committed)
-        fates.ended(producer, committed)
-    fates.write(writers[2], records)
-    yield from fates.from_any_offset("KIP360-TXN-13", "any-range", most=most)
+        known.ended(producer, committed)
+    known.write(writers[2], records)
+    yield from known.from_any_offset("KIP360-TXN-13", "any-range", most=most)
 
 
 class StableOffsets:

@@ -15,15 +15,13 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import REFUSED, appended
-from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
-from fixtures.wire import Error, NodeClient
-from fixtures.wire.log import EARLIEST, LATEST, ProducedPartition
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers, log_end
+from fixtures.wire import Error
+from fixtures.wire.log import EARLIEST, ProducedPartition
 from fixtures.wire.records import NewBatch, batch
 from fixtures.wire.transactions import ProducerState
 
 SIZES = lists(integers(1, 3), min_size=5, max_size=6)
-DEBUGGER = -2
-"""The replica id of a client that sees a log as it is."""
 REPLICATED_WITHIN = 30.0
 """Seconds within which a follower has what its leader has, when nothing is written."""
 WITHOUT_PARTITION = (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION)
@@ -39,12 +37,7 @@ def written(producer: CheckProducer, partition: Partition, sizes: list[int]) -> 
 
 
 def end_of(partition: Partition) -> int:
-    """The log end: a new leader tells consumers none before its high watermark has reached its own epoch."""
     return log_end(partition, partition.leader())
-
-
-def log_end(partition: Partition, node: NodeClient) -> int:
-    return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
 
 
 def start_of(partition: Partition) -> int:

@@ -8,9 +8,10 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
+from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import described_as, ends_at, fenced, gives, open_at, rolled_back
 from fixtures.wire import Error
-from fixtures.wire.records import ControlType, batch
+from fixtures.wire.records import batch
 from fixtures.wire.retriable import accepted
 from fixtures.wire.transactions import DescribedTransaction
 from strategies.batches import FEW_RECORDS, RECORDS
@@ -44,7 +45,7 @@ def finished_transaction_bumps_the_epoch(
     if not bumped:
         return
     done = producer.completed()
-    wanted = ControlType.COMMIT if case == "commit" else ControlType.ABORT
+    wanted = MARKERS[case == "commit"]
     ended = [(one.last_marker() is wanted, one.stable_end() == one.end()) for one in logs]
     yield held_if(all(map(all, ended)), done, detail=f"{wanted.name} last in each log, and stable: {ended}; {done}")
     late = producer.send(log, producer.batch(log))
@@ -103,7 +104,7 @@ def repeated_end_of_a_transaction(
     yield premise(producer.completed().state == wanted, wanted, promised=("KIP360-FENCE-08", "same-result"))
     answers = [producer.finish(committed != (case == "opposite-result")) for _ in range(repeats)]
     markers = [one.records[0].control_type for one in log.batches() if one.control]
-    once = markers == [ControlType.COMMIT if committed else ControlType.ABORT]
+    once = markers == [MARKERS[committed]]
     if case == "opposite-result":
         refused = all(answer.error is Error.INVALID_TXN_STATE for answer in answers)
         yield held_if(refused and once, lost, *answers, detail=f"{lost}; {answers}; markers {markers}")

@@ -33,6 +33,10 @@ from history.since import since
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 SESSION = 45.0
 """Seconds of a member's session, the default of every release."""
+GIVEN_WITHIN = 30.0
+"""Seconds within which partitions that are free, or become so, have their next owner."""
+MANY = 12
+"""Partitions of a topic, so that one rebalance shows much."""
 RESTARTED_WITHIN = 90.0
 """Seconds; a node needs 4 on an idle machine of two cores."""
 
@@ -242,6 +246,14 @@ class Group:
         """Heartbeat until the member is assigned the partition."""
         self.bench.eventually(
             lambda: member.keep_up() and partition in member.assigned, f"{member.id} being given {partition}"
+        )
+
+    def is_given(self, member: GroupMember, partitions: frozenset[int]) -> bool:
+        """Whether the member, which heartbeats, is assigned all of these in time."""
+        return self.bench.settles(
+            lambda: bool(member.keep_up()) and member.assigned >= partitions,
+            f"{member.id} being given {sorted(partitions)}",
+            GIVEN_WITHIN,
         )
 
     # --- offsets

@@ -241,5 +241,5 @@ def ready(bench: Bench) -> Ready:
 
 
 STAGE = Rig(COMBINED, ready, Stage, shared=True)
-FORGETFUL = Rig(EXPIRING, ready, Stage, shared=True)
+EXPIRING_STAGE = Rig(EXPIRING, ready, Stage, shared=True)
 """The same on a node that soon forgets idle producers and transactional ids."""

@@ -10,6 +10,10 @@ from fixtures.wire import Error
 from fixtures.wire.log import READ_COMMITTED, FetchedPartition
 from fixtures.wire.records import ControlType
 
+MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
+"""By whether the transaction is committed."""
+MARKED_WITHIN = 30.0
+"""Seconds within which a decided transaction has its markers, once its partitions have leaders."""
 ALL = 1024 * 1024
 """Bytes of a Fetch that takes in every log of these checks."""
 
@@ -34,7 +38,7 @@ def delivered(read: FetchedPartition, position: int) -> dict[int, bytes | None]:
     return found
 
 
-class Fates:
+class KnownRecords:
     """The records of one log, as their producers know them: written outside of transactions, open, committed or aborted."""
 
     def __init__(self, log: Log) -> None:

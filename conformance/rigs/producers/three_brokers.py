@@ -12,6 +12,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import TRANSACTIONS
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics
+from conformance.rigs.producers.outcomes import MARKED_WITHIN
 from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.coordinator import LOGS, Coordinator
 from fixtures.views.nodes import served
@@ -19,7 +20,7 @@ from fixtures.views.producer import DIALECTS
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
-from fixtures.wire.log import LATEST, READ_COMMITTED
+from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED
 from fixtures.wire.records import ControlType
 from fixtures.wire.retriable import accepted
 from fixtures.wire.topics import Reassignment
@@ -29,10 +30,8 @@ from history.due import STARTS_WITHIN
 How = Literal["move", "kill", "stop", "freeze"]
 """How a broker stops leading a partition: by an ordinary election, or because it is gone."""
 
-DEBUGGER = -2
+DEBUGGING_CONSUMER = -2
 """The replica id of a client that sees a log as it is, also before a new leader has a high watermark."""
-MARKED_WITHIN = 30.0
-"""Seconds within which a decided transaction has its markers, once its partitions have leaders."""
 
 
 class Outcome(NamedTuple):
@@ -44,7 +43,7 @@ class Outcome(NamedTuple):
     end: int
 
     def is_complete(self, wanted: ControlType) -> bool:
-        return self.marker is wanted and self.open_from == -1 and self.stable_end == self.end
+        return self.marker is wanted and self.open_from == -1 and 0 <= self.stable_end == self.end
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -205,7 +204,7 @@ class ThreeBrokers:
 
     def outcome(self, partition: Partition, producer: CheckProducer) -> Outcome:
         leader = partition.leader()
-        start = max(0, leader.list_offsets(partition.name, partition.index, -2).offset)
+        start = max(0, leader.list_offsets(partition.name, partition.index, EARLIEST).offset)
         own = [
             one
             for one in leader.fetch(partition.topic, partition.index, start).batches
@@ -213,7 +212,7 @@ class ThreeBrokers:
         ]
         known = self.known(partition, producer, leader)
         stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED).offset
-        end = leader.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
+        end = log_end(partition, leader)
         marker = own[-1].records[0].control_type if own else None
         return Outcome(marker, known.current_txn_start_offset if known else -1, stable, end)
 
@@ -225,6 +224,11 @@ class ThreeBrokers:
             MARKED_WITHIN,
         )
         return met, self.outcome(partition, producer)
+
+
+def log_end(partition: Partition, node: NodeClient) -> int:
+    """A new leader tells consumers none before its high watermark has reached its own epoch."""
+    return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGING_CONSUMER).offset
 
 
 def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> PartitionMetadata | None:

@@ -1,0 +1,93 @@
+"""Records that a read_committed consumer is given, against those that it has to be given: honest answers and broken ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.rigs.producers.outcomes import KnownRecords, delivered
+from fixtures.wire import Error
+from fixtures.wire.log import AbortedTransaction, FetchedPartition
+from fixtures.wire.records import Batch, Codec, ControlType, Record
+
+PLAIN = -1
+NO_LOG: Any = None
+
+
+def data(offset: int, *values: bytes, producer: int = PLAIN) -> Batch:
+    return batch(offset, producer, *(Record(offset + n, 0, None, value) for n, value in enumerate(values)))
+
+
+def marker(offset: int, producer: int, type: ControlType) -> Batch:
+    return batch(offset, producer, Record(offset, 0, None, None, control_type=type), control=True)
+
+
+def batch(offset: int, producer: int, *records: Record, control: bool = False) -> Batch:
+    return Batch(
+        base_offset=offset,
+        last_offset=offset + len(records) - 1,
+        leader_epoch=0,
+        crc=0,
+        crc_valid=True,
+        attributes=0,
+        codec=Codec.NONE,
+        transactional=producer != PLAIN,
+        control=control,
+        base_timestamp=0,
+        max_timestamp=0,
+        producer_id=producer,
+        size=0,
+        records=records,
+    )
+
+
+LOG = (
+    data(0, b"a", producer=1),
+    data(1, b"b", b"c", producer=2),
+    data(3, b"plain"),
+    marker(4, 1, ControlType.ABORT),
+    marker(5, 2, ControlType.COMMIT),
+    data(6, b"d", producer=1),
+    marker(7, 1, ControlType.COMMIT),
+)
+"""1 is aborted and then commits, 2 commits."""
+ABORTED = (AbortedTransaction(1, 0),)
+
+
+def read(*batches: Batch, aborted: tuple[AbortedTransaction, ...] = ABORTED, **fields: Any) -> FetchedPartition:
+    answer: dict[str, Any] = {"version": 12, "topic": "t", "partition": 0, "error": Error.NONE} | fields
+    return FetchedPartition(batches=batches, aborted_transactions=aborted, last_stable_offset=8, **answer)
+
+
+def known() -> KnownRecords:
+    records = KnownRecords(NO_LOG)
+    records.visible = {1: b"b", 2: b"c", 3: b"plain", 6: b"d"}
+    return records
+
+
+def test_aborted_records_are_skipped_up_to_their_marker() -> None:
+    assert delivered(read(*LOG), 0) == known().visible
+
+
+@pytest.mark.parametrize("offset", range(8))
+def test_an_honest_answer_shows_what_is_visible_from_any_offset(offset: int) -> None:
+    """A broker lists the aborted transactions that reach into the answer."""
+    later = [one for one in LOG if one.last_offset >= offset]
+    assert known().shown_by(read(*later, aborted=ABORTED if offset <= 4 else ()), offset)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        read(*LOG, aborted=()),
+        read(*LOG, aborted=(*ABORTED, AbortedTransaction(2, 1))),
+        read(*LOG[:3], marker(4, 1, ControlType.COMMIT), *LOG[4:]),
+        read(*LOG[:1], *LOG[2:]),
+        read(data(0, b"a", producer=1), data(1, b"b", b"x", producer=2), *LOG[2:]),
+        read(error=Error.NOT_LEADER_OR_FOLLOWER),
+    ],
+    ids=["not-listed", "committed-listed", "marker-of-a-commit", "batch-missing", "other-value", "refused"],
+)
+def test_a_broken_answer_does_not(broken: FetchedPartition) -> None:
+    assert not known().shown_by(broken, 0)
