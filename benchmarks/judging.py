@@ -23,6 +23,7 @@ from conformance.judging.judge import Finding, Judge
 from conformance.judging.laws.judges import with_laws
 from conformance.judging.log.judges import LOG_JUDGES
 from conformance.judging.reading import Reading
+from conformance.judging.together import Together
 from fixtures.runs import Progress
 from history.events import Answer, Call, History
 from history.store import read_histories
@@ -83,13 +84,16 @@ def measure(
 def _judge(one: History, judges: Sequence[Judge], measured: Measured, seconds: dict[str, float]) -> None:
     measured.examples += 1
     measured.events += len(one.events)
-    kinds = [*dict.fromkeys(judge.at for judge in judges if isinstance(judge.at, type))]
+    joints = [at for at in dict.fromkeys(judge.at for judge in judges) if isinstance(at, tuple)]
+    alone = [judge.at for judge in judges if isinstance(judge.at, type)]
+    kinds = [*dict.fromkeys([*alone, *(kind for joint in joints for kind in joint)])]
     began = time.process_time()
     reading = Reading(one.example, kinds)
     reading.feed(one.events)
-    looks = dict.fromkeys(judge.at for judge in judges if not isinstance(judge.at, type))
+    looks = dict.fromkeys(judge.at for judge in judges if not isinstance(judge.at, type | tuple))
     noted = [event for event in one.events if not isinstance(event, Call | Answer)]
     parts: dict[object, Sequence[Any]] = {kind: reading.stories(kind) for kind in kinds}
+    parts |= {joint: [Together(reading.timeline, {kind: reading.stories(kind) for kind in joint})] for joint in joints}
     parts |= {look: look(one, noted) for look in looks}
     seconds["reading"] += time.process_time() - began
     for judge in judges:

@@ -218,8 +218,22 @@ TRANSACTIONS = Topology(
 Each coordinator's log is on two of them. The third can be frozen without delaying a coordinator's decision, and leads on
 for three seconds, so that there is time to ask while its markers hang."""
 
+PRODUCERS = Topology(
+    name="producers",
+    controllers=1,
+    brokers=3,
+    config={
+        **QUICK,
+        "min.insync.replicas": "2",
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+    },
+)
+"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do."""
+
 TOPOLOGIES = (
     COMBINED, EXPIRING, FORMER_LEVEL, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
-    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS,
+    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -37,6 +37,7 @@ from conformance.catalogue.rows import LATER
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from conformance.judging.story import Story
+from conformance.judging.together import Together
 from history.events import Answer, AnyEvent, Call, Example, History
 from history.observations import KEEPS, KEEPS_NOT, Observation
 from history.shards import ExcuseCount
@@ -86,13 +87,18 @@ It is called again whenever the history has grown.
 """
 
 
+Joint: TypeAlias = tuple[type[Story], ...]
+"""The types of the stories that a judge looks at together."""
+
+
 class Judge:
-    """The judge of a row: a function over each story of a type, or over each part of what a look at the history gives."""
+    """The judge of a row: a function over each story of a type, over all stories of several types together, or over each part of
+    what a look at the history gives."""
 
     def __init__(
         self,
         row: str,
-        at: type[Story] | Look,
+        at: type[Story] | Joint | Look,
         function: Callable[[Any], Iterator[Claim]],
         of: Sequence[str] = (),
     ) -> None:
@@ -146,6 +152,11 @@ def log_judge(row: str, *of: str) -> Callable[[Callable[[PartitionStory], Iterat
     return story_judge(row, PartitionStory, *of)
 
 
+def joint_judge(row: str, *stories: type[Story]) -> Callable[[Callable[[Together], Iterator[Claim]]], Judge]:
+    """Make a function over all stories of these types, one held against another, the judge of `row`."""
+    return lambda function: Judge(row, stories, function)
+
+
 def _whole(history: History, _: Sequence[AnyEvent]) -> Sequence[History]:
     return [history]
 
@@ -155,8 +166,14 @@ class _Plan:
 
     def __init__(self, judges: tuple[Judge, ...]) -> None:
         self.judges = judges
-        self.stories = [*dict.fromkeys(one.at for one in judges if isinstance(one.at, type))]
-        self.looks = [look for look in dict.fromkeys(one.at for one in judges) if not isinstance(look, type)]
+        self.joints = [at for at in dict.fromkeys(one.at for one in judges) if isinstance(at, tuple)]
+        alone = [one.at for one in judges if isinstance(one.at, type)]
+        self.stories = [*dict.fromkeys([*alone, *(story for joint in self.joints for story in joint)])]
+        self.looks = [
+            at
+            for at in dict.fromkeys(one.at for one in judges)
+            if not isinstance(at, type) and not isinstance(at, tuple)
+        ]
         self._lists = {at: sorted({name for one in judges if one.at is at for name in one.of}) for at in self.stories}
         self._by_filled: dict[tuple[object, ...], list[tuple[int, Judge]]] = {}
 
@@ -170,11 +187,11 @@ class _Plan:
             self._by_filled[at, *filled] = found
         return found
 
-    def of_look(self, look: Look) -> list[tuple[int, Judge]]:
-        return self._of(look)
+    def of_all(self, at: Joint | Look) -> list[tuple[int, Judge]]:
+        return self._of(at)
 
-    def _of(self, at: type[Story] | Look) -> list[tuple[int, Judge]]:
-        return [(n, one) for n, one in enumerate(self.judges) if one.at is at]
+    def _of(self, at: type[Story] | Joint | Look) -> list[tuple[int, Judge]]:
+        return [(n, one) for n, one in enumerate(self.judges) if one.at == at]
 
 
 _plan = cache(_Plan)
@@ -236,6 +253,7 @@ class Judging:
         ]
         stories = (story for type in self._plan.stories for story in self._reading.stories(type))
         numbered += [(n, claims, story) for story in stories for n, claims in self._of_story(story)]
+        numbered += [found for joint in self._plan.joints for found in self._of_joint(joint)]
         numbered.sort(key=itemgetter(0))
         return [(self._plan.judges[n], claim, story) for n, claims, story in numbered for claim in claims]
 
@@ -243,7 +261,7 @@ class Judging:
         """Of a whole history, under no name; looked at again when it has grown."""
         if self._has_changed((look, "", 0), (len(self._history.events), 0)):
             parts = look(self._history, self._noted)
-            judges = self._plan.of_look(look) if parts else ()
+            judges = self._plan.of_all(look) if parts else ()
             self._claims[look, "", 0] = [
                 (n, [c for part in parts for c in judge.function(part)]) for n, judge in judges
             ]
@@ -256,6 +274,13 @@ class Judging:
             found = [(n, [*judge.function(story)]) for n, judge in self._plan.of_story(story)]
             self._claims[at] = [pair for pair in found if pair[1]]
         return self._claims[at]
+
+    def _of_joint(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
+        """Of all stories of some types; judged again when any of them has grown."""
+        together = Together(self._reading.timeline, {type: self._reading.stories(type) for type in joint})
+        if self._has_changed((joint, "", 0), (together.version, together.timeline.version)):
+            self._claims[joint, "", 0] = [(n, [*judge.function(together)]) for n, judge in self._plan.of_all(joint)]
+        return [(n, claims, together) for n, claims in self._claims[joint, "", 0]]
 
     def _has_changed(self, at: tuple[object, str, int], version: tuple[int, int]) -> bool:
         known, self._versions[at] = self._versions.get(at), version

@@ -8,7 +8,17 @@ from typing import Any
 from tests.miniature.core.apis import alter_reassignments, api_versions, elect_leaders, list_reassignments
 from tests.miniature.core.broker import Broker
 from tests.miniature.groups.apis import describe_groups, find_coordinator, offset_commit, offset_fetch
-from tests.miniature.log.apis import delete_records, describe_producers, epoch_ends, fetch, list_offsets, produce
+from tests.miniature.log.apis import delete_records, epoch_ends, fetch, list_offsets, produce
+from tests.miniature.producers.apis import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
+    describe_producers,
+    describe_transactions,
+    end_txn,
+    init_producer_id,
+    list_transactions,
+    txn_offset_commit,
+)
 from tests.miniature.topics.apis import (
     create_partitions,
     create_topics,
@@ -34,7 +44,12 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
     "CreateTopics": (19, 2, 7),
     "DeleteTopics": (20, 1, 6),
     "DeleteRecords": (21, 0, 2),
+    "InitProducerId": (22, 0, 5),
     "OffsetForLeaderEpoch": (23, 2, 4),
+    "AddPartitionsToTxn": (24, 0, 5),
+    "AddOffsetsToTxn": (25, 0, 4),
+    "EndTxn": (26, 0, 5),
+    "TxnOffsetCommit": (28, 0, 5),
     "DescribeConfigs": (32, 1, 4),
     "CreatePartitions": (37, 0, 3),
     "ElectLeaders": (43, 0, 2),
@@ -42,6 +57,8 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
     "AlterPartitionReassignments": (45, 0, 0),
     "ListPartitionReassignments": (46, 0, 0),
     "DescribeProducers": (61, 0, 0),
+    "DescribeTransactions": (65, 0, 0),
+    "ListTransactions": (66, 0, 1),
     "DescribeTopicPartitions": (75, 0, 0),
 }
 """API -> key, lowest and highest version."""
@@ -68,6 +85,13 @@ HANDLERS: dict[str, Handler] = {
     "OffsetFetch": offset_fetch,
     "DescribeGroups": describe_groups,
     "DescribeProducers": describe_producers,
+    "InitProducerId": init_producer_id,
+    "AddPartitionsToTxn": add_partitions_to_txn,
+    "AddOffsetsToTxn": add_offsets_to_txn,
+    "TxnOffsetCommit": txn_offset_commit,
+    "EndTxn": end_txn,
+    "DescribeTransactions": describe_transactions,
+    "ListTransactions": list_transactions,
 }
 
 NEEDS_CONTROLLER = frozenset(

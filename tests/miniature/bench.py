@@ -33,7 +33,7 @@ from tests.miniature.log.replica import Replica
 T = TypeVar("T")
 
 MEMBERS = Topology(name="miniature", controllers=1, brokers=3).members()
-RANGES = {name: high for name, (_, _, high) in VERSIONS.items()}
+RANGES = {name: high for name, (_, _, high) in VERSIONS.items()} | {"transaction.version": 2}
 COLUMN = Column(label="miniature", version="4.3.1", image="none", image_id="none", ranges=RANGES)
 NAMES = {key: name for name, (key, _, _) in VERSIONS.items()}
 

@@ -173,6 +173,9 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     transactional_id: str | None = None
     opaque: bool = False
     """Sent as bytes: its records are not known."""
+    version: int = -1
+    timed_out: bool = False
+    """No answer came in time; else the connection was lost, where the outcome is unknown."""
 
     @property
     def committed(self) -> bool:
@@ -378,6 +381,8 @@ def _produced(call: Call, answer: Answer, at: Decoding, request: Any, value: Any
         log_start=value.get("log_start_offset", -1) if acknowledged else -1,
         transactional_id=request.get("transactional_id"),
         opaque=request["records"] is not None and batch is not request["records"],
+        version=answer.value.get("version", -1) if answer.outcome == "ok" and answer.value else -1,
+        timed_out=answer.kind == "Unanswered",
         **_of_producer(batch),
     )
     yield ("partition", partition_of(request), fact)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance.judging.facts.exchange import (
     NEVER_SENT,
+    NONE,
     UNKNOWN_OUTCOME,
     Attributed,
     Decoding,
     Exchange,
     decodes,
     error_of,
+    partition_of,
 )
 from history.events import Answer, Call
 
@@ -57,6 +59,7 @@ class TransactionEnded(OfTransaction, frozen=True, gc=False):
     committed: bool
     next_id: int
     next_epoch: int
+    version: int = -1
 
 
 class MarkerWritten(Exchange, frozen=True, gc=False):
@@ -92,6 +95,22 @@ class ProducerOfPartition(Exchange, frozen=True, gc=False):
     coordinator_epoch: int
     transaction_start: int
     """The first offset of its open transaction, -1 without one."""
+
+
+class DescribedProducer(NamedTuple):
+    """A producer as a replica knows it; `transaction_start` is the first offset of its open transaction, -1 without one."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    coordinator_epoch: int
+    transaction_start: int
+
+
+class DescribedProducers(Exchange, frozen=True, gc=False):
+    """DescribeProducers: all producers that one replica of a partition knows, by their ids."""
+
+    producers: tuple[DescribedProducer, ...]
 
 
 @decodes("init_producer_id", about=["transactional-id", "producer"])
@@ -172,6 +191,7 @@ def _end_txn(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
         committed=call.request["committed"],
         next_id=value.get("producer_id", -1),
         next_epoch=value.get("producer_epoch", -1),
+        version=value.get("version", -1),
     )
     yield from _attributed(fact)
 
@@ -210,6 +230,26 @@ def _describe_transaction(call: Call, answer: Answer, at: Decoding) -> Iterator[
     )
     yield ("transactional-id", fact.transactional_id, fact)
     yield ("description", fact.transactional_id, fact)
+
+
+@decodes("describe_producers", about=["partition"])
+def _producers_of_partition(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    if error_of(answer) == NONE:
+        known = [
+            DescribedProducer(
+                one["producer_id"],
+                one["producer_epoch"],
+                one["last_sequence"],
+                one["coordinator_epoch"],
+                one["current_txn_start_offset"],
+            )
+            for one in answer.value["active_producers"]
+        ]
+        yield (
+            "partition",
+            partition_of(call.request),
+            DescribedProducers(*at.exchange(call, answer), tuple(sorted(known))),
+        )
 
 
 @decodes("describe_producers", about=["producer"])

@@ -34,6 +34,7 @@ from conformance.judging.facts.log import (
     UncleanElectionResult,
 )
 from conformance.judging.facts.reassignments import ReassignmentResult
+from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.recreations import ProducedToDeleted
 from conformance.judging.story import Story
 from conformance.judging.timeline import FaultSpan, Timeline
@@ -93,6 +94,7 @@ class PartitionStory(Story):
         self.registered: list[RegisteredPartition] = []
         self.unclean_elections: list[UncleanElectionResult] = []
         self.reassignments: list[ReassignmentResult] = []
+        self.described_producers: list[DescribedProducers] = []
         self._pieces: dict[str, list[FetchResult]] = {}
         self._views: dict[str, _View] = {}
 
@@ -159,6 +161,7 @@ class PartitionStory(Story):
     _TAKES: ClassVar[dict[type[Any], Callable[[PartitionStory, Any], None]]] = {
         ConsumedRecord: lambda story, fact: story.consumed.append(fact),
         DeleteRecordsResult: lambda story, fact: story.deletions.append(fact),
+        DescribedProducers: lambda story, fact: story.described_producers.append(fact),
         EpochEndOffset: lambda story, fact: story.epoch_ends.append(fact),
         ErrorResponse: lambda story, fact: story.errors.append(fact),
         FetchedOffset: lambda story, fact: story.committed.append(fact),

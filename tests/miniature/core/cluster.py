@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from fixtures.errors import KitError
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import FENCED_AFTER, Controller, Key, PartitionState
+from tests.miniature.producers.coordinator import Transactions
 
 CONTROLLER = 101
 CLIENTS = 0
@@ -29,6 +30,7 @@ class MiniCluster:
         self.brokers = {id: Broker(id, self) for id in ids}
         self.offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = {}
         self.groups: dict[str, list[str]] = {}
+        self.transactions = Transactions(self)
         self.round = 0
         self._cuts: list[tuple[int, int]] = []
         self._rates: dict[int, float] = {}
@@ -41,6 +43,7 @@ class MiniCluster:
             self._heartbeats()
             self._propagate()
             self._replicate()
+            self.transactions.tick()
             for broker in self.running():
                 if (self.round + 5 * broker.id) % CHECKPOINT_EVERY == 0:
                     broker.checkpoint()

@@ -8,12 +8,14 @@ from typing import Any
 
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.wire import Error
+from fixtures.wire.log import READ_COMMITTED, READ_UNCOMMITTED
 from fixtures.wire.records import batches
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
 from tests.miniature.log.log import UNDEFINED
 from tests.miniature.log.replica import CONSUMER, DEBUGGER, FUTURE, Replica, Served
 from tests.miniature.log.sessions import sent
+from tests.miniature.producers.state import aborted
 
 Plain = dict[str, Any]
 
@@ -23,6 +25,8 @@ VERSION_WITHOUT_BUG = 9
 """The version of ListOffsets from which the bug `old-version-misnames-wrong-broker` is gone."""
 PATIENCE = 24
 """Rounds that a request waits for followers before it is answered REQUEST_TIMED_OUT."""
+TRANSACTIONS_BEGIN_FROM = 12
+"""The version of Produce from which a write begins its transaction, and adds its partition (KIP-890)."""
 ANY_REPLICA_FROM = 11
 """The Fetch version from which consumers may read from followers (KIP-392)."""
 
@@ -58,15 +62,20 @@ def each(topics: list[Plain], name: str, answer: Callable[[str, Plain], Plain]) 
 def produce(broker: Broker, asked: Plain) -> Plain:
     responses = []
     for topic in asked["topic_data"]:
-        answers = [_produced(broker, (topic["name"], p["index"]), p, asked["acks"]) for p in topic["partition_data"]]
+        answers = [_produced(broker, (topic["name"], p["index"]), p, asked) for p in topic["partition_data"]]
         responses.append({"name": topic["name"], "partition_responses": answers})
     return {"responses": responses}
 
 
-def _produced(broker: Broker, key: Key, asked: Plain, acks: int) -> Plain:
-    replica = hosted(broker, key)
+def _produced(broker: Broker, key: Key, asked: Plain, request: Plain) -> Plain:
+    replica, acks = hosted(broker, key), request["acks"]
     error = replica if isinstance(replica, Error) else _unfit(replica, asked["records"], acks)
-    if error is not Error.NONE or isinstance(replica, Error):
+    if isinstance(replica, Error) or error is not Error.NONE:
+        return _acknowledged(key, error)
+    if (again := _appended_before(replica, asked["records"])) is not None:
+        error = _committed(replica, again + 1, replica.state.epoch) if acks == ALL else Error.NONE
+        return _acknowledged(key, error, again if error is Error.NONE else -1, replica.log.start)
+    if (error := _unwelcome(replica, asked["records"], request)) is not Error.NONE:
         return _acknowledged(key, error)
     start = end = replica.log.end
     for data in whole_batches(asked["records"]):
@@ -79,6 +88,26 @@ def _produced(broker: Broker, key: Key, asked: Plain, acks: int) -> Plain:
     if "acknowledged-at-one-offset" in replica.bugs and base > 0 and end % 3 == 0:
         base -= 1
     return _acknowledged(key, error, base, replica.log.start)
+
+
+def _appended_before(replica: Replica, data: bytes) -> int | None:
+    """The offset of a producer's batch that is there already."""
+    found = [replica.log.producers.appended(batch) for batch in batches(data)]
+    return found[0] if found else None
+
+
+def _unwelcome(replica: Replica, data: bytes, request: Plain) -> Error:
+    """The reason why a producer's batch must not be appended: its epoch, its sequence, its transaction."""
+    name, adds = request["transactional_id"], request["version"] >= TRANSACTIONS_BEGIN_FROM
+    for batch in batches(data):
+        if batch.transactional:
+            whose, key = (name or "", batch.producer_id, batch.producer_epoch), replica.state.key
+            error = replica.broker.cluster.transactions.verify(*whose, key, adds=adds)
+            if error is not Error.NONE and "fenced-epoch-appended" not in replica.bugs:
+                return error
+        if (error := replica.log.producers.refusal(batch)) is not Error.NONE:
+            return error
+    return Error.NONE
 
 
 def _acknowledged(key: Key, error: Error, base: int = -1, start: int = -1) -> Plain:
@@ -135,9 +164,10 @@ def fetch(broker: Broker, asked: Plain) -> Plain:
         return {"error_code": Error.FETCH_SESSION_ID_NOT_FOUND, "session_id": 0, "responses": []}
     session = broker.sessions.of(asked)
     responses = []
+    isolation = {"isolation_level": asked.get("isolation_level", READ_UNCOMMITTED)}
     for key, wanted in (session.asked if session is not None else sent(asked)).items():
         topic, id, _ = key
-        answer = _fetched(broker, _name(broker, topic, id), wanted, replica_id, asked["version"])
+        answer = _fetched(broker, _name(broker, topic, id), wanted | isolation, replica_id, asked["version"])
         if session is None or session.is_new(key, answer):
             responses.append({"topic": topic, "topic_id": id, "partitions": [answer]})
     if session is not None and not asked["topics"] and "diverging-left-out-of-session" in broker.cluster.bugs:
@@ -189,6 +219,9 @@ def _served(replica: Replica, asked: Plain, replica_id: int) -> Plain:
     if served.diverging is None and replica_id >= 0:
         replica.fetched_by(replica_id, offset, asked.get("log_start_offset", -1))
     fields: Plain = {"records": b"".join(stored.data for stored in served.batches), "aborted_transactions": None}
+    if asked["isolation_level"] == READ_COMMITTED:
+        ended = aborted((stored.read for stored in log.batches), offset)
+        fields["aborted_transactions"] = [{"producer_id": id, "first_offset": first} for id, first in ended]
     if served.diverging is not None:
         beyond = 2 + log.end - served.diverging.start_offset if "unsound-divergence" in replica.bugs else 0
         end = served.diverging.start_offset + beyond
@@ -202,6 +235,8 @@ def _looked_up(replica: Replica, asked: Plain, consumer: bool) -> Served:
         "uncommitted-at-followers" in replica.bugs and not replica.leads
     )
     upto = log.watermark if consumer and not beyond else log.end
+    if asked["isolation_level"] == READ_COMMITTED:
+        upto = min(upto, replica.stable)
     if "silent-truncation" in replica.bugs:
         last = -1
     if "deleted-record-returned" in replica.bugs and offset < log.start:
@@ -216,7 +251,7 @@ def _marks(replica: Replica) -> Plain:
     log = replica.log
     beyond = "latest-beyond-end" in replica.bugs and log.watermark == log.end
     mark = log.watermark + beyond
-    stable = log.end if "stable-beyond-watermark" in replica.bugs else mark
+    stable = log.end if "stable-beyond-watermark" in replica.bugs else min(mark, replica.stable)
     if "stable-behind-log-start" in replica.bugs and log.start:
         stable = log.start - 1
     return {"high_watermark": mark, "last_stable_offset": stable, "log_start_offset": log.start}
@@ -322,25 +357,6 @@ def _end_of(replica: Replica, epoch: int) -> EpochEntry:
     return end
 
 
-# --- DescribeProducers
-
-
-def describe_producers(broker: Broker, asked: Plain) -> Plain:
-    """No producer here has an id."""
-
-    def described(topic: str, index: int) -> Plain:
-        replica = hosted(broker, (topic, index))
-        error = replica if isinstance(replica, Error) else Error.NONE
-        return {"partition_index": index, "error_code": error, "error_message": None, "active_producers": []}
-
-    return {
-        "topics": [
-            {"name": one["name"], "partitions": [described(one["name"], index) for index in one["partition_indexes"]]}
-            for one in asked["topics"]
-        ]
-    }
-
-
 # --- DeleteRecords
 
 
@@ -384,4 +400,4 @@ def _followers_starts(replica: Replica) -> list[int]:
     return [known.start for id, known in replica.followers.items() if id not in fenced]
 
 
-__all__ = ["delete_records", "describe_producers", "epoch_ends", "fetch", "list_offsets", "produce"]
+__all__ = ["delete_records", "epoch_ends", "fetch", "list_offsets", "produce"]

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from fixtures.disk.checkpoint import EpochEntry
 from fixtures.disk.held import HeldBatch
-from fixtures.wire.records import batches
+from fixtures.wire.records import Batch, batches
+from tests.miniature.producers.state import ProducerStates
 
 STAMP = struct.Struct(">i")
 OFFSET = struct.Struct(">q")
@@ -26,6 +27,7 @@ class Stored:
     last: int
     epoch: int
     data: bytes
+    read: Batch
     times: tuple[int, ...]
     keys: tuple[bytes | None, ...]
 
@@ -35,7 +37,7 @@ class Stored:
         placed = OFFSET.pack(base) + data[OFFSET.size : STAMP_AT] + STAMP.pack(epoch) + data[STAMP_AT + STAMP.size :]
         [read] = batches(placed)
         times, keys = tuple(one.timestamp for one in read.records), tuple(one.key for one in read.records)
-        return Stored(base, read.last_offset, epoch, placed, times, keys)
+        return Stored(base, read.last_offset, epoch, placed, read, times, keys)
 
     def held(self) -> HeldBatch:
         [read] = batches(self.data)
@@ -101,6 +103,7 @@ class Log:
         self.bugs = bugs
         self.batches: list[Stored] = []
         self.epochs = EpochMap()
+        self.producers = ProducerStates(bugs)
         self.start = 0
         self.end = 0
         self.watermark = 0
@@ -123,6 +126,7 @@ class Log:
     def _append(self, stored: Stored) -> None:
         self.epochs.assign(stored.epoch, max(stored.base, self.start))
         self.batches.append(stored)
+        self.producers.take(stored.read)
         self.end = stored.last + 1
 
     # --- reading
@@ -159,6 +163,7 @@ class Log:
             kept = [stored for stored in self.batches if stored.last < to]
             self.end = min([to, *(stored.base for stored in self.batches[len(kept) :])])
             self.batches = kept
+            self._rebuild_producers()
         if "epoch-beyond-log-end" not in self.bugs:
             self.epochs.cut_tail(to)
         self.watermark = min(self.watermark, self.end)
@@ -168,9 +173,13 @@ class Log:
     def restart_at(self, offset: int) -> None:
         """The log is emptied and starts over at the offset."""
         self.batches = []
+        self._rebuild_producers()
         self.epochs = EpochMap()
         self.start = self.end = self.watermark = self.flushed = offset
         self._checkpoint = (offset, offset)
+
+    def _rebuild_producers(self) -> None:
+        self.producers.rebuild(stored.read for stored in self.batches)
 
     def trim(self, start: int) -> None:
         if start > self.start:
@@ -209,6 +218,7 @@ class Log:
         if "epoch-beyond-log-end" not in self.bugs:
             self.epochs.cut_tail(self.end)
         self._recover_epochs()
+        self._rebuild_producers()
         if "epoch-map-shifted" in self.bugs:
             shifted = [EpochEntry(entry.epoch, entry.start_offset + 1) for entry in self.epochs.entries[1:]]
             self.epochs.entries[1:] = shifted

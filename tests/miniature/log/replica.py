@@ -92,6 +92,12 @@ class Replica:
     def round(self) -> int:
         return self.broker.cluster.round
 
+    @property
+    def stable(self) -> int:
+        """The last stable offset: below open transactions, and not below the log start."""
+        first = None if "open-transactions-shown" in self.bugs else self.log.producers.first_open
+        return self.log.watermark if first is None else max(self.log.start, min(first, self.log.watermark))
+
     # --- roles
 
     def act_on(self, state: PartitionState) -> None:

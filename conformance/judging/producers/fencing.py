@@ -1,0 +1,103 @@
+"""A fenced epoch has no effect that can be read (KIP360-INV-05)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.facts.transactions import OffsetsAdded, OfTransaction, PartitionsAdded, ProducerIdGiven
+from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.logs import identity, lost
+from conformance.judging.producers.records import ALL
+from conformance.judging.producers.story import TransactionStory
+from conformance.judging.producers.transactions import Producers, Write
+from conformance.judging.together import Together
+
+BUMPED_BY_FENCED = "bumped-by-a-fenced-producer"
+"""A fenced instance asked for the next epoch, which releases grant to some extent: KIP360-INIT-10 is about that."""
+
+
+@joint_judge("KIP360-INV-05", *ALL)
+def a_fenced_epoch_has_no_effect(together: Together) -> Iterator[Claim]:
+    """Once InitProducerId gave a newer epoch, requests of an older one neither write nor change the transaction."""
+    producers = together.derived(Producers)
+    for story in together.of(TransactionStory):
+        if story.bumped_by_fenced:
+            yield Excuse(BUMPED_BY_FENCED, "coordinator")
+            continue
+        yield from _requests(story)
+        yield from _writes(story, producers)
+
+
+def _requests(story: TransactionStory) -> Iterator[Finding]:
+    """Requests to the coordinator."""
+    for one in (*story.added, *story.groups_added, *story.ends):
+        newer = story.fences(one.producer_id, one.producer_epoch, one.asked)
+        errors = _errors(one)
+        if newer is not None and errors and UNKNOWN_OUTCOME not in errors:
+            held = NONE not in errors
+            yield Finding(held, "coordinator", (newer.event, one.event), _granted(one, newer), "fenced-request-granted")
+
+
+def _errors(one: OfTransaction) -> list[int]:
+    """Those of an answer that grants or refuses; of a verification nothing, since it changes nothing."""
+    if isinstance(one, PartitionsAdded):
+        return [] if one.verify_only else [one.error if one.error != NONE else code for _, code in one.errors]
+    return [one.error]
+
+
+def _granted(one: OfTransaction, newer: ProducerIdGiven) -> str:
+    what = {PartitionsAdded: "AddPartitionsToTxn", OffsetsAdded: "AddOffsetsToTxn"}.get(type(one), "EndTxn")
+    return (
+        f"{one.node} granted {what} of {one.transactional_id} at epoch {one.producer_epoch}, after InitProducerId gave "
+        f"epoch {newer.producer_epoch} of producer {newer.producer_id}"
+    )
+
+
+def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
+    """Batches that were first sent once a newer epoch was given."""
+    first: dict[object, Write] = {}
+    for partition in producers.partitions:
+        for one in partition.produced:
+            if one.transactional_id == story.name:
+                write = Write(partition, one)
+                known = first.setdefault(write.identity, write)
+                if one.asked < known.result.asked:
+                    first[write.identity] = write
+    for write in first.values():
+        newer = story.fences(write.result.producer_id, write.result.producer_epoch, write.result.asked)
+        if newer is not None:
+            yield from _late(write.partition, write.result, newer)
+
+
+def _late(partition: PartitionStory, write: ProduceResult, newer: ProducerIdGiven) -> Iterator[Claim]:
+    found = next(((batch, event) for batch, event in partition.batches if identity(batch) == identity(write)), None)
+    case = "seen-epoch" if _saw_newer(partition, write) else "any-partition"
+    if found is None:
+        yield from (Finding(True, case, (newer.event, read.event)) for read in partition.full_reads[-1:])
+        return
+    batch, event = found
+    if excuse := lost(partition, write):
+        yield Excuse(excuse, case)
+        return
+    shown = (
+        f"{partition.name} has {batch} of producer {write.producer_id} at epoch {write.producer_epoch}, sent after "
+        f"InitProducerId gave epoch {newer.producer_epoch}"
+    )
+    yield Finding(False, case, (newer.event, write.asked, event), shown, "fenced-write")
+
+
+def _saw_newer(partition: PartitionStory, write: ProduceResult) -> bool:
+    """Was a batch or marker of a newer epoch in the log before the request?"""
+    return any(
+        batch.producer_id == write.producer_id and batch.producer_epoch > write.producer_epoch and event < write.asked
+        for batch, event in partition.batches
+    ) or any(
+        one.producer_id == write.producer_id
+        and one.producer_epoch > write.producer_epoch
+        and one.error == NONE
+        and one.event < write.asked
+        for one in partition.produced
+    )

@@ -1,0 +1,133 @@
+"""Producer ids are unique, epochs rise, and replicas agree on producers (KIP360-INV-12, -13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from conformance.judging.excuses import PRODUCER_STATE_DELETED
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.transactions import DescribedProducer, DescribedProducers
+from conformance.judging.judge import Claim, Excuse, Finding, joint_judge, story_judge
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.logs import final_read
+from conformance.judging.producers.records import ALL
+from conformance.judging.producers.story import ProducerStory, TransactionStory
+from conformance.judging.producers.transactions import Producers
+from conformance.judging.together import Together
+
+# --- INV-12
+
+
+@story_judge("KIP360-INV-12", ProducerStory, "given")
+def producer_ids_are_unique(story: ProducerStory) -> Iterator[Finding]:
+    """A producer id is given to one transactional id only, or once to a producer without one (KIP360-INIT-19)."""
+    owners = {one.transactional_id for one in story.given}
+    times = sum(one.transactional_id is None for one in story.given)
+    fine = len(owners) == 1 and times <= 1
+    shown = (
+        f"producer id {story.name} was given to {sorted(map(str, owners))}, {times} times without a transactional id"
+    )
+    yield Finding(fine, "producer-ids", tuple(one.event for one in story.given), "" if fine else shown, "repeated-id")
+
+
+class _Told(NamedTuple):
+    """A producer id and epoch that an answer named for the next transaction."""
+
+    asked: int
+    event: int
+    producer_id: int
+    epoch: int
+    by: str
+
+
+@story_judge("KIP360-INV-12", TransactionStory, "given", "ends")
+def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
+    """Each (producer id, epoch) that is answered comes after those of earlier answers (KIP360-INIT-20)."""
+    told = sorted(_told(story), key=lambda one: one.event)
+    former: set[int] = set()
+    for before, one in pairwise(told):
+        if one.asked < before.event:
+            continue
+        if one.producer_id != before.producer_id:
+            former.add(before.producer_id)
+        # A repeated EndTxn is answered with the same pair.
+        least = before.epoch + (one.by == "InitProducerId")
+        rises = one.epoch >= least if one.producer_id == before.producer_id else one.producer_id not in former
+        shown = (
+            f"{story.name}: {one.by} answered {one.producer_id}/{one.epoch} after {before.producer_id}/{before.epoch}"
+        )
+        yield Finding(rises, "producer-epochs", (before.event, one.event), "" if rises else shown, "epoch-regression")
+
+
+def _told(story: TransactionStory) -> Iterator[_Told]:
+    for one in story.answers:
+        yield _Told(one.asked, one.event, one.producer_id, one.producer_epoch, "InitProducerId")
+    for end in story.ends:
+        if end.error == NONE and end.next_epoch >= 0:
+            yield _Told(end.asked, end.event, end.next_id, end.next_epoch, "EndTxn")
+
+
+# --- INV-13
+
+
+@joint_judge("KIP360-INV-13", *ALL)
+def replicas_agree_on_producers(together: Together) -> Iterator[Claim]:
+    """At rest each replica in the ISR describes each producer as the leader does."""
+    producers = together.derived(Producers)
+    for partition in producers.partitions:
+        latest = {one.node: one for one in partition.described_producers if partition.at_rest(one)}
+        if (leader := latest.pop(_leader(partition), None)) is not None:
+            for follower in latest.values():
+                yield from _compared(producers, partition, leader, follower)
+
+
+def _leader(partition: PartitionStory) -> str:
+    return partition.timeline.names.get(partition.metadata[-1].leader, "") if partition.metadata else ""
+
+
+def _compared(
+    producers: Producers, partition: PartitionStory, leader: DescribedProducers, follower: DescribedProducers
+) -> Iterator[Claim]:
+    mine, theirs = ({one.producer_id: one for one in known.producers} for known in (leader, follower))
+    for id in sorted({*mine, *theirs}):
+        case, differing = producers.case(id), _differing(mine.get(id), theirs.get(id))
+        same = not differing
+        if not case:
+            continue
+        if differing and _is_deleted(partition, id, follower, differing):
+            yield Excuse(PRODUCER_STATE_DELETED, case)
+            continue
+        shown = f"leader {leader.node} has {_words(mine.get(id))}, {follower.node} has {_words(theirs.get(id))}"
+        yield Finding(same, case, (leader.event, follower.event), "" if same else shown, "different-producer-state")
+
+
+def _words(known: DescribedProducer | None) -> str:
+    if known is None:
+        return "no such producer"
+    return (
+        f"producer {known.producer_id} at epoch {known.producer_epoch}, last sequence {known.last_sequence}, coordinator epoch "
+        f"{known.coordinator_epoch}, transaction from {known.transaction_start}"
+    )
+
+
+def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:
+    """Were the batches deleted by which a replica that is built from the log would know better (KIP360-SEQ-11, -16)?"""
+    read, start = final_read(partition), partition.derived(LogStarts).bound(by.event)
+    if read is None or start <= 0:
+        return False
+    # The log start may differ: a replica that crashes, or copies the log, may have another one than the leader.
+    left = [one.marker is not None for one in read.batches if one.producer_id == id and one.base >= start]
+    told = {*(["coordinator_epoch"] if True in left else []), *(_BY_RECORDS if False in left else [])}
+    return not told & differing
+
+
+_BY_RECORDS = ("producer_epoch", "last_sequence", "transaction_start")
+
+
+def _differing(one: DescribedProducer | None, other: DescribedProducer | None) -> set[str]:
+    """The fields in which two descriptions differ; all of them where a replica does not know the producer."""
+    fields = DescribedProducer._fields
+    return {name for name in fields if getattr(one, name, None) != getattr(other, name, None)}

@@ -1,0 +1,205 @@
+"""Invariants of what producers write: once, as acknowledged, in order (KIP-360, Motivation; KIP-98)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
+from conformance.judging.facts.log import (
+    NETWORK_EXCEPTION,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    REQUEST_TIMED_OUT,
+    Batch,
+    FetchResult,
+    ProduceResult,
+)
+from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
+from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.logs import (
+    SEQUENCES,
+    final_read,
+    forgotten,
+    identity,
+    lost,
+    own_reads,
+    sequences,
+    written,
+)
+from conformance.judging.producers.story import ProducerStory, TransactionStory
+from conformance.judging.producers.transactions import Producers
+from conformance.judging.together import Together
+
+ALL = (TransactionStory, ProducerStory, PartitionStory)
+LATE = (REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+"""Errors after which a batch may be in the log: the broker gave up waiting for its replicas."""
+
+# --- INV-01
+
+
+@joint_judge("KIP360-INV-01", *ALL)
+def no_second_copy(together: Together) -> Iterator[Claim]:
+    """A sequence of a producer id and epoch is in a leader's log once."""
+    producers = together.derived(Producers)
+    for story in producers.partitions:
+        for read in own_reads(story):
+            yield from _copies(producers, story, read)
+
+
+def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
+    """For each kind of producer one finding, or each second copy."""
+    seen: dict[tuple[int, int, int], Batch] = {}
+    again: dict[str, bool] = {}
+    for batch in written(read):
+        case = producers.case(batch.producer_id)
+        first = next((seen[at] for at in _places(batch) if at in seen), None)
+        again[case] = again.get(case, False) or first is not None
+        if first is not None:
+            yield _second(story, read, case, first, batch)
+        seen.update(dict.fromkeys(_places(batch), batch))
+    yield from (Finding(True, case, (read.event,)) for case, broken in again.items() if case and not broken)
+
+
+def _places(batch: Batch) -> list[tuple[int, int, int]]:
+    return [(batch.producer_id, batch.producer_epoch, sequence) for sequence in sequences(batch)]
+
+
+def _second(story: PartitionStory, read: FetchResult, case: str, first: Batch, batch: Batch) -> Claim:
+    if excuse := forgotten(story, first.base, read):
+        return Excuse(excuse, case)
+    by = f"sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}"
+    return Finding(False, case, (read.event,), f"{read.node} has {by} in {first} and in {batch}", "second-copy")
+
+
+# --- INV-02
+
+
+@joint_judge("KIP360-INV-02", *ALL)
+def acknowledged_means_there(together: Together) -> Iterator[Claim]:
+    """At rest each batch that was acknowledged is in the leader's log at its offset, unless the log start passed it."""
+    producers = together.derived(Producers)
+    for story in producers.partitions:
+        if (read := final_read(story)) is not None:
+            yield from _kept(producers, story, read)
+
+
+def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
+    stamps, permitted = story.derived(newest_stamps), story.derived(PermittedLosses)
+    shown = shown_by(read, story.derived(LogStarts).bound(read.event))
+    for write in story.produced:
+        case = producers.case(write.producer_id) if write.committed and write.event < read.asked else ""
+        if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
+            continue
+        trouble = gone(read, write, shown, story.deletes, {})
+        permission = permitted.between(acknowledged_at(story, write, stamps), (read.cur, read.event))
+        if trouble and permission is not None:
+            yield Excuse(permission, case)
+        else:
+            yield Finding(not trouble, case, (write.event, read.event), trouble, "lost-write")
+
+
+# --- INV-03
+
+
+@joint_judge("KIP360-INV-03", *ALL)
+def in_order(together: Together) -> Iterator[Claim]:
+    """In a leader's log a producer's sequences rise without a hole, and its epochs never fall."""
+    for story in together.derived(Producers).partitions:
+        for read in own_reads(story):
+            yield from _epochs(story, read)
+            yield from _holes(story, read)
+
+
+def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
+    """Markers have epochs, too."""
+    last: dict[int, Batch] = {}
+    fallen: tuple[Batch, Batch] | None = None
+    for batch in (one for one in read.batches if one.producer_id >= 0):
+        before = last.get(batch.producer_id, batch)
+        if batch.producer_epoch < before.producer_epoch:
+            fallen = (before, batch)
+        last[batch.producer_id] = batch
+    if fallen is not None and (excuse := lost(story, read)):
+        yield Excuse(excuse, "epochs")
+    elif last:
+        yield Finding(fallen is None, "epochs", (read.event,), _fell(read, fallen), "epoch-regression")
+
+
+def _fell(read: FetchResult, fallen: tuple[Batch, Batch] | None) -> str:
+    if fallen is None:
+        return ""
+    (before, after), id = fallen, fallen[0].producer_id
+    return f"{read.node}: producer {id} at epoch {after.producer_epoch} in {after}, after {before.producer_epoch} in {before}"
+
+
+def _holes(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
+    last: dict[tuple[int, int], Batch] = {}
+    broken = False
+    for batch in written(read):
+        at = (batch.producer_id, batch.producer_epoch)
+        before = last.get(at)
+        if before is not None and batch.base_sequence != _next(before):
+            broken = True
+            yield _hole(story, read, before, batch)
+        last[at] = batch
+    if last and not broken:
+        yield Finding(True, "sequences", (read.event,))
+
+
+def _next(batch: Batch) -> int:
+    return (batch.base_sequence + batch.last - batch.base + 1) % SEQUENCES
+
+
+def _hole(story: PartitionStory, read: FetchResult, before: Batch, batch: Batch) -> Claim:
+    if excuse := forgotten(story, before.base, read):
+        return Excuse(excuse, "sequences")
+    shown = (
+        f"{read.node}: sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}, in "
+        f"{batch} after {before}, whose next is {_next(before)}"
+    )
+    return Finding(False, "sequences", (read.event,), shown, "sequence-hole")
+
+
+# --- INV-04
+
+
+@joint_judge("KIP360-INV-04", *ALL)
+def a_retry_ends_in_one_copy(together: Together) -> Iterator[Claim]:
+    """A batch of unknown outcome that is repeated until it is acknowledged has one offset, and is there once."""
+    for story in together.derived(Producers).partitions:
+        tries: dict[tuple[object, ...], list[ProduceResult]] = defaultdict(list)
+        for one in story.produced:
+            if one.producer_id >= 0 and one.acks == -1:
+                tries[identity(one)].append(one)
+        for repeated in tries.values():
+            yield from _of_retries(story, repeated)
+
+
+def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[Claim]:
+    unknown = next((one for one in tries if _may_be_appended(one)), None)
+    known = [one for one in tries if one.error == NONE and unknown is not None and one.asked > unknown.event]
+    if unknown is None or not known:
+        return
+    case = "disconnect" if unknown.error == UNKNOWN_OUTCOME and not unknown.timed_out else "time-out"
+    offsets = sorted({one.offset for one in tries if one.error == NONE and one.offset >= 0})
+    copies = _found(story, known[-1])
+    if (len(offsets) > 1 or len(copies) > 1) and (excuse := forgotten(story, min([*offsets, *copies]), known[-1])):
+        yield Excuse(excuse, case)
+        return
+    by = f"sequence {unknown.base_sequence} of producer {unknown.producer_id}"
+    shown = f"{by} was acknowledged at {offsets}, and is at {copies}"
+    fine = len(offsets) <= 1 and len(copies) <= 1
+    yield Finding(fine, case, (unknown.event, known[-1].event), "" if fine else shown, "second-copy")
+
+
+def _may_be_appended(write: ProduceResult) -> bool:
+    return (write.error == UNKNOWN_OUTCOME and not write.failed) or write.error in LATE
+
+
+def _found(story: PartitionStory, write: ProduceResult) -> list[int]:
+    """The offsets at which a leader's latest full read has the batch."""
+    reads = own_reads(story)
+    return [one.base for one in (written(reads[-1]) if reads else []) if identity(one) == identity(write)]

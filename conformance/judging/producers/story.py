@@ -1,0 +1,102 @@
+"""The stories of a transactional id and of a producer id: what was asked in their name, and what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.groups import OffsetCommit
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.facts.transactions import (
+    OffsetsAdded,
+    PartitionsAdded,
+    ProducerIdGiven,
+    TransactionDescription,
+    TransactionEnded,
+)
+from conformance.judging.story import Story
+from conformance.judging.timeline import Timeline
+from history.since import since
+from history.subjects import Kind
+
+TV2_END, TV2_PRODUCE = since("EndTxn", "transaction V2"), since("ProduceRequest", "TopicId")
+"""The versions from which on clients speak the second transaction protocol (KIP-890)."""
+
+
+class TransactionStory(Story):
+    """One transactional id; the lists are in the order of the answers."""
+
+    kind: ClassVar[Kind] = "transactional-id"
+
+    def __init__(self, name: str, timeline: Timeline) -> None:
+        super().__init__(name, timeline)
+        self.given: list[ProducerIdGiven] = []
+        self.writes: list[ProduceResult] = []
+        self.added: list[PartitionsAdded] = []
+        self.groups_added: list[OffsetsAdded] = []
+        self.offsets: list[OffsetCommit] = []
+        self.ends: list[TransactionEnded] = []
+        self.described: list[TransactionDescription] = []
+
+    _TAKES: ClassVar[dict[type[Any], Callable[[TransactionStory, Any], None]]] = {
+        ProducerIdGiven: lambda story, fact: story.given.append(fact),
+        ProduceResult: lambda story, fact: story.writes.append(fact),
+        PartitionsAdded: lambda story, fact: story.added.append(fact),
+        OffsetsAdded: lambda story, fact: story.groups_added.append(fact),
+        OffsetCommit: lambda story, fact: story.offsets.append(fact),
+        TransactionEnded: lambda story, fact: story.ends.append(fact),
+        TransactionDescription: lambda story, fact: story.described.append(fact),
+    }
+
+    def take(self, fact: Any) -> None:
+        self._TAKES[type(fact)](self, fact)
+
+    @property
+    def dialect(self) -> str:
+        """The transaction protocol of its clients, by the versions of their requests: `tv2` or `legacy`."""
+        ends = (end.version >= TV2_END for end in self.ends)
+        writes = (write.version >= TV2_PRODUCE for write in self.writes)
+        return "tv2" if any(ends) or any(writes) else "legacy"
+
+    @property
+    def answers(self) -> list[ProducerIdGiven]:
+        """The answers of InitProducerId that gave a producer id and epoch."""
+        return [one for one in self.given if one.error == NONE]
+
+    def fences(self, producer_id: int, epoch: int, event: int) -> ProducerIdGiven | None:
+        """The first InitProducerId that was answered before an event with a newer epoch, or with a later producer id."""
+        known: set[int] = set()
+        for one in self.answers:
+            if one.event >= event:
+                return None
+            if one.producer_id == producer_id and one.producer_epoch > epoch:
+                return one
+            if one.producer_id != producer_id and producer_id in known:
+                return one
+            known.add(one.producer_id)
+        return None
+
+    @property
+    def bumped_by_fenced(self) -> bool:
+        """Did a fenced instance ask for the next epoch? That aborts its successor's transaction (KIP360-INIT-10)."""
+        return any(
+            self.fences(one.sent_producer_id, one.sent_epoch, one.asked) is not None
+            for one in self.given
+            if one.sent_epoch >= 0
+        )
+
+
+class ProducerStory(Story):
+    """One producer id: the requests that gave it."""
+
+    kind: ClassVar[Kind] = "producer"
+
+    def __init__(self, name: str, timeline: Timeline) -> None:
+        super().__init__(name, timeline)
+        self.given: list[ProducerIdGiven] = []
+
+    def take(self, fact: Any) -> None:
+        """Other facts of a producer are told by its partitions and its transactional id."""
+        if isinstance(fact, ProducerIdGiven) and fact.error == NONE and str(fact.producer_id) == self.name:
+            self.given.append(fact)

@@ -1,0 +1,134 @@
+"""Transactions as their clients know them: what was written in each, and how it was to end."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from conformance.judging.facts.exchange import NONE, by_asked
+from conformance.judging.facts.groups import OffsetCommit
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.facts.transactions import TransactionEnded
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.logs import identity
+from conformance.judging.producers.story import ProducerStory, TransactionStory
+from conformance.judging.together import Together
+
+IDEMPOTENT = "idempotent"
+"""The case of a producer without a transactional id; others go by their transaction protocol."""
+
+
+class Write(NamedTuple):
+    """A Produce of a producer with an id, and the partition that it went to."""
+
+    partition: PartitionStory
+    result: ProduceResult
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for a batch and its repetitions."""
+        return (self.partition.name, *identity(self.result))
+
+
+class Transaction:
+    """One transaction of a producer id and epoch. `ended` is the EndTxn that was answered with success, None without one."""
+
+    def __init__(self, story: TransactionStory, producer_id: int, epoch: int) -> None:
+        self.story = story
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.writes: list[Write] = []
+        """The first request of each batch."""
+        self.offsets: list[OffsetCommit] = []
+        self.attempts: list[TransactionEnded] = []
+        """EndTxn requests whose outcome is unknown, or that were refused."""
+        self.ended: TransactionEnded | None = None
+
+    def take(self, request: Write | OffsetCommit) -> None:
+        if isinstance(request, Write):
+            self.writes.append(request)
+        else:
+            self.offsets.append(request)
+
+    @property
+    def began(self) -> int:
+        return min(one.asked for one in [*(write.result for write in self.writes), *self.offsets])
+
+    @property
+    def last_asked(self) -> int:
+        """The event of the last request that may have decided it; of the last write if none was sent."""
+        ends = [*self.attempts, *([self.ended] if self.ended else [])]
+        return max(one.asked for one in [*ends, *(write.result for write in self.writes), *self.offsets])
+
+    def __str__(self) -> str:
+        return f"the transaction of {self.story.name} at epoch {self.epoch} of producer {self.producer_id}"
+
+
+class Producers:
+    """All producers of an example: the case that each id belongs to, and the transactions of each transactional id."""
+
+    def __init__(self, together: Together) -> None:
+        self.together = together
+        self.partitions = [one for one in together.of(PartitionStory) if not one.internal]
+        self.cases = _cases(together)
+        self.transactions = [one for story in together.of(TransactionStory) for one in self._of_id(story)]
+
+    def case(self, producer_id: int) -> str:
+        return self.cases.get(producer_id, "")
+
+    def _of_id(self, story: TransactionStory) -> Iterator[Transaction]:
+        """In the order of their first requests; a batch that is repeated later belongs to the transaction of its first."""
+        current: dict[tuple[int, int], Transaction] = {}
+        known: set[object] = set()
+        for one in sorted(self._requests(story), key=_asked):
+            fact = one.result if isinstance(one, Write) else one
+            at = (fact.producer_id, fact.producer_epoch)
+            if isinstance(one, TransactionEnded):
+                if (ended := current.get(at)) is not None and _ends(ended, one):
+                    del current[at]
+                continue
+            mine = one.identity if isinstance(one, Write) else (one.group, one.topic, one.partition, one.offset)
+            if mine in known:
+                continue
+            known.add(mine)
+            if at not in current:
+                current[at] = Transaction(story, *at)
+                yield current[at]
+            current[at].take(one)
+
+    def _requests(self, story: TransactionStory) -> Iterator[Write | OffsetCommit | TransactionEnded]:
+        for partition in self.partitions:
+            yield from (Write(partition, one) for one in partition.produced if one.transactional_id == story.name)
+        yield from story.offsets
+        yield from story.ends
+
+
+def _asked(one: Write | OffsetCommit | TransactionEnded) -> int:
+    return (one.result if isinstance(one, Write) else one).asked
+
+
+def _ends(transaction: Transaction, end: TransactionEnded) -> bool:
+    """Note an EndTxn: did it end the transaction?"""
+    if end.error != NONE:
+        transaction.attempts.append(end)
+        return False
+    transaction.ended = end
+    return True
+
+
+def _cases(together: Together) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for producer in together.of(ProducerStory):
+        for one in producer.given:
+            found[one.producer_id] = IDEMPOTENT if one.transactional_id is None else "legacy"
+    for story in together.of(TransactionStory):
+        found |= {one.producer_id: story.dialect for one in story.answers}
+    return found
+
+
+def by_partition(writes: Sequence[Write]) -> dict[PartitionStory, list[ProduceResult]]:
+    found: dict[PartitionStory, list[ProduceResult]] = defaultdict(list)
+    for write in sorted(writes, key=lambda one: by_asked(one.result)):
+        found[write.partition].append(write.result)
+    return dict(found)

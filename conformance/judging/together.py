@@ -1,0 +1,27 @@
+"""Stories of several subjects of one example, for judges that hold one subject against another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from conformance.judging.story import Story
+from conformance.judging.timeline import Timeline
+
+S = TypeVar("S", bound=Story)
+
+
+class Together(Story):
+    """All stories of some types: of each transactional id and of each partition, say. It takes no facts of its own."""
+
+    def __init__(self, timeline: Timeline, stories: Mapping[type[Story], Sequence[Story]]) -> None:
+        super().__init__("", timeline)
+        self.version = sum(story.version for found in stories.values() for story in found)
+        self._stories = stories
+
+    def of(self, type: type[S]) -> Sequence[S]:
+        """Those of one type, by the names of their subjects."""
+        return cast(Sequence[S], self._stories[type])
+
+    def take(self, fact: Any) -> None:
+        raise TypeError("facts go to the stories of their subjects")

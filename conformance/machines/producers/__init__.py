@@ -1,0 +1,1 @@
+"""The producer machine: idempotent and transactional producers on three brokers."""

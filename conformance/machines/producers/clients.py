@@ -1,0 +1,342 @@
+"""A producer of the machine as an honest client keeps it: what is unknown is sent again, what is refused for good begins anew.
+
+Its requests go to whoever holds the role now; none of them waits for more than a step may take.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+from conformance.core.bench import Bench
+from conformance.core.roles import Absent, Roles
+from conformance.rigs.log.partition import Partition
+from fixtures.views.producer import Dialect, Producer
+from fixtures.waiting import Overdue
+from fixtures.wire import Error, NodeClient, WireError
+from fixtures.wire.calls import Answer, PendingRequest
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.groups import NewOffset
+from fixtures.wire.log import ProducedPartition, ProducePartition
+from fixtures.wire.records import NewBatch
+from fixtures.wire.retriable import error_of
+
+A = TypeVar("A", bound=Answer)
+
+ANSWERED_WITHIN_MS = 1_500
+IN_FLIGHT_MS = 8_000
+COLLECTED_WITHIN = 2.0
+"""Seconds for which a late answer is waited for; then its outcome stays unknown."""
+READY_WITHIN = 3.0
+"""Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
+TRANSACTION_TIMEOUT_MS = 60_000
+PASSING = frozenset(
+    (
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.COORDINATOR_NOT_AVAILABLE,
+        Error.NOT_COORDINATOR,
+        Error.CONCURRENT_TRANSACTIONS,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+    )
+)
+"""Errors of a coordinator after which a client asks again."""
+APPENDED = frozenset((Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER))
+MAY_BE_APPENDED = PASSING | frozenset(
+    (
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.NOT_ENOUGH_REPLICAS,
+        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Error.REQUEST_TIMED_OUT,
+        Error.NETWORK_EXCEPTION,
+        Error.KAFKA_STORAGE_ERROR,
+    )
+)
+"""Errors after which a producer sends the same batch again: it may have been appended, or may be appended by another leader."""
+
+
+class At:
+    """A partition whose requests go to the node that holds a role now."""
+
+    def __init__(self, partition: Partition, node: NodeClient) -> None:
+        self.topic, self.index = partition.topic, partition.index
+        self._node = node
+
+    def leader(self) -> NodeClient:
+        return self._node
+
+
+class InFlight(NamedTuple):
+    """A Produce whose answer is still to be collected."""
+
+    client: Client
+    on: str
+    batch: NewBatch
+    node: NodeClient
+    request: PendingRequest
+
+
+class Batches:
+    """The batches of one producer id and epoch on one partition, by whether their outcome is known."""
+
+    def __init__(self) -> None:
+        self.next_sequence = 0
+        self.pending: list[NewBatch] = []
+        """Of unknown outcome, in their order."""
+        self.sent: list[NewBatch] = []
+        """Those that were acknowledged."""
+
+    def number(self, producer: Producer, partition: Partition, values: Sequence[bytes], began: int) -> NewBatch:
+        """The next batch, pending from now on."""
+        to = At(partition, partition.bench.node(partition.bench.brokers[0]))
+        batch = producer.records(to, *values, base_sequence=self.next_sequence, timestamp=began)
+        self.next_sequence += len(values)
+        self.pending.append(batch)
+        return batch
+
+    def acknowledged(self, batch: NewBatch) -> None:
+        self.pending.remove(batch)
+        self.sent.append(batch)
+
+
+class Client:
+    """One producer of the machine: its current instance, and the instance before it, which is fenced."""
+
+    def __init__(self, bench: Bench, roles: Roles, transactional_id: str, dialect: Dialect, began: int) -> None:
+        self.producer = Producer(
+            bench,
+            transactional_id,
+            dialect,
+            timeout_ms=TRANSACTION_TIMEOUT_MS,
+            coordinator=self.coordinator,
+            patient=False,
+        )
+        self._bench, self._roles, self._began = bench, roles, began
+        self._former: Fenced | None = None
+        self._batches: dict[str, Batches] = defaultdict(Batches)
+        self._added: set[str] = set()
+        self._is_open = False
+        self._ending: bool | None = None
+        """Of an EndTxn of unknown outcome, whether it commits."""
+        self._broken = True
+        self.closed = False
+        """Whether its last instance has begun, after which nothing is sent."""
+
+    @property
+    def transactional(self) -> bool:
+        return bool(self.producer.transactional_id)
+
+    def coordinator(self) -> NodeClient:
+        """The coordinator of the transactional id, or any running broker. Raises Absent."""
+        if self.transactional:
+            return self._roles.coordinator(self.producer.transactional_id, CoordinatorType.TRANSACTION)
+        running = self._roles.running()
+        if not running:
+            raise Absent("no broker runs")
+        return self._bench.node(running[0])
+
+    # --- producer id and epoch
+
+    def init(self) -> None:
+        """As a new instance. Raises Absent where no producer id is given."""
+        given = self._granted(self.producer.init_once, "a producer id")
+        if self.producer.producer_id >= 0:
+            self._former = Fenced(copy.copy(self.producer), self._batches)
+        self._begin_at(given.producer_id, given.producer_epoch)
+
+    def bump(self) -> None:
+        """To the next epoch by the own one; a producer without transactional id raises it by itself (KIP-360)."""
+        self._ready()
+        id, epoch = self.producer.producer_id, self.producer.epoch + 1
+        if self.transactional:
+            given = self._granted(lambda: self.producer.init_once(id, epoch - 1), "the next epoch")
+            id, epoch = given.producer_id, given.producer_epoch
+        self._begin_at(id, epoch)
+
+    def _begin_at(self, producer_id: int, epoch: int) -> None:
+        self.producer.go_on_at(producer_id, epoch)
+        self._batches = defaultdict(Batches)
+        self._next_transaction()
+        self._broken = False
+
+    def _next_transaction(self) -> None:
+        self._added.clear()
+        self._is_open, self._ending = False, None
+
+    def _ready(self) -> None:
+        """Once it has a producer id, and knows how its last transaction ended. Raises Absent."""
+        if self._broken:
+            self.init()
+        elif self._ending is not None:
+            self._end(self._ending)
+
+    def fenced(self) -> Fenced:
+        """The instance before; where there is none, a new one begins first. Raises Absent."""
+        while self._former is None:
+            self.init()
+        return self._former
+
+    # --- writing
+
+    def write(self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]) -> None:
+        """The next batch, or again the first of unknown outcome."""
+        self._begin_on(on, partition)
+        batches = self._batches[on]
+        batch = batches.pending[0] if batches.pending else self._number(on, partition, values)
+        to = At(partition, node)
+        self._answered(on, batch, self._asked(lambda: self.producer.send(to, batch, timeout_ms=ANSWERED_WITHIN_MS)))
+
+    def write_to_several(self, partitions: Mapping[str, Partition], node: NodeClient, value: bytes) -> None:
+        """One Produce with a batch for each partition on which no outcome is unknown."""
+        idle = {on: partition for on, partition in partitions.items() if not self._batches[on].pending}
+        if not idle:
+            raise Absent("each partition has a batch of unknown outcome")
+        for on, partition in idle.items():
+            self._begin_on(on, partition)
+        batches = {on: self._number(on, partition, [value]) for on, partition in idle.items()}
+        wanted = [ProducePartition(one.topic, one.index, batches[on]) for on, one in idle.items()]
+        answer = node.produce_many(wanted, timeout_ms=ANSWERED_WITHIN_MS, **self._as_own(node))
+        for on, partition in idle.items():
+            for one in answer.partitions:
+                # Answers name the topic by its name, or by its id.
+                named = ({one.topic, one.topic_id} - {None}) & {partition.name, partition.topic.id}
+                if named and one.partition == partition.index:
+                    self._answered(on, batches[on], one)
+
+    def write_in_flight(
+        self, on: str, partition: Partition, node: NodeClient, values: Sequence[bytes]
+    ) -> Iterator[InFlight]:
+        """A batch of each value, without waiting for an answer. Nothing new is sent after a batch of unknown outcome."""
+        self._begin_on(on, partition)
+        if self._batches[on].pending:
+            raise Absent(f"a batch for {on} has an unknown outcome")
+        for batch in [self._number(on, partition, [value]) for value in values]:
+            wanted = [ProducePartition(partition.topic, partition.index, batch)]
+            request = node.park_produce(wanted, timeout_ms=IN_FLIGHT_MS, **self._as_own(node))
+            yield InFlight(self, on, batch, node, request)
+
+    def collect(self, sent: InFlight) -> None:
+        """The answer to a request in flight; it counts while the batch is still the current instance's."""
+        answer = sent.node.parked_produce(sent.request, within=COLLECTED_WITHIN)
+        for one in answer.partitions:
+            if sent.batch in self._batches[sent.on].pending:
+                self._answered(sent.on, sent.batch, one)
+
+    def skip(self, on: str, partition: Partition, node: NodeClient, gap: int, value: bytes) -> None:
+        """A batch whose sequence is too high. One that may be there all the same leaves no sequence to go on with."""
+        self._begin_on(on, partition)
+        sequence = self._batches[on].next_sequence + gap
+        batch = self.producer.records(At(partition, node), value, base_sequence=sequence, timestamp=self._began)
+        broken, self._broken = self._broken, True
+        answer = self.producer.send(At(partition, node), batch, timeout_ms=ANSWERED_WITHIN_MS)
+        self._broken = broken or answer.error in MAY_BE_APPENDED | APPENDED
+
+    def repeat(self, on: str, partition: Partition, node: NodeClient, back: int) -> None:
+        """A batch that was acknowledged, once more. Raises Absent where there is none."""
+        sent = self._batches[on].sent
+        if not sent:
+            raise Absent(f"nothing was acknowledged on {on}")
+        self.producer.send(At(partition, node), sent[-1 - back % len(sent)], timeout_ms=ANSWERED_WITHIN_MS)
+
+    def _begin_on(self, on: str, partition: Partition) -> None:
+        """Ready to write there: in the first protocol the partition is added to the transaction. Raises Absent."""
+        self._ready()
+        if not self.transactional:
+            return
+        if not self.producer.dialect.bumps and on not in self._added:
+            self._granted(lambda: self.producer.add(partition), f"adding {on} to the transaction")
+            self._added.add(on)
+        self._is_open = True
+
+    def _number(self, on: str, partition: Partition, values: Sequence[bytes]) -> NewBatch:
+        return self._batches[on].number(self.producer, partition, values, self._began)
+
+    def _as_own(self, node: NodeClient) -> dict[str, Any]:
+        version = self._bench.at_most(node, "Produce", self.producer.dialect.produce)
+        return {"transactional_id": self.producer.transactional_id or None, "version": version}
+
+    def _answered(self, on: str, batch: NewBatch, answer: ProducedPartition) -> None:
+        batches = self._batches[on]
+        if answer.error in APPENDED:
+            batches.acknowledged(batch)
+        elif answer.error is not Error.OUT_OF_ORDER_SEQUENCE_NUMBER or batches.pending[0] is batch:
+            # After an error that does not pass the producer begins again as a new instance.
+            self._broken = self._broken or answer.error not in MAY_BE_APPENDED
+
+    # --- transactions
+
+    def commit_offset(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
+        self._ready()
+        if not self.producer.dialect.bumps:
+            self._granted(lambda: self.producer.add_offsets(group), "adding the group to the transaction")
+        self._is_open = True
+        self._asked(lambda: self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator))
+
+    def end(self, partitions: Mapping[str, Partition], *, commit: bool) -> None:
+        """EndTxn, once the outcome of each batch is known; with one that is not the transaction is aborted."""
+        if self._broken or not self._is_open:
+            raise Absent("the producer has no open transaction")
+        if self._ending is None:
+            self._flush(partitions)
+            commit = commit and not self._broken and not any(one.pending for one in self._batches.values())
+        self._end(commit if self._ending is None else self._ending)
+
+    def _flush(self, partitions: Mapping[str, Partition]) -> None:
+        """Each batch of unknown outcome once more."""
+        for on, batches in self._batches.items():
+            for batch in [*batches.pending]:
+                with suppress(WireError, Absent):
+                    at = At(partitions[on], self._roles.node(on, "leader"))
+                    self._answered(on, batch, self.producer.send(at, batch, timeout_ms=ANSWERED_WITHIN_MS))
+
+    def _end(self, commit: bool) -> None:
+        """Raises Absent while the outcome is unknown."""
+        self._ending = commit
+        answer = self._granted(lambda: self.producer.finish(commit), "the end of the transaction")
+        if self.producer.dialect.bumps:
+            self._begin_at(answer.producer_id, answer.producer_epoch)
+        else:
+            # Batches that are still pending were not committed: others come in their place only at another epoch.
+            self._broken = any(one.pending for one in self._batches.values())
+            self._next_transaction()
+
+    def _granted(self, ask: Callable[[], A], what: str) -> A:
+        """The answer, asked for again while its error passes. Raises Absent where it is refused."""
+        answer = self._asked(ask)
+        if (error := error_of(answer)) is not Error.NONE:
+            self._broken = self._broken or error not in PASSING
+            raise Absent(f"{what} is refused: {error.name}")
+        return answer
+
+    def _asked(self, ask: Callable[[], A]) -> A:
+        """The first answer whose error does not pass by itself, or the last."""
+        answers: list[A] = []
+
+        def answered() -> bool:
+            answers.append(ask())
+            return error_of(answers[-1]) not in PASSING
+
+        with suppress(Overdue):
+            self._bench.eventually(answered, "an answer of the coordinator", within=READY_WITHIN, every=0.1, due=None)
+        return answers[-1]
+
+
+class Fenced:
+    """The instance before the current one, which does not know that it is fenced."""
+
+    def __init__(self, producer: Producer, batches: Mapping[str, Batches]) -> None:
+        self.producer = producer
+        self._sequences = {on: one.next_sequence for on, one in batches.items()}
+
+    def write(self, on: str, partition: Partition, node: NodeClient, value: bytes, began: int) -> None:
+        sequence = self._sequences.get(on, 0)
+        batch = self.producer.records(At(partition, node), value, base_sequence=sequence, timestamp=began)
+        self.producer.send(At(partition, node), batch, timeout_ms=ANSWERED_WITHIN_MS)
+
+    def bump(self) -> None:
+        self.producer.init_once(self.producer.producer_id, self.producer.epoch)
+
+
+__all__ = ["Client", "Fenced", "InFlight"]

@@ -1,0 +1,203 @@
+"""Steps of the producer machine beside the shared ones: what producers send, honest and hostile, aimed by role."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from fixtures.faults.kinds.disk import RemoveRebuiltFile
+from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
+from fixtures.faults.kinds.logs import RollBySize
+from fixtures.faults.kinds.network import Drop, Loss
+from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.shapes import Isolate, OneLink
+from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
+from strategies.steps import (
+    CancelReassignment,
+    Disturb,
+    DisturbBriefly,
+    Echo,
+    ElectPreferredLeader,
+    Heal,
+    HealPartly,
+    ReadEverything,
+    ReassignPartition,
+    Step,
+    SubjectStep,
+    Sweep,
+)
+
+ProducerName = Literal["plain-1", "plain-2", "legacy-1", "legacy-2", "tv2-1", "tv2-2"]
+"""Idempotent producers, and two transactional ids for each transaction protocol. Where the cluster has not finalized the second
+protocol (KIP-890), `tv2` producers speak the first, too."""
+PLAIN: tuple[ProducerName, ...] = ("plain-1", "plain-2")
+TRANSACTIONAL: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-2", "legacy-2")
+
+WrittenPartition = Literal["strict-0", "strict-1", "strict-2", "loose-0"]
+"""Each `strict` partition is led by another broker at first, with min.insync.replicas=2. `loose` has 1, so that an unclean
+election can lose what was acknowledged."""
+ReplicaRole = Literal["leader", "follower", "former-leader"]
+
+ProducerFault = (
+    CutOffFromControllers
+    | Drop
+    | Freeze
+    | Isolate
+    | Kill
+    | Loss
+    | OneLink
+    | PausedZombie
+    | PausePastFencing
+    | RemoveRebuiltFile
+    | Stop
+    | UncleanElection
+)
+BriefProducerFault = MoveCoordinator | MoveLeader | PreferredElection | RollBySize | RollingRestart
+
+
+class OnPartition(SubjectStep, frozen=True, kw_only=True):
+    on: WrittenPartition = "strict-0"
+
+
+class OfProducer(Step, frozen=True, kw_only=True):
+    """Of one producer, with no partition in particular."""
+
+    producer: ProducerName = "tv2-1"
+
+
+# --- producer ids
+
+
+class InitProducerId(OfProducer, frozen=True, kw_only=True, tag="init-producer-id"):
+    """InitProducerId of a new instance, which fences the one before."""
+
+
+class BumpEpoch(OfProducer, frozen=True, kw_only=True, tag="bump-epoch"):
+    """InitProducerId with the producer's own id and epoch (KIP-360); an idempotent producer raises its epoch by itself."""
+
+
+class BumpAsFenced(OfProducer, frozen=True, kw_only=True, tag="bump-as-fenced"):
+    """InitProducerId with the id and epoch of the instance before, as `SendAsFenced`: a known gap (KIP360-INIT-10)."""
+
+
+# --- writing
+
+
+class Write(OnPartition, frozen=True, kw_only=True, tag="write"):
+    """Produce of the next batch, or of the one of unknown outcome again; in the first protocol its partition is added first."""
+
+    producer: ProducerName = "tv2-1"
+    records: int = 1
+    to: ReplicaRole = "leader"
+
+
+class WriteInFlight(OnPartition, frozen=True, kw_only=True, tag="write-in-flight"):
+    """Up to five batches that are sent without waiting; their answers are collected by a later step."""
+
+    producer: ProducerName = "plain-1"
+    batches: int = 2
+
+
+class WriteToSeveral(OnPartition, frozen=True, kw_only=True, tag="write-to-several"):
+    """One Produce with a batch for each partition that the leader of this one leads."""
+
+    producer: ProducerName = "tv2-1"
+    records: int = 1
+
+
+class Collect(Step, frozen=True, kw_only=True, tag="collect"):
+    """Collect the answers to all requests in flight."""
+
+
+class SkipSequence(OnPartition, frozen=True, kw_only=True, tag="skip-sequence"):
+    """Produce of a batch whose sequence is `gap` too high."""
+
+    producer: ProducerName = "plain-1"
+    gap: int = 1
+
+
+class RepeatBatch(OnPartition, frozen=True, kw_only=True, tag="repeat-batch"):
+    """Produce of a batch that was acknowledged, the `back`-th before the latest, once more."""
+
+    producer: ProducerName = "plain-1"
+    back: int = 0
+
+
+# --- transactions
+
+
+class CommitOffset(OfProducer, frozen=True, kw_only=True, tag="commit-offset"):
+    """TxnOffsetCommit of the next offset of the group; in the first protocol after AddOffsetsToTxn."""
+
+
+class EndTransaction(OfProducer, frozen=True, kw_only=True, tag="end-transaction"):
+    """EndTxn. One of unknown outcome is sent again by the producer's next request."""
+
+    commit: bool = True
+
+
+FencedRequest = Literal["produce", "add-partitions", "add-offsets", "commit-offset", "commit", "abort"]
+FENCED_REQUESTS: tuple[FencedRequest, ...] = (
+    "produce",
+    "add-partitions",
+    "add-offsets",
+    "commit-offset",
+    "commit",
+    "abort",
+)
+
+
+class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced"):
+    """A request of the instance before, at its epoch. Where there is none, a new instance begins first."""
+
+    producer: ProducerName = "tv2-1"
+    request: FencedRequest = "produce"
+
+
+# --- reading
+
+
+class FetchCommitted(OnPartition, frozen=True, kw_only=True, tag="fetch-committed"):
+    """Fetch with read_committed, from `back` offsets before the highest end that was seen, or from the log start."""
+
+    role: ReplicaRole = "leader"
+    back: int | None = None
+
+
+class Describe(Step, frozen=True, kw_only=True, tag="describe"):
+    """DescribeTransactions of each transactional id, ListTransactions of each broker, and DescribeProducers of each replica."""
+
+
+class DeleteRecords(OnPartition, frozen=True, kw_only=True, tag="delete-records"):
+    """DeleteRecords up to `keep` offsets below the high watermark."""
+
+    keep: int = 1
+
+
+ProducerStep: TypeAlias = (
+    InitProducerId
+    | BumpEpoch
+    | BumpAsFenced
+    | Write
+    | WriteInFlight
+    | WriteToSeveral
+    | Collect
+    | SkipSequence
+    | RepeatBatch
+    | CommitOffset
+    | EndTransaction
+    | SendAsFenced
+    | FetchCommitted
+    | Describe
+    | DeleteRecords
+    | ReassignPartition
+    | CancelReassignment
+    | ElectPreferredLeader
+    | Disturb[ProducerFault]
+    | DisturbBriefly[BriefProducerFault]
+    | Heal
+    | HealPartly
+    | Echo
+    | Sweep
+    | ReadEverything
+)

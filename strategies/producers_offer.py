@@ -1,0 +1,256 @@
+"""The offer that the episodes of the producer machine are drawn from: its steps, and faults around each partition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
+
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.kinds.disk import RemoveRebuiltFile
+from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
+from fixtures.faults.kinds.logs import RollBySize
+from fixtures.faults.kinds.network import Drop, Loss
+from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.shapes import Isolate, OneLink
+from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
+from strategies.episodes import FaultKind, Offer, offered
+from strategies.faults import parameters
+from strategies.producers import (
+    FENCED_REQUESTS,
+    PLAIN,
+    TRANSACTIONAL,
+    BriefProducerFault,
+    BumpAsFenced,
+    BumpEpoch,
+    Collect,
+    CommitOffset,
+    DeleteRecords,
+    Describe,
+    EndTransaction,
+    FetchCommitted,
+    InitProducerId,
+    ProducerName,
+    RepeatBatch,
+    ReplicaRole,
+    SendAsFenced,
+    SkipSequence,
+    Write,
+    WriteInFlight,
+    WriteToSeveral,
+    WrittenPartition,
+)
+from strategies.steps import (
+    CancelReassignment,
+    DisturbBriefly,
+    ElectPreferredLeader,
+    ReadEverything,
+    ReassignPartition,
+    Step,
+    brief_disturbances,
+    echoes,
+    sweeps,
+)
+
+STRICT: tuple[WrittenPartition, ...] = ("strict-0", "strict-1", "strict-2")
+EVERY_PARTITION: tuple[WrittenPartition, ...] = (*STRICT, "loose-0")
+ROLES: tuple[ReplicaRole, ...] = ("leader", "leader", "leader", "former-leader", "follower")
+
+_ROLE = sampled_from(ROLES)
+MOSTLY: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *TRANSACTIONAL)
+"""Two of the transactional ids mostly, so that the requests of a transaction find each other."""
+SPOILED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
+_TRANSACTIONAL: SearchStrategy[ProducerName] = sampled_from(MOSTLY)
+_ANY: SearchStrategy[ProducerName] = sampled_from((*MOSTLY, *PLAIN))
+
+
+def _topic(on: str) -> str:
+    return on.rpartition("-")[0]
+
+
+def _index(on: str) -> int:
+    return int(on.rpartition("-")[2])
+
+
+# --- producers
+
+
+def writes(on: str) -> SearchStrategy[Write]:
+    return builds(Write, on=just(on), producer=_ANY, records=integers(1, 3), to=_ROLE)
+
+
+def transactional_writes(on: str) -> SearchStrategy[Write]:
+    return builds(Write, on=just(on), producer=_TRANSACTIONAL, records=integers(1, 3))
+
+
+def writes_in_flight(on: str) -> SearchStrategy[WriteInFlight]:
+    return builds(WriteInFlight, on=just(on), producer=_ANY, batches=integers(1, 5))
+
+
+def writes_to_several(on: str) -> SearchStrategy[WriteToSeveral]:
+    return builds(WriteToSeveral, on=just(on), producer=_ANY, records=integers(1, 2))
+
+
+def skipped_sequences(on: str) -> SearchStrategy[SkipSequence]:
+    return builds(SkipSequence, on=just(on), producer=_ANY, gap=integers(1, 3))
+
+
+def repeated_batches(on: str) -> SearchStrategy[RepeatBatch]:
+    return builds(RepeatBatch, on=just(on), producer=_ANY, back=integers(0, 6))
+
+
+def ends(on: str) -> SearchStrategy[EndTransaction]:
+    return builds(EndTransaction, producer=_TRANSACTIONAL, commit=booleans())
+
+
+def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
+    return builds(
+        SendAsFenced,
+        on=just(on),
+        producer=_TRANSACTIONAL,
+        request=sampled_from((*FENCED_REQUESTS, "produce", "commit", "produce")),
+    )
+
+
+def committed_fetches(on: str) -> SearchStrategy[FetchCommitted]:
+    return builds(FetchCommitted, on=just(on), role=_ROLE, back=one_of(none(), integers(0, 6)))
+
+
+def deletions(on: str) -> SearchStrategy[DeleteRecords]:
+    return builds(DeleteRecords, on=just(on), keep=sampled_from([2, 0, 1, 3, 5]))
+
+
+# --- administration
+
+
+def reassignments(on: str) -> SearchStrategy[ReassignPartition]:
+    changes = sampled_from(["reorder", "shrink", "grow", "reorder"])
+    return builds(
+        ReassignPartition, on=just(_topic(on)), partition=just(_index(on)), change=changes, pick=integers(0, 2)
+    )
+
+
+def cancellations(on: str) -> SearchStrategy[CancelReassignment]:
+    return just(CancelReassignment(on=_topic(on), partition=_index(on)))
+
+
+def preferred_elections(on: str) -> SearchStrategy[ElectPreferredLeader]:
+    return just(ElectPreferredLeader(on=_topic(on), partition=_index(on)))
+
+
+# --- faults
+
+_HIT = sampled_from(["leader", "follower"])
+_NODE = sampled_from(["leader", "transaction coordinator", "follower", "transaction coordinator", "group coordinator"])
+"""Half of the time a coordinator, which leads a partition of an internal topic."""
+LINKED = ("follower", "leader", "active controller")
+
+
+def _drawn(kind: type[Fault], **fields: SearchStrategy[Any]) -> SearchStrategy[Fault]:
+    return builds(kind, **{**parameters(kind), **fields})
+
+
+def _offered() -> dict[str, FaultKind]:
+    processes = [
+        offered(Kill, _drawn(Kill, role=_NODE), EVERY_PARTITION),
+        offered(Stop, _drawn(Stop, role=_NODE), EVERY_PARTITION),
+        offered(Freeze, _drawn(Freeze, role=_NODE), EVERY_PARTITION),
+        offered(PausePastFencing, _drawn(PausePastFencing, role=_HIT), EVERY_PARTITION),
+        offered(PausedZombie, _drawn(PausedZombie, role=_HIT), EVERY_PARTITION),
+    ]
+    links = [
+        offered(CutOffFromControllers, _drawn(CutOffFromControllers, role=_HIT), EVERY_PARTITION),
+        offered(Isolate, _drawn(Isolate, role=_HIT, clients_too=just(False)), EVERY_PARTITION),
+        offered(OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(LINKED)), EVERY_PARTITION),
+        offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "controllers"])), EVERY_PARTITION),
+        offered(Loss, _drawn(Loss, role=_HIT, peer=just("brokers")), EVERY_PARTITION),
+    ]
+    others = [
+        offered(RemoveRebuiltFile, _drawn(RemoveRebuiltFile, role=_HIT), STRICT),
+        offered(UncleanElection, _drawn(UncleanElection, own_topic=just(False)), ("loose-0",)),
+    ]
+    return dict([*processes, *links, *others])
+
+
+MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isolate", "one-link", "drop", "freeze")
+"""The faults each pair of which is to meet on one partition, in either order."""
+
+
+def brief_faults(on: str) -> SearchStrategy[DisturbBriefly[BriefProducerFault]]:
+    there = (on,)
+    coordinators = sampled_from(["transaction coordinator", "transaction coordinator", "group coordinator"])
+    return one_of(
+        brief_disturbances(MoveCoordinator, there, role=coordinators),
+        *(brief_disturbances(kind, there) for kind in (MoveLeader, PreferredElection, RollBySize, RollingRestart)),
+    )
+
+
+# --- the offer
+
+
+def _begin() -> SearchStrategy[list[Step]]:
+    """A producer or two with something written, mostly in an open transaction."""
+    first = builds(Write, on=sampled_from(STRICT), producer=_TRANSACTIONAL, records=integers(1, 3))
+    more = lists(builds(Write, on=sampled_from(EVERY_PARTITION), producer=_ANY), max_size=2)
+    return builds(lambda one, others: [one, *others], first, more)
+
+
+def _always(step: Step) -> Any:
+    return lambda on: just(step)
+
+
+def _of_transactional(kind: type[Step]) -> Any:
+    return lambda on: builds(kind, producer=_TRANSACTIONAL)
+
+
+def fenced_bumps(on: str) -> SearchStrategy[BumpAsFenced]:
+    """Of ids that are rarely used: what a fenced producer's bump does to its transaction leaves judges little to say."""
+    return builds(BumpAsFenced, producer=sampled_from(SPOILED))
+
+
+def producers_offer() -> Offer:
+    """All that episodes of the producer machine are made of."""
+    return Offer(
+        subjects=("strict-0", "strict-1", "strict-0", "strict-2", "strict-1", "strict-2", "loose-0"),
+        begin=_begin(),
+        faults=_offered(),
+        main=MAIN,
+        behind=("one-link",),
+        losing=("kill", "pause-past-fencing"),
+        work={
+            "write": writes,
+            "transactional-write": transactional_writes,
+            "write-in-flight": writes_in_flight,
+            "write-to-several": writes_to_several,
+            "collect": _always(Collect()),
+            "skip-sequence": skipped_sequences,
+            "repeat-batch": repeated_batches,
+            "init-producer-id": lambda on: builds(InitProducerId, producer=_ANY),
+            "bump-epoch": lambda on: builds(BumpEpoch, producer=_ANY),
+            "bump-as-fenced": fenced_bumps,
+            "commit-offset": _of_transactional(CommitOffset),
+            "end-transaction": ends,
+            "send-as-fenced": fenced_requests,
+            "fetch-committed": committed_fetches,
+            "describe": _always(Describe()),
+            "delete-records": deletions,
+            "echo": lambda on: echoes(),
+            "sweep": lambda on: sweeps(),
+            "brief": brief_faults,
+        },
+        writes=(
+            "write",
+            "transactional-write",
+            "write-in-flight",
+            "write-to-several",
+            "commit-offset",
+            "end-transaction",
+        ),
+        administration={
+            "reassign-partition": reassignments,
+            "cancel-reassignment": cancellations,
+            "elect-preferred-leader": preferred_elections,
+        },
+        looks=lambda on: sampled_from([ReadEverything(), Describe()]),
+    )

@@ -1,0 +1,1 @@
+"""Producers on the miniature: their state on each replica, and the coordinator of their transactions."""

@@ -1,0 +1,55 @@
+"""Bugs of producers and transactions: what each does, and the rows and labels under which a judge has to find it."""
+
+from __future__ import annotations
+
+from tests.miniature.bugs import Bug, by_name, of_row
+
+BUGS: dict[str, Bug] = by_name(
+    of_row(
+        "KIP360-INV-01",
+        ("duplicates-appended", "a batch that comes again is appended again", "second-copy"),
+        also=("KIP360-INV-03", "KIP360-INV-04", "GEN-02", "GEN-16"),
+    ),
+    of_row(
+        "KIP360-INV-02",
+        ("acknowledged-at-one-offset", "every third acknowledgement names the offset before its own", "lost-write"),
+        also=("GEN-16",),
+    ),
+    of_row(
+        "KIP360-INV-03",
+        ("gap-appended", "a batch whose sequence is too high is appended", "sequence-hole"),
+    ),
+    of_row(
+        "KIP360-INV-04",
+        ("retries-appended", "a batch whose first copy was not answered with success is appended again", "second-copy"),
+        also=("KIP360-INV-01", "KIP360-INV-03", "GEN-16"),
+    ),
+    of_row(
+        "KIP360-INV-05",
+        ("fenced-request-granted", "the coordinator grants requests of any epoch", "fenced-request-granted"),
+        ("fenced-epoch-appended", "leaders append batches of any epoch, unverified", "fenced-write"),
+        also=("KIP360-INV-03", "KIP360-INV-06", "KIP360-INV-07", "KIP360-INV-12"),
+    ),
+    of_row(
+        "KIP360-INV-06",
+        ("every-third-commit-aborted", "at every third offset a commit is marked as aborted", "other-outcome"),
+        ("last-partition-unmarked", "of several partitions the last one gets no marker", "other-outcome"),
+        ("aborted-offsets-kept", "the offsets of an aborted transaction are kept", "aborted-offset"),
+        also=("KIP360-INV-07",),
+    ),
+    of_row(
+        "KIP360-INV-07",
+        ("open-transactions-shown", "the last stable offset is the high watermark", "past-open-transaction"),
+        ("markers-end-nothing", "a leader keeps a transaction open beyond its marker", "dangling-transaction"),
+        also=("GEN-17",),
+    ),
+    of_row(
+        "KIP360-INV-12",
+        ("ids-given-twice", "every second producer id was given before", "repeated-id"),
+        ("epoch-not-raised", "a new instance gets the epoch of the one before", "epoch-regression"),
+    ),
+    of_row(
+        "KIP360-INV-13",
+        ("follower-forgets-producers", "a follower describes no producer", "different-producer-state"),
+    ),
+)

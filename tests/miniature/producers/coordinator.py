@@ -1,0 +1,179 @@
+"""The coordinator of all transactional ids, which loses nothing: whichever broker has the role acts on the same state."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from typing import TYPE_CHECKING
+
+from fixtures.wire import Error
+from fixtures.wire.records import ControlType, NewBatch, NewRecord
+from tests.miniature.core.controller import Key
+
+if TYPE_CHECKING:
+    from tests.miniature.core.cluster import MiniCluster
+    from tests.miniature.log.replica import Replica
+
+FIRST_ID = 1_000
+OPEN, ENDED = ("Ongoing",), ("Empty", "CompleteCommit", "CompleteAbort")
+
+
+@dataclasses.dataclass
+class Transaction:
+    """The state of one transactional id; `offsets` are pending commits by group, topic and partition."""
+
+    id: int
+    epoch: int
+    timeout_ms: int
+    state: str = "Empty"
+    partitions: set[Key] = dataclasses.field(default_factory=set)
+    groups: set[str] = dataclasses.field(default_factory=set)
+    offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = dataclasses.field(default_factory=dict)
+    unmarked: dict[Key, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    """Partitions without a committed marker; the leader epoch and log end of the last one that was appended."""
+    began_ms: int = -1
+    former_epoch: int = -1
+    bumping: int = -1
+    """The epoch by which its own producer asked for the next one, while the transaction was open."""
+
+
+class Transactions:
+    def __init__(self, cluster: MiniCluster) -> None:
+        self.cluster = cluster
+        self.by_name: dict[str, Transaction] = {}
+        self._next_id = FIRST_ID
+
+    def new_id(self) -> int:
+        if "ids-given-twice" not in self.cluster.bugs or self._next_id % 2:
+            self._next_id += 1
+        return self._next_id
+
+    # --- requests
+
+    def init(self, name: str, timeout_ms: int, id: int, epoch: int) -> tuple[Error, Transaction | None]:
+        """A new instance, or the next epoch of the current one."""
+        one = self.by_name.get(name)
+        if one is None:
+            one = self.by_name[name] = Transaction(self.new_id(), 0, timeout_ms)
+            return Error.NONE, one
+        if epoch >= 0 and (id, epoch) not in ((one.id, one.epoch), (one.id, one.bumping)):
+            return Error.PRODUCER_FENCED, None
+        if one.state in OPEN:
+            one.bumping, one.epoch = epoch, one.epoch + 1
+            self._end(one, committed=False)
+        if one.unmarked:
+            return Error.CONCURRENT_TRANSACTIONS, None
+        one.former_epoch, one.bumping, one.state = one.epoch, -1, "Empty"
+        if "epoch-not-raised" not in self.cluster.bugs:
+            one.epoch += 1
+        return Error.NONE, one
+
+    def entered(self, name: str, id: int, epoch: int) -> tuple[Error, Transaction | None]:
+        """The transaction that a request of this epoch may add to."""
+        one = self.by_name.get(name)
+        if one is None or one.id != id:
+            return Error.INVALID_PRODUCER_ID_MAPPING, None
+        if epoch != one.epoch and "fenced-request-granted" not in self.cluster.bugs:
+            return Error.PRODUCER_FENCED, None
+        if one.unmarked:
+            return Error.CONCURRENT_TRANSACTIONS, None
+        return Error.NONE, one
+
+    def begin(self, one: Transaction) -> None:
+        if one.state not in OPEN:
+            one.state, one.partitions, one.groups, one.offsets = "Ongoing", set(), set(), {}
+            one.began_ms = self.cluster.unix_ms
+
+    def verify(self, name: str, id: int, epoch: int, key: Key, *, adds: bool) -> Error:
+        """Whether a write belongs to an open transaction; in the second protocol it begins one (KIP-890)."""
+        error, one = self.entered(name, id, epoch)
+        if error is Error.PRODUCER_FENCED:
+            return Error.INVALID_PRODUCER_EPOCH
+        if one is None or error is not Error.NONE:
+            return error
+        if adds:
+            self.begin(one)
+            one.partitions.add(key)
+        return Error.NONE if one.state in OPEN and key in one.partitions else Error.INVALID_TXN_STATE
+
+    def end(self, name: str, id: int, epoch: int, *, committed: bool, bumps: bool) -> tuple[Error, Transaction | None]:
+        error, one = self.entered(name, id, epoch)
+        known = self.by_name.get(name)
+        if known is not None and bumps and (known.id, known.former_epoch) == (id, epoch) and known.state != "Empty":
+            return self._ended_again(known, committed)
+        if one is None or error is not Error.NONE:
+            return error, None
+        if one.state in OPEN:
+            if bumps:
+                one.former_epoch, one.epoch = one.epoch, one.epoch + 1
+            self._end(one, committed)
+            return Error.NONE, one
+        same = one.state == f"Complete{'Commit' if committed else 'Abort'}" and not bumps
+        return (Error.NONE if same else Error.INVALID_TXN_STATE), one
+
+    def _ended_again(self, one: Transaction, committed: bool) -> tuple[Error, Transaction | None]:
+        if one.unmarked:
+            return Error.CONCURRENT_TRANSACTIONS, None
+        same = one.state == f"Complete{'Commit' if committed else 'Abort'}"
+        return (Error.NONE if same else Error.INVALID_TXN_STATE), one
+
+    # --- markers
+
+    def _end(self, one: Transaction, committed: bool) -> None:
+        one.state = "PrepareCommit" if committed else "PrepareAbort"
+        one.unmarked = dict.fromkeys(sorted(one.partitions), (-1, -1))
+        if "last-partition-unmarked" in self.cluster.bugs and len(one.unmarked) > 1:
+            one.unmarked.popitem()
+        self._complete(one)
+
+    def tick(self) -> None:
+        """Markers go to leaders as soon as there are some, until they are committed."""
+        for one in self.by_name.values():
+            for key in list(one.unmarked):
+                if self._marked(one, key):
+                    del one.unmarked[key]
+            if one.state.startswith("Prepare"):
+                self._complete(one)
+
+    def _marked(self, one: Transaction, key: Key) -> bool:
+        """A partition that was deleted needs none."""
+        state = self.cluster.controller.partitions.get(key)
+        if state is None:
+            return True
+        leader = self.cluster.brokers.get(state.leader)
+        replica = leader.replicas.get(key) if leader is not None and leader.status == "running" else None
+        if replica is None or not replica.leads or replica.state.epoch != state.epoch:
+            return False
+        epoch, end = one.unmarked[key]
+        if epoch == state.epoch:
+            return replica.log.watermark >= end
+        if len(replica.state.isr) >= replica.broker.min_isr(key):
+            one.unmarked[key] = (state.epoch, self._mark(one, replica))
+        return False
+
+    def _mark(self, one: Transaction, replica: Replica) -> int:
+        """Append the marker; the log end after it."""
+        committed = one.state == "PrepareCommit"
+        if "every-third-commit-aborted" in self.cluster.bugs and replica.log.end % 3 == 0:
+            committed = False
+        return replica.append(marker(one, committed, self.cluster.unix_ms)).last + 1
+
+    def _complete(self, one: Transaction) -> None:
+        if one.unmarked:
+            return
+        if one.state == "PrepareCommit" or "aborted-offsets-kept" in self.cluster.bugs:
+            self.cluster.offsets |= one.offsets
+        one.offsets = {}
+        one.state = one.state.replace("Prepare", "Complete")
+
+
+def marker(one: Transaction, committed: bool, timestamp: int) -> bytes:
+    """The control batch that ends a transaction in a log."""
+    type = ControlType.COMMIT if committed else ControlType.ABORT
+    record = NewRecord(struct.pack(">hi", 0, 0), key=struct.pack(">hh", 0, type))
+    return NewBatch(
+        (record,), producer_id=one.id, producer_epoch=one.epoch, transactional=True, control=True, timestamp=timestamp
+    ).encoded()
+
+
+__all__ = ["Transaction", "Transactions", "marker"]

@@ -1,0 +1,39 @@
+"""The bugs planted for the producer machine."""
+
+from __future__ import annotations
+
+from conformance.judging.judge import judge_all
+from conformance.machines.producers.machine import PRODUCER_MACHINE
+from conformance.rigs.log.partition import new_partition
+from conformance.rigs.log.quiescence import at_rest
+from fixtures.wire.records import batch
+from history.observations import Observation
+from tests.miniature.bench import mini_bench
+from tests.miniature.core.cluster import MiniCluster
+from tests.miniature.planted import Planted
+from tests.miniature.producers.bugs import BUGS
+from tests.miniature.producers.schedules import LEGAL, SCHEDULES
+
+
+def retried_after_a_time_out(*bugs: str) -> list[Observation]:
+    """No follower copies a batch until its request has timed out; then the producer sends it again.
+
+    The machine's links are cut one by one, and the controllers act sooner.
+    """
+    cluster = MiniCluster("duplicates-appended" if bug == "retries-appended" else bug for bug in bugs)
+    bench = mini_bench(cluster)
+    partition = new_partition(bench, (1, 2, 3))
+    given = bench.node(1).init_producer_id()
+    known = batch(b"value", producer_id=given.producer_id, producer_epoch=0, base_sequence=0, timestamp=1)
+    links = [(1, 2), (1, 3)]
+    cluster.cut(links)
+    bench.node(1).produce(partition.topic, 0, known)
+    cluster.mend(links)
+    bench.node(1).produce(partition.topic, 0, known)
+    at_rest(partition)
+    found = judge_all(PRODUCER_MACHINE.judges, bench.tape.history)
+    assert "KIP360-INV-04" in {one.requirement for one in found}
+    return [one for one in found if one.result == "violated"]
+
+
+PLANTED = Planted(BUGS, SCHEDULES, LEGAL, {"retries-appended": retried_after_a_time_out})

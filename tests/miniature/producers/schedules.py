@@ -1,0 +1,111 @@
+"""For each bug a schedule of the producer machine that meets it, and schedules of what is legal."""
+
+from __future__ import annotations
+
+from fixtures.faults.kinds.elections import MoveLeader
+from fixtures.faults.kinds.process import Kill, PausePastFencing
+from fixtures.faults.kinds.shapes import Isolate
+from fixtures.faults.kinds.unclean import UncleanElection
+from strategies.producers import (
+    BumpAsFenced,
+    BumpEpoch,
+    CommitOffset,
+    DeleteRecords,
+    EndTransaction,
+    InitProducerId,
+    ProducerStep,
+    RepeatBatch,
+    SendAsFenced,
+    SkipSequence,
+    Write,
+)
+from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, ReadEverything
+
+PLAIN = Write(producer="plain-1")
+OPEN = Write(producer="tv2-1")
+ELSEWHERE = Write(producer="tv2-1", on="strict-1")
+COMMIT, ABORT = EndTransaction(producer="tv2-1"), EndTransaction(producer="tv2-1", commit=False)
+AGAIN = InitProducerId(producer="tv2-1")
+
+SCHEDULES: dict[str, list[ProducerStep]] = {
+    "duplicates-appended": [PLAIN, RepeatBatch(producer="plain-1")],
+    "acknowledged-at-one-offset": [PLAIN, PLAIN, PLAIN],
+    "gap-appended": [PLAIN, SkipSequence(producer="plain-1")],
+    "fenced-request-granted": [OPEN, COMMIT, AGAIN, SendAsFenced(request="add-partitions")],
+    "fenced-epoch-appended": [OPEN, COMMIT, AGAIN, SendAsFenced(on="strict-1", request="produce")],
+    "every-third-commit-aborted": [Write(producer="tv2-1", records=3), COMMIT],
+    "last-partition-unmarked": [OPEN, ELSEWHERE, COMMIT],
+    "aborted-offsets-kept": [CommitOffset(producer="tv2-1"), OPEN, ABORT],
+    "open-transactions-shown": [OPEN, ReadEverything(), COMMIT],
+    "markers-end-nothing": [OPEN, COMMIT],
+    "ids-given-twice": [PLAIN, Write(producer="plain-2")],
+    "epoch-not-raised": [OPEN, COMMIT, AGAIN],
+    "follower-forgets-producers": [PLAIN],
+}
+
+LEGAL: dict[str, list[ProducerStep]] = {
+    "commit and abort in both protocols, with offsets": [
+        *[
+            step
+            for producer in ("tv2-1", "legacy-1")
+            for commit in (True, False)
+            for step in (
+                Write(producer=producer),
+                Write(producer=producer, on="strict-1"),
+                CommitOffset(producer=producer),
+                EndTransaction(producer=producer, commit=commit),
+            )
+        ],
+    ],
+    "a leader is killed under an open transaction": [
+        OPEN,
+        Disturb(on="strict-0", fault=Kill(role="leader")),
+        OPEN,
+        COMMIT,
+        Heal(),
+    ],
+    "no answer from an isolated leader, and the batch again": [
+        PLAIN,
+        Disturb(on="strict-0", fault=Isolate(role="leader", clients_too=False)),
+        Write(producer="plain-1", to="former-leader"),
+        PLAIN,
+        Heal(),
+        PLAIN,
+    ],
+    "a fenced instance goes on": [
+        OPEN,
+        AGAIN,
+        *[
+            SendAsFenced(request=request)
+            for request in ("produce", "add-partitions", "add-offsets", "commit-offset", "commit")
+        ],
+        OPEN,
+        COMMIT,
+    ],
+    "a fenced instance asks for the next epoch": [OPEN, AGAIN, OPEN, BumpAsFenced(producer="tv2-1"), COMMIT],
+    "epochs are raised with a transaction open": [OPEN, BumpEpoch(producer="tv2-1"), OPEN, COMMIT],
+    "records of a producer are deleted, and a replica starts again": [
+        PLAIN,
+        DeleteRecords(keep=0),
+        Disturb(on="strict-0", fault=Kill(role="leader")),
+        Heal(),
+        PLAIN,
+    ],
+    "an unclean election under an open transaction": [
+        Write(producer="tv2-1", on="loose-0"),
+        Disturb(on="loose-0", fault=UncleanElection(own_topic=False)),
+        Heal(),
+        COMMIT,
+        Write(producer="plain-1", on="loose-0"),
+    ],
+    "a late copy of an ended transaction's requests": [OPEN, COMMIT, OPEN, Echo(back=1), Echo(back=2), COMMIT],
+    "leaders move while a follower is frozen": [
+        PLAIN,
+        DisturbBriefly(on="strict-0", fault=MoveLeader()),
+        PLAIN,
+        Disturb(on="strict-0", fault=PausePastFencing(role="follower")),
+        PLAIN,
+        RepeatBatch(producer="plain-1", back=1),
+        Heal(),
+    ],
+}

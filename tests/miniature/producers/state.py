@@ -1,0 +1,104 @@
+"""The state that a replica keeps for each producer, as ProducerStateManager does: by its log, but it outlives deletions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from fixtures.wire import Error
+from fixtures.wire.records import Batch, ControlType
+
+REMEMBERED = 5
+"""Batches of a producer that are recognised when they come again."""
+
+
+@dataclasses.dataclass
+class Known:
+    """One producer: its epoch, its last batches as (first sequence, last sequence, offset), and its open transaction."""
+
+    epoch: int
+    batches: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
+    coordinator_epoch: int = -1
+    open_from: int = -1
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1][1] if self.batches else -1
+
+
+class ProducerStates:
+    def __init__(self, bugs: frozenset[str]) -> None:
+        self.bugs = bugs
+        self.known: dict[int, Known] = {}
+
+    def rebuild(self, batches: Iterable[Batch]) -> None:
+        """From what is left of the log: after a start, and after it was truncated."""
+        self.known = {}
+        for batch in batches:
+            self.take(batch)
+
+    def take(self, batch: Batch) -> None:
+        """A batch or marker that was appended."""
+        if batch.producer_id < 0:
+            return
+        known = self.known.get(batch.producer_id)
+        if known is None or known.epoch != batch.producer_epoch:
+            known = self._next_epoch(batch, known)
+        if batch.control:
+            known.coordinator_epoch = batch.records[0].coordinator_epoch or 0
+            if "markers-end-nothing" not in self.bugs:
+                known.open_from = -1
+            return
+        sequence = batch.base_sequence + batch.last_offset - batch.base_offset
+        known.batches = [*known.batches, (batch.base_sequence, sequence, batch.base_offset)][-REMEMBERED:]
+        if batch.transactional and known.open_from < 0:
+            known.open_from = batch.base_offset
+
+    def _next_epoch(self, batch: Batch, before: Known | None) -> Known:
+        known = self.known[batch.producer_id] = Known(batch.producer_epoch)
+        if before is not None:
+            known.coordinator_epoch, known.open_from = before.coordinator_epoch, before.open_from
+        return known
+
+    def refusal(self, batch: Batch) -> Error:
+        """The reason why a leader must not append a batch of a producer (KIP-98, KIP-360)."""
+        known = self.known.get(batch.producer_id)
+        if known is None:
+            return Error.NONE
+        if batch.producer_epoch < known.epoch:
+            return Error.NONE if "fenced-epoch-appended" in self.bugs else Error.INVALID_PRODUCER_EPOCH
+        expected = known.last_sequence + 1 if batch.producer_epoch == known.epoch else 0
+        fits = batch.base_sequence == expected or (known.last_sequence < 0 and batch.producer_epoch == known.epoch)
+        gap, again = batch.base_sequence > expected, batch.base_sequence < expected
+        wrongly = (gap and "gap-appended" in self.bugs) or (again and "duplicates-appended" in self.bugs)
+        return Error.NONE if fits or wrongly else Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    def appended(self, batch: Batch) -> int | None:
+        """The offset of a batch that came before; None for a new one."""
+        known = self.known.get(batch.producer_id)
+        if known is None or known.epoch != batch.producer_epoch or "duplicates-appended" in self.bugs:
+            return None
+        last = batch.base_sequence + batch.last_offset - batch.base_offset
+        return next(
+            (offset for first, end, offset in known.batches if (first, end) == (batch.base_sequence, last)), None
+        )
+
+    @property
+    def first_open(self) -> int | None:
+        """The first offset of an open transaction."""
+        return min((known.open_from for known in self.known.values() if known.open_from >= 0), default=None)
+
+
+def aborted(batches: Iterable[Batch], offset: int) -> Iterator[tuple[int, int]]:
+    """(producer id, first offset) of each aborted transaction whose marker is at the offset or above it."""
+    began: dict[int, int] = {}
+    for batch in batches:
+        if batch.control and batch.producer_id in began:
+            first = began.pop(batch.producer_id)
+            if batch.records[0].control_type is ControlType.ABORT and batch.base_offset >= offset:
+                yield batch.producer_id, first
+        elif batch.transactional and not batch.control:
+            began.setdefault(batch.producer_id, batch.base_offset)
+
+
+__all__ = ["Known", "ProducerStates", "aborted"]

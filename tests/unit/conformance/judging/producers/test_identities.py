@@ -1,0 +1,58 @@
+"""Producer ids, epochs, and what replicas know of producers."""
+
+from __future__ import annotations
+
+from conformance.judging.excuses import PRODUCER_STATE_DELETED
+from conformance.judging.producers.identities import epochs_rise, producer_ids_are_unique, replicas_agree_on_producers
+from tests.support.judging import broken, excused, judged_by
+from tests.support.producers import ID, TV2, ProducerHistory, marker, written
+
+
+def test_a_producer_id_is_given_once() -> None:
+    assert broken(producer_ids_are_unique, ProducerHistory().given(tid=None).given(tid=None)) == ["producer-ids"]
+    assert broken(producer_ids_are_unique, ProducerHistory().given(tid="one").given(tid="other")) == ["producer-ids"]
+    again = ProducerHistory().given(tid="one").given(tid="one", epoch=1).given(8, tid=None)
+    assert [one.result for one in judged_by(producer_ids_are_unique, again)] == ["held", "held"]
+
+
+def test_epochs_rise() -> None:
+    assert broken(epochs_rise, ProducerHistory().given(epoch=1).given(epoch=1)) == ["producer-epochs"]
+    assert broken(epochs_rise, ProducerHistory().given(epoch=1).given(epoch=0)) == ["producer-epochs"]
+    assert broken(epochs_rise, ProducerHistory().given(epoch=1).given(epoch=2)) == []
+
+
+def test_the_end_of_a_transaction_names_the_next_epoch() -> None:
+    told = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1))
+    assert broken(epochs_rise, told.given(epoch=1)) == ["producer-epochs"]
+    repeated = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1)).ends(True, version=TV2, then=(ID, 1))
+    assert broken(epochs_rise, repeated) == []
+
+
+def test_a_former_producer_id_never_comes_back() -> None:
+    assert broken(epochs_rise, ProducerHistory().given(7, 9).given(8, 0).given(7, 10)) == ["producer-epochs"]
+    assert broken(epochs_rise, ProducerHistory().given(7, 9).given(8, 0)) == []
+
+
+LOG = (written(0, "a", in_transaction=True), marker(1, True))
+
+
+def known(other: tuple[int, int, int, int] | None, *, trimmed: int = 0) -> ProducerHistory:
+    """At rest leader 1 knows the producer at epoch 0 with last sequence 0; follower 2 as given, or not at all."""
+    history = ProducerHistory().given().trim(1, trimmed).rests()
+    history.knows(1, (ID, 0, 0, -1)).knows(2, *([other] if other is not None else []))
+    return history.reads(*[one for one in LOG if one.last_offset >= trimmed], start=trimmed)
+
+
+def test_replicas_agree() -> None:
+    assert broken(replicas_agree_on_producers, known((ID, 0, 1, -1))) == ["legacy"]
+    assert broken(replicas_agree_on_producers, known(None)) == ["legacy"]
+    assert [one.result for one in judged_by(replicas_agree_on_producers, known((ID, 0, 0, -1)))] == ["held"]
+
+
+def test_a_replica_need_not_know_what_was_deleted() -> None:
+    """With its marker left it has to know the coordinator epoch, and with its batch everything."""
+    assert excused(replicas_agree_on_producers, known((ID, 0, -1, -1), trimmed=1)) == [
+        ("legacy", PRODUCER_STATE_DELETED)
+    ]
+    assert broken(replicas_agree_on_producers, known(None, trimmed=1)) == ["legacy"]
+    assert excused(replicas_agree_on_producers, known(None, trimmed=2)) == [("legacy", PRODUCER_STATE_DELETED)]

@@ -1,0 +1,107 @@
+"""Outcomes of transactions: split, other than decided, dangling; and their honest neighbours."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.excuses import UNSTABLE_OFFSETS
+from conformance.judging.producers.fencing import BUMPED_BY_FENCED
+from conformance.judging.producers.outcomes import all_or_nothing, no_transaction_dangles
+from fixtures.wire import Error
+from tests.support.judging import broken, excused, judged_by, labels
+from tests.support.producers import ID, LEGACY, TID, TV2, ProducerHistory, marker, written
+
+FIRST = written(0, "a", in_transaction=True)
+SECOND = written(1, "b", sequence=1, in_transaction=True)
+
+
+def opened() -> ProducerHistory:
+    return ProducerHistory().given().adds().writes("a", at=0, tid=TID)
+
+
+@pytest.mark.parametrize(("version", "case"), [(LEGACY, "legacy"), (TV2, "tv2")])
+@pytest.mark.parametrize("committed", [True, False])
+def test_end_txn_fixes_the_outcome(version: int, case: str, committed: bool) -> None:
+    ended = opened().ends(committed, version=version).rests()
+    assert broken(all_or_nothing, ended.reads(FIRST, marker(1, not committed))) == [case]
+    honest = opened().ends(committed, version=version).rests().reads(FIRST, marker(1, committed))
+    assert [(one.case, one.result) for one in judged_by(all_or_nothing, honest)] == [(case, "held")]
+
+
+def test_a_decided_transaction_without_a_marker_is_broken_at_rest() -> None:
+    assert labels(all_or_nothing, opened().ends(True).rests().reads(FIRST)) == {"other-outcome"}
+    assert broken(all_or_nothing, opened().ends(True).reads(FIRST)) == []
+    assert broken(all_or_nothing, opened().ends(True, error=Error.CONCURRENT_TRANSACTIONS).rests().reads(FIRST)) == []
+
+
+def test_one_transaction_has_one_outcome() -> None:
+    """Nobody knows how it was to end, but not one half in either way."""
+    split = opened().writes("b", at=2, sequence=1, tid=TID).rests()
+    second = written(2, "b", sequence=1, in_transaction=True)
+    assert labels(all_or_nothing, split.reads(FIRST, marker(1, True), second, marker(3, False))) == {"split-outcome"}
+
+
+def test_the_next_transaction_of_an_epoch_is_another_one() -> None:
+    history = opened().ends(True).adds().writes("b", at=2, sequence=1, tid=TID).ends(False).rests()
+    second = written(2, "b", sequence=1, in_transaction=True)
+    found = judged_by(all_or_nothing, history.reads(FIRST, marker(1, True), second, marker(3, False)))
+    assert [(one.case, one.result) for one in found] == [("legacy", "held"), ("legacy", "held")]
+
+
+def test_what_a_fenced_bump_may_have_aborted_is_excused() -> None:
+    history = opened().given(epoch=1).given(epoch=2, sent=(ID, 0)).ends(True).rests().reads(FIRST, marker(1, False))
+    assert broken(all_or_nothing, history) == []
+    assert (("legacy", BUMPED_BY_FENCED)) in excused(all_or_nothing, history)
+
+
+def test_offsets_share_the_outcome() -> None:
+    aborted = opened().commits(3).ends(False).rests().committed(3, 3, 0)
+    assert labels(all_or_nothing, aborted) == {"aborted-offset"}
+    lost = opened().commits(3).ends(True).rests().committed(3, -1, -1)
+    assert labels(all_or_nothing, lost) == {"lost-offset"}
+    kept = opened().commits(3).ends(True).rests().committed(3, 3, 0)
+    assert [one.result for one in judged_by(all_or_nothing, kept)] == ["held"]
+
+
+def test_an_offset_of_unknown_outcome_may_show() -> None:
+    open_ = opened().commits(3).ends(True, error=Error.NOT_COORDINATOR).rests().committed(3, 3, 0)
+    assert judged_by(all_or_nothing, open_) == []
+
+
+def test_an_unstable_offset_decides_nothing() -> None:
+    history = opened().commits(3).ends(True).rests().committed(3, 2, 0, stable=False)
+    assert excused(all_or_nothing, history) == [("legacy", UNSTABLE_OFFSETS)]
+
+
+# --- INV-07
+
+
+def test_nothing_above_an_open_transaction_is_stable() -> None:
+    assert labels(no_transaction_dangles, opened().reads(FIRST)) == {"past-open-transaction"}
+    assert broken(no_transaction_dangles, opened().reads(FIRST, lso=0)) == []
+    ended = opened().ends(True).reads(FIRST, marker(1, True))
+    assert judged_by(no_transaction_dangles, ended) == []
+
+
+def test_a_timed_out_transaction_may_have_been_aborted() -> None:
+    assert judged_by(no_transaction_dangles, opened().later(61).reads(FIRST, marker(1, False))) == []
+
+
+def test_the_stable_offset_moves_on_at_rest() -> None:
+    stuck = opened().ends(True).rests().reads(FIRST, marker(1, True), lso=0)
+    assert labels(no_transaction_dangles, stuck) == {"stuck-offset"}
+    assert broken(no_transaction_dangles, opened().ends(True).rests().reads(FIRST, marker(1, True))) == []
+
+
+def test_no_ended_transaction_is_open_on_a_partition() -> None:
+    dangling = opened().ends(True).rests().describes("CompleteCommit").knows(1, (ID, 0, 0, 0))
+    assert (broken(no_transaction_dangles, dangling), labels(no_transaction_dangles, dangling)) == (
+        ["no-dangling"],
+        {"dangling-transaction"},
+    )
+    honest = opened().ends(True).rests().describes("CompleteCommit").knows(1, (ID, 0, 0, -1))
+    assert [one.result for one in judged_by(no_transaction_dangles, honest)] == ["held"]
+
+
+def test_a_transaction_that_its_coordinator_describes_as_ongoing_does_not_dangle() -> None:
+    assert judged_by(no_transaction_dangles, opened().rests().describes("Ongoing").knows(1, (ID, 0, 0, 0))) == []

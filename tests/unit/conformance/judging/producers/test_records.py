@@ -1,0 +1,107 @@
+"""Second copies, lost writes, order and retries: bad histories, honest neighbours, and what is legal."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
+from conformance.judging.producers.records import (
+    a_retry_ends_in_one_copy,
+    acknowledged_means_there,
+    in_order,
+    no_second_copy,
+)
+from fixtures.wire import Error
+from history.effects import Effects
+from tests.support.judging import broken, excused, judged_by, labels
+from tests.support.producers import ProducerHistory, written
+
+ONE = written(0, "a", "b")
+AGAIN = written(2, "a", "b")
+TWO = written(2, "c", sequence=2)
+
+
+def idempotent() -> ProducerHistory:
+    return ProducerHistory().given(tid=None).writes("a", "b", at=0)
+
+
+def held_cases(judge: object, history: ProducerHistory) -> set[str]:
+    found = judged_by(judge, history)  # type: ignore[arg-type]
+    assert [one.detail for one in found if one.result == "violated"] == []
+    return {one.case for one in found}
+
+
+def test_a_sequence_is_in_the_log_once() -> None:
+    assert broken(no_second_copy, idempotent().reads(ONE, AGAIN)) == ["idempotent"]
+    assert labels(no_second_copy, idempotent().reads(ONE, AGAIN)) == {"second-copy"}
+    assert held_cases(no_second_copy, idempotent().reads(ONE, TWO)) == {"idempotent"}
+
+
+def test_a_sequence_again_at_another_epoch_is_another_one() -> None:
+    assert held_cases(no_second_copy, idempotent().reads(ONE, written(2, "a", "b", epoch=1))) == {"idempotent"}
+
+
+def test_a_second_copy_is_legal_once_the_first_was_deleted() -> None:
+    history = idempotent().trim(1, 2).reads(ONE, AGAIN)
+    assert (broken(no_second_copy, history), excused(no_second_copy, history)) == (
+        [],
+        [("idempotent", PRODUCER_STATE_DELETED)],
+    )
+    assert broken(no_second_copy, idempotent().trim(1, 0).reads(ONE, AGAIN)) == ["idempotent"]
+
+
+def test_a_second_copy_is_legal_after_a_fault_that_loses_what_is_known_of_producers() -> None:
+    lost = Effects(process="down", disk=("producer-snapshots",))
+    history = idempotent().hit("remove-rebuilt-file", 1, effects=lost).reads(ONE, AGAIN)
+    assert [why for _, why in excused(no_second_copy, history)] == [PRODUCER_STATE_LOST]
+
+
+def test_what_was_acknowledged_is_there_at_rest() -> None:
+    history = idempotent().rests().reads(written(0, "a", "x"))
+    assert labels(acknowledged_means_there, history) == {"lost-write"}
+    assert held_cases(acknowledged_means_there, idempotent().rests().reads(ONE)) == {"idempotent"}
+    assert held_cases(acknowledged_means_there, idempotent().trim(1, 2).rests().reads(start=2)) == set()
+
+
+def test_what_is_lost_by_an_unclean_election_is_excused() -> None:
+    history = idempotent().elect_uncleanly(1).settled(2, 1).rests().whole(2, epoch=1, hw=0)
+    assert broken(acknowledged_means_there, history) == []
+    assert excused(acknowledged_means_there, history) == [("idempotent", "elected-uncleanly-on-request")]
+    assert broken(acknowledged_means_there, idempotent().settled(2, 1).rests().whole(2, epoch=1, hw=0)) == [
+        "idempotent"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "case", "label"),
+    [
+        (written(2, "c", sequence=3), "sequences", "sequence-hole"),
+        (written(2, "c", sequence=1), "sequences", "sequence-hole"),
+    ],
+)
+def test_sequences_rise_without_a_hole(second: object, case: str, label: str) -> None:
+    history = idempotent().reads(ONE, second)  # type: ignore[arg-type]
+    assert (broken(in_order, history), labels(in_order, history)) == ([case], {label})
+    assert held_cases(in_order, idempotent().reads(ONE, TWO)) == {"sequences", "epochs"}
+
+
+def test_epochs_never_fall() -> None:
+    fallen = idempotent().reads(written(0, "a", epoch=1), written(1, "b", epoch=0))
+    assert (broken(in_order, fallen), labels(in_order, fallen)) == (["epochs"], {"epoch-regression"})
+
+
+@pytest.mark.parametrize(("lost", "case"), [("Unanswered", "time-out"), ("ConnectionClosed", "disconnect")])
+def test_a_retry_of_an_unknown_outcome_ends_in_one_copy(lost: str, case: str) -> None:
+    tried = ProducerHistory().given(tid=None).writes("a", "b", lost=lost)
+    assert broken(a_retry_ends_in_one_copy, tried.writes("a", "b", at=2).reads(ONE, AGAIN)) == [case]
+    honest = ProducerHistory().given(tid=None).writes("a", "b", lost=lost).writes("a", "b", at=0).reads(ONE)
+    assert held_cases(a_retry_ends_in_one_copy, honest) == {case}
+
+
+def test_a_retry_that_is_acknowledged_at_two_offsets_is_broken() -> None:
+    tried = idempotent().writes("a", "b", error=Error.REQUEST_TIMED_OUT).writes("a", "b", at=4)
+    assert broken(a_retry_ends_in_one_copy, tried) == ["time-out"]
+
+
+def test_a_batch_that_was_never_repeated_says_nothing() -> None:
+    assert held_cases(a_retry_ends_in_one_copy, idempotent().reads(ONE)) == set()

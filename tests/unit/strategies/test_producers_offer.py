@@ -1,0 +1,55 @@
+"""The offer of the producer machine: its steps suit the partitions and producers that they are drawn for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+
+from strategies.producers import PLAIN, TRANSACTIONAL, BumpAsFenced, CommitOffset, EndTransaction, SendAsFenced
+from strategies.producers_offer import EVERY_PARTITION, MAIN, SPOILED, STRICT, producers_offer
+
+OFFER = producers_offer()
+OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndTransaction, SendAsFenced)
+
+
+def drawn(name: str, on: str, count: int = 25) -> list[Any]:
+    """Steps of this kind, the same in each run."""
+    values: list[Any] = []
+
+    @settings(phases=[Phase.generate], max_examples=count, database=None, derandomize=True)
+    @given({**OFFER.work, **OFFER.administration}[name](on))
+    def collect(value: Any) -> None:
+        values.append(value)
+
+    collect()
+    return values
+
+
+@pytest.mark.parametrize("name", [*OFFER.work, *OFFER.administration])
+def test_steps_are_about_the_partition_or_its_topic(name: str) -> None:
+    for on in EVERY_PARTITION:
+        assert {step.on for step in drawn(name, on) if hasattr(step, "on")} <= {on, on.rpartition("-")[0]}
+
+
+@pytest.mark.parametrize("name", OFFER.work)
+def test_requests_of_transactions_are_those_of_transactional_producers(name: str) -> None:
+    steps = drawn(name, "strict-0")
+    assert {step.producer for step in steps if hasattr(step, "producer")} <= {*PLAIN, *TRANSACTIONAL}
+    assert {step.producer for step in steps if isinstance(step, OF_TRANSACTIONS)}.isdisjoint(PLAIN)
+
+
+def test_a_fenced_bump_spoils_only_what_is_rarely_used() -> None:
+    assert {step.producer for step in drawn("bump-as-fenced", "strict-0")} == set(SPOILED)
+    assert {"tv2-1", "legacy-1"}.isdisjoint(SPOILED)
+
+
+def test_every_main_fault_is_offered_around_each_partition() -> None:
+    assert set(MAIN) <= OFFER.faults.keys()
+    assert all(OFFER.faults[name].subjects == EVERY_PARTITION for name in MAIN)
+
+
+def test_unclean_elections_meet_the_loose_partition_alone() -> None:
+    assert OFFER.faults["unclean-election"].subjects == ("loose-0",)
+    assert set(OFFER.faults["remove-rebuilt-file"].subjects) == set(STRICT)
