@@ -33,7 +33,7 @@ def producer_ids_are_unique(story: ProducerStory) -> Iterator[Finding]:
     yield Finding(fine, "producer-ids", tuple(one.event for one in story.given), "" if fine else shown, "repeated-id")
 
 
-class _Told(NamedTuple):
+class _Named(NamedTuple):
     """A producer id and epoch that an answer named for the next transaction."""
 
     asked: int
@@ -46,9 +46,9 @@ class _Told(NamedTuple):
 @story_judge("KIP360-INV-12", TransactionStory, "given", "ends")
 def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
     """Each (producer id, epoch) that is answered comes after those of earlier answers (KIP360-INIT-20)."""
-    told = sorted(_told(story), key=lambda one: one.event)
+    named = sorted(_named(story), key=lambda one: one.event)
     former: set[int] = set()
-    for before, one in pairwise(told):
+    for before, one in pairwise(named):
         if one.asked < before.event:
             continue
         if one.producer_id != before.producer_id:
@@ -62,12 +62,12 @@ def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
         yield Finding(rises, "producer-epochs", (before.event, one.event), "" if rises else shown, "epoch-regression")
 
 
-def _told(story: TransactionStory) -> Iterator[_Told]:
+def _named(story: TransactionStory) -> Iterator[_Named]:
     for one in story.answers:
-        yield _Told(one.asked, one.event, one.producer_id, one.producer_epoch, "InitProducerId")
+        yield _Named(one.asked, one.event, one.producer_id, one.producer_epoch, "InitProducerId")
     for end in story.ends:
         if end.error == NONE and end.next_epoch >= 0:
-            yield _Told(end.asked, end.event, end.next_id, end.next_epoch, "EndTxn")
+            yield _Named(end.asked, end.event, end.next_id, end.next_epoch, "EndTxn")
 
 
 # --- INV-13
@@ -120,8 +120,8 @@ def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, diff
         return False
     # The log start may differ: a replica that crashes, or copies the log, may have another one than the leader.
     left = [one.marker is not None for one in read.batches if one.producer_id == id and one.base >= start]
-    told = {*(["coordinator_epoch"] if True in left else []), *(_BY_RECORDS if False in left else [])}
-    return not told & differing
+    shown = {*(["coordinator_epoch"] if True in left else []), *(_BY_RECORDS if False in left else [])}
+    return not shown & differing
 
 
 _BY_RECORDS = ("producer_epoch", "last_sequence", "transaction_start")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.judge import Judge
-from conformance.judging.producers import fencing, identities, outcomes, records
+from conformance.judging.producers import fencing, identities, outcomes, records, refusals
 
 PRODUCER_JUDGES: tuple[Judge, ...] = (
     records.no_second_copy,
@@ -16,4 +16,5 @@ PRODUCER_JUDGES: tuple[Judge, ...] = (
     identities.producer_ids_are_unique,
     identities.epochs_rise,
     identities.replicas_agree_on_producers,
+    refusals.a_current_producer_is_not_refused,
 )

@@ -71,9 +71,11 @@ def _outcome(one: Marked) -> bool | None:
 
 def _shown(transaction: Transaction, found: dict[bool | None, tuple[PartitionStory, Marked, FetchResult]]) -> str:
     ended = transaction.ended
-    told = f"EndTxn {'committed' if ended.committed else 'aborted'}" if ended else "no EndTxn was answered with success"
+    answered = (
+        f"EndTxn {'committed' if ended.committed else 'aborted'}" if ended else "no EndTxn was answered with success"
+    )
     places = ", ".join(f"{one.batch} of {story.name} is {WORDS[how]}" for how, (story, one, _) in found.items())
-    return f"{transaction}: {told}; {places}"
+    return f"{transaction}: {answered}; {places}"
 
 
 def _excuse(transaction: Transaction, found: dict[bool | None, tuple[PartitionStory, Marked, FetchResult]]) -> str:
@@ -86,7 +88,7 @@ InTransaction = tuple[Transaction, OffsetCommit]
 
 
 def _of_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
-    """The offset that is shown at rest is that of the last transaction with one that was committed."""
+    """The offset that is shown at rest is the last one that was written in a transaction that was committed."""
     seen = sorted((one for one in partition.committed if partition.at_rest(one)), key=lambda one: one.stable)
     groups = {one.group: one for one in seen}
     own = [(t, one) for t in transactions for one in t.offsets if f"{one.topic}-{one.partition}" == partition.name]
@@ -98,13 +100,14 @@ def _of_offsets(partition: PartitionStory, transactions: list[Transaction]) -> I
 
 
 def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[InTransaction]) -> Iterator[Claim]:
-    done = sorted(
-        (t.ended.event, one.offset) for t, one in own if t.ended and t.ended.committed and one.accepted == NONE
-    )
-    aborted = {one.offset for t, one in own if t.ended and not t.ended.committed}
+    # The offset that was written last stays, in whatever order the markers come.
+    done = sorted((one.event, one.offset) for t, one in own if t.ended and t.ended.committed and one.accepted == NONE)
     open_ = {one.offset for t, one in own if t.ended is None or one.accepted != NONE}
-    ended, wanted = done[-1] if done else (shown.asked, -1)
-    case, by = own[-1][0].story.dialect, (ended, shown.event)
+    aborted = (
+        {one.offset for t, one in own if t.ended and not t.ended.committed} - {offset for _, offset in done} - open_
+    )
+    last, wanted = done[-1] if done else (shown.asked, -1)
+    case, by = own[-1][0].story.dialect, (last, shown.event)
     if shown.offset in aborted:
         trouble = f"{partition.name} shows offset {shown.offset} of an aborted transaction"
         yield Finding(False, case, by, trouble, "aborted-offset")

@@ -97,6 +97,6 @@ class ProducerStory(Story):
         self.given: list[ProducerIdGiven] = []
 
     def take(self, fact: Any) -> None:
-        """Other facts of a producer are told by its partitions and its transactional id."""
+        """Other facts of a producer come with its partitions and its transactional id."""
         if isinstance(fact, ProducerIdGiven) and fact.error == NONE and str(fact.producer_id) == self.name:
             self.given.append(fact)

@@ -78,7 +78,10 @@ class Producers:
         return self.cases.get(producer_id, "")
 
     def _of_id(self, story: TransactionStory) -> Iterator[Transaction]:
-        """In the order of their first requests; a batch that is repeated later belongs to the transaction of its first."""
+        """In the order of their first requests.
+
+        A batch that is repeated later belongs to the transaction of its first request; offsets belong to the one that is open.
+        """
         current: dict[tuple[int, int], Transaction] = {}
         known: set[object] = set()
         for one in sorted(self._requests(story), key=_asked):
@@ -88,10 +91,9 @@ class Producers:
                 if (ended := current.get(at)) is not None and _ends(ended, one):
                     del current[at]
                 continue
-            mine = one.identity if isinstance(one, Write) else (one.group, one.topic, one.partition, one.offset)
-            if mine in known:
+            if isinstance(one, Write) and one.identity in known:
                 continue
-            known.add(mine)
+            known.add(one.identity if isinstance(one, Write) else None)
             if at not in current:
                 current[at] = Transaction(story, *at)
                 yield current[at]

@@ -1,6 +1,6 @@
-"""A producer of the machine as an honest client keeps it: what is unknown is sent again, what is refused for good begins anew.
+"""A producer of the machine as an honest client keeps it: what is unknown is sent again, what is refused for good starts over.
 
-Its requests go to whoever holds the role now; none of them waits for more than a step may take.
+Its requests go to the node that holds the role now; none of them waits for more than a step may take.
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ def txn_offset_commit(broker: Broker, asked: Plain) -> Plain:
         for wanted in topic["partitions"] if error is Error.NONE else ():
             key = (asked["group_id"], topic["name"], wanted["partition_index"])
             fields = (wanted["committed_offset"], wanted["committed_leader_epoch"], wanted["committed_metadata"])
-            broker.cluster.transactions.by_name[asked["transactional_id"]].offsets[key] = fields
+            transactions = broker.cluster.transactions
+            transactions.commit(transactions.by_name[asked["transactional_id"]], key, fields)
         each = [{"partition_index": one["partition_index"], "error_code": error} for one in topic["partitions"]]
         topics.append({"name": topic["name"], "partitions": each})
     return {"topics": topics}
@@ -93,11 +94,11 @@ def end_txn(broker: Broker, asked: Plain) -> Plain:
     bumps = asked["version"] >= BUMPS_FROM
     whose = (asked["transactional_id"], asked["producer_id"], asked["producer_epoch"])
     error, one = broker.cluster.transactions.end(*whose, committed=asked["committed"], bumps=bumps)
-    told = one if one is not None and bumps and error is Error.NONE else None
+    shown = one if one is not None and bumps and error is Error.NONE else None
     return {
         "error_code": error,
-        "producer_id": -1 if told is None else told.id,
-        "producer_epoch": -1 if told is None else told.epoch,
+        "producer_id": -1 if shown is None else shown.id,
+        "producer_epoch": -1 if shown is None else shown.epoch,
     }
 
 

@@ -52,4 +52,8 @@ BUGS: dict[str, Bug] = by_name(
         "KIP360-INV-13",
         ("follower-forgets-producers", "a follower describes no producer", "different-producer-state"),
     ),
+    of_row(
+        "KIP360-INV-15",
+        ("every-third-write-fenced", "at every third offset a producer is refused for its epoch", "spurious-refusal"),
+    ),
 )

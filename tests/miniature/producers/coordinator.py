@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 FIRST_ID = 1_000
 OPEN, ENDED = ("Ongoing",), ("Empty", "CompleteCommit", "CompleteAbort")
 
+OffsetKey = tuple[str, str, int]
+"""Group, topic and partition."""
+OffsetFields = tuple[int, int, str | None]
+
 
 @dataclasses.dataclass
 class Transaction:
-    """The state of one transactional id; `offsets` are pending commits by group, topic and partition."""
+    """The state of one transactional id; `offsets` are pending commits, each with its place among all."""
 
     id: int
     epoch: int
@@ -28,7 +32,7 @@ class Transaction:
     state: str = "Empty"
     partitions: set[Key] = dataclasses.field(default_factory=set)
     groups: set[str] = dataclasses.field(default_factory=set)
-    offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = dataclasses.field(default_factory=dict)
+    offsets: dict[OffsetKey, tuple[int, OffsetFields]] = dataclasses.field(default_factory=dict)
     unmarked: dict[Key, tuple[int, int]] = dataclasses.field(default_factory=dict)
     """Partitions without a committed marker; the leader epoch and log end of the last one that was appended."""
     began_ms: int = -1
@@ -42,6 +46,8 @@ class Transactions:
         self.cluster = cluster
         self.by_name: dict[str, Transaction] = {}
         self._next_id = FIRST_ID
+        self._commits = 0
+        self._kept: dict[OffsetKey, int] = {}
 
     def new_id(self) -> int:
         if "ids-given-twice" not in self.cluster.bugs or self._next_id % 2:
@@ -162,9 +168,20 @@ class Transactions:
         if one.unmarked:
             return
         if one.state == "PrepareCommit" or "aborted-offsets-kept" in self.cluster.bugs:
-            self.cluster.offsets |= one.offsets
+            for key, (place, fields) in one.offsets.items():
+                self._keep(key, place, fields)
         one.offsets = {}
         one.state = one.state.replace("Prepare", "Complete")
+
+    def commit(self, one: Transaction, key: OffsetKey, fields: OffsetFields) -> None:
+        self._commits += 1
+        one.offsets[key] = (self._commits, fields)
+
+    def _keep(self, key: OffsetKey, place: int, fields: OffsetFields) -> None:
+        """The offset that was written last stays, in whatever order the markers come."""
+        if place > self._kept.get(key, -1):
+            self._kept[key] = place
+            self.cluster.offsets[key] = fields
 
 
 def marker(one: Transaction, committed: bool, timestamp: int) -> bytes:

@@ -41,6 +41,7 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "ids-given-twice": [PLAIN, Write(producer="plain-2")],
     "epoch-not-raised": [OPEN, COMMIT, AGAIN],
     "follower-forgets-producers": [PLAIN],
+    "every-third-write-fenced": [Write(producer="plain-1", records=3), PLAIN, ReadEverything()],
 }
 
 LEGAL: dict[str, list[ProducerStep]] = {

@@ -67,6 +67,8 @@ class ProducerStates:
             return Error.NONE
         if batch.producer_epoch < known.epoch:
             return Error.NONE if "fenced-epoch-appended" in self.bugs else Error.INVALID_PRODUCER_EPOCH
+        if "every-third-write-fenced" in self.bugs and known.batches and (known.batches[-1][2] + 3) % 3 == 0:
+            return Error.INVALID_PRODUCER_EPOCH
         expected = known.last_sequence + 1 if batch.producer_epoch == known.epoch else 0
         fits = batch.base_sequence == expected or (known.last_sequence < 0 and batch.producer_epoch == known.epoch)
         gap, again = batch.base_sequence > expected, batch.base_sequence < expected

@@ -22,8 +22,8 @@ def test_epochs_rise() -> None:
 
 
 def test_the_end_of_a_transaction_names_the_next_epoch() -> None:
-    told = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1))
-    assert broken(epochs_rise, told.given(epoch=1)) == ["producer-epochs"]
+    ended = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1))
+    assert broken(epochs_rise, ended.given(epoch=1)) == ["producer-epochs"]
     repeated = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1)).ends(True, version=TV2, then=(ID, 1))
     assert broken(epochs_rise, repeated) == []
 

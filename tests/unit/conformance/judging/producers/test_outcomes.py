@@ -35,7 +35,7 @@ def test_a_decided_transaction_without_a_marker_is_broken_at_rest() -> None:
 
 
 def test_one_transaction_has_one_outcome() -> None:
-    """Nobody knows how it was to end, but not one half in either way."""
+    """Its client decided nothing, but half a transaction is never right."""
     split = opened().writes("b", at=2, sequence=1, tid=TID).rests()
     second = written(2, "b", sequence=1, in_transaction=True)
     assert labels(all_or_nothing, split.reads(FIRST, marker(1, True), second, marker(3, False))) == {"split-outcome"}
@@ -61,6 +61,21 @@ def test_offsets_share_the_outcome() -> None:
     assert labels(all_or_nothing, lost) == {"lost-offset"}
     kept = opened().commits(3).ends(True).rests().committed(3, 3, 0)
     assert [one.result for one in judged_by(all_or_nothing, kept)] == ["held"]
+
+
+def test_the_offset_that_was_written_last_stays() -> None:
+    """Its transaction need not be the one that ended last."""
+    two = opened().commits(3).ends(True).adds().writes("b", at=2, sequence=1, tid=TID).commits(4).ends(True).rests()
+    assert broken(all_or_nothing, two.committed(3, 4, 0)) == []
+    older = opened().commits(3).ends(True).adds().writes("b", at=2, sequence=1, tid=TID).commits(4).ends(True).rests()
+    assert labels(all_or_nothing, older.committed(3, 3, 0)) == {"lost-offset"}
+
+
+def test_a_late_copy_of_an_offset_belongs_to_the_transaction_that_is_open() -> None:
+    aborted = opened().commits(3).ends(False).adds().writes("b", at=2, sequence=1, tid=TID)
+    assert broken(all_or_nothing, aborted.commits(3).ends(True).rests().committed(3, 3, 0)) == []
+    again = opened().commits(3).commits(4).commits(3).ends(True).rests().committed(3, 3, 0)
+    assert broken(all_or_nothing, again) == []
 
 
 def test_an_offset_of_unknown_outcome_may_show() -> None:

@@ -1,0 +1,160 @@
+"""A current producer is not refused (KIP360-INV-15): which requests have to be granted, by what was asked and answered before.
+
+Only what is certain is predicted: after a request of unknown outcome, a competing instance or a time-out nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.facts.transactions import TransactionEnded
+from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.fencing import BUMPED_BY_FENCED
+from conformance.judging.producers.logs import forgotten
+from conformance.judging.producers.records import ALL
+from conformance.judging.producers.story import TransactionStory
+from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Transaction, Write
+from conformance.judging.together import Together
+
+OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
+INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED = 49, 59, 90
+FATAL = frozenset(
+    (
+        OUT_OF_ORDER_SEQUENCE_NUMBER,
+        INVALID_PRODUCER_EPOCH,
+        INVALID_TXN_STATE,
+        INVALID_PRODUCER_ID_MAPPING,
+        UNKNOWN_PRODUCER_ID,
+        PRODUCER_FENCED,
+    )
+)
+"""Errors after which a producer has to start over. Others pass by themselves, or are about the partition."""
+
+
+@joint_judge("KIP360-INV-15", *ALL)
+def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
+    """The next batch of a producer and the end of its transaction are granted, unless an error passes by itself."""
+    producers = together.derived(Producers)
+    for partition in producers.partitions:
+        for write in partition.produced:
+            if producers.case(write.producer_id) == IDEMPOTENT and _may_write(partition, write):
+                yield from _answered(partition, write, IDEMPOTENT)
+    for transaction in producers.transactions:
+        yield from _of_transaction(transaction)
+
+
+def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
+    story = transaction.story
+    requests: list[Write | TransactionEnded] = [*transaction.writes, *_ends(transaction)]
+    current = [one for one in requests if _is_current(transaction, _fact(one))]
+    if current and story.bumped_by_fenced:
+        yield Excuse(BUMPED_BY_FENCED, story.dialect)
+        return
+    for one in current:
+        if isinstance(one, TransactionEnded):
+            yield from _ended(transaction, one)
+        elif _may_write(one.partition, one.result) and _is_added(transaction, one):
+            yield from _answered(one.partition, one.result, story.dialect)
+
+
+def _is_added(transaction: Transaction, write: Write) -> bool:
+    """In the first protocol the partition has to be added to the transaction before."""
+    own = (write.result.producer_id, write.result.producer_epoch)
+    ended = [end.event for end in transaction.story.ends if end.event < transaction.began]
+    return transaction.story.dialect != "legacy" or any(
+        (one.producer_id, one.producer_epoch) == own
+        and (write.partition.name, NONE) in one.errors
+        and max(ended, default=-1) < one.asked
+        and one.event < write.result.asked
+        for one in transaction.story.added
+    )
+
+
+def _fact(one: Write | TransactionEnded) -> ProduceResult | TransactionEnded:
+    return one.result if isinstance(one, Write) else one
+
+
+def _ends(transaction: Transaction) -> list[TransactionEnded]:
+    """The first EndTxn: what comes after one of unknown outcome is not certain."""
+    ends = sorted(
+        [*transaction.attempts, *([transaction.ended] if transaction.ended else [])], key=lambda one: one.asked
+    )
+    return ends[:1]
+
+
+def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded) -> bool:
+    """The transaction is certainly open: something was written, no instance asked for an epoch, no EndTxn was sent, and it has not timed out."""
+    story, began = transaction.story, transaction.writes[0].result if transaction.writes else None
+    if began is None or not began.committed or began.event >= one.asked:
+        return False
+    given = max((known.event for known in story.answers if known.event < began.asked), default=-1)
+    asked = any(known.event > given and known.asked < one.event for known in story.given)
+    ended = any(began.asked < end.asked < one.event and end is not one for end in story.ends)
+    allowed = min((known.timeout_ms for known in story.given), default=0) / 1000
+    in_time = story.timeline.time(one.event) - story.timeline.time(began.asked) < allowed
+    return not asked and not ended and in_time and _names_the_latest(story, one, began.asked)
+
+
+def _names_the_latest(story: TransactionStory, one: ProduceResult | TransactionEnded, before: int) -> bool:
+    """The request has the id and epoch that were given last."""
+    named = [(known.event, known.producer_id, known.producer_epoch) for known in story.answers if known.event < before]
+    named += [
+        (end.event, end.next_id, end.next_epoch)
+        for end in story.ends
+        if end.error == NONE and end.next_epoch >= 0 and end.event < before
+    ]
+    return bool(named) and max(named)[1:] == (one.producer_id, one.producer_epoch)
+
+
+def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
+    """It is the next batch after what was acknowledged there, nothing of the producer is unknown, and the node leads."""
+    own = [one for one in partition.produced if one.producer_id == write.producer_id and one.asked < write.event]
+    before = [one for one in own if one.event < write.asked]
+    unknown = [
+        one for one in own if one is not write and (one.event > write.asked or one.error != NONE or one.acks != -1)
+    ]
+    newer = any(one.producer_epoch > write.producer_epoch for one in own)
+    last = max((one.base_sequence + len(one.values) for one in before if _same(one, write)), default=0)
+    begins = bool(before) or write.base_sequence == 0
+    return not unknown and not newer and begins and write.base_sequence == last and _leads(partition, write)
+
+
+def _same(one: ProduceResult, other: ProduceResult) -> bool:
+    return one.producer_epoch == other.producer_epoch
+
+
+def _leads(partition: PartitionStory, write: ProduceResult) -> bool:
+    """By the newest leader epoch before the request, and still by the next one that a broker names after it."""
+    epoch = partition.newest_epoch_before(write.asked)
+    after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)
+    return partition.leaders.get(epoch) == write.node and after == epoch
+
+
+def _answered(partition: PartitionStory, write: ProduceResult, case: str) -> Iterator[Claim]:
+    refused = write.error in FATAL
+    if write.error not in (NONE, *FATAL) or write.error == UNKNOWN_OUTCOME:
+        return
+    if refused and (excuse := forgotten(partition, max(0, _last_offset(partition, write)), write)):
+        yield Excuse(excuse, case)
+        return
+    shown = (
+        f"{write.node} refused the next batch of producer {write.producer_id} on {partition.name} (epoch "
+        f"{write.producer_epoch}, sequence {write.base_sequence}) with error {write.error}"
+    )
+    yield Finding(not refused, case, (write.event,), shown if refused else "", "spurious-refusal")
+
+
+def _last_offset(partition: PartitionStory, write: ProduceResult) -> int:
+    own = (one.offset for one in partition.produced if one.producer_id == write.producer_id and one.event < write.asked)
+    return max(own, default=-1)
+
+
+def _ended(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:
+    if end.error in (NONE, *FATAL):
+        refused = end.error in FATAL
+        shown = f"{end.node} refused the end of {transaction} with error {end.error}, though no other request may have ended it"
+        by = (transaction.writes[0].result.event, end.event)
+        yield Finding(not refused, transaction.story.dialect, by, shown if refused else "", "spurious-refusal")

@@ -1,0 +1,90 @@
+"""Refusals of a current producer, and all by which a refusal may be right."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.excuses import PRODUCER_STATE_DELETED
+from conformance.judging.producers.fencing import BUMPED_BY_FENCED
+from conformance.judging.producers.refusals import a_current_producer_is_not_refused
+from fixtures.wire import Error
+from tests.support.judging import broken, excused, judged_by, labels
+from tests.support.producers import ID, TID, ProducerHistory
+
+FENCED = Error.INVALID_PRODUCER_EPOCH
+
+
+def results(history: ProducerHistory) -> list[tuple[str, str]]:
+    return [(one.case, one.result) for one in judged_by(a_current_producer_is_not_refused, history)]
+
+
+def idempotent() -> ProducerHistory:
+    return ProducerHistory().given(tid=None).writes("a", "b", at=0)
+
+
+def opened() -> ProducerHistory:
+    return ProducerHistory().given().adds().writes("a", at=0, tid=TID)
+
+
+@pytest.mark.parametrize("error", [FENCED, Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.UNKNOWN_PRODUCER_ID])
+def test_the_next_batch_is_not_refused(error: Error) -> None:
+    history = idempotent().writes("c", sequence=2, error=error).settled(1, 0)
+    assert ("idempotent", "violated") in results(history)
+    assert labels(a_current_producer_is_not_refused, history) == {"spurious-refusal"}
+    granted = idempotent().writes("c", at=2, sequence=2).settled(1, 0)
+    assert results(granted) == [("idempotent", "held"), ("idempotent", "held")]
+
+
+@pytest.mark.parametrize("error", [Error.NOT_LEADER_OR_FOLLOWER, Error.REQUEST_TIMED_OUT])
+def test_an_error_that_passes_says_nothing(error: Error) -> None:
+    history = idempotent().writes("c", sequence=2, error=error).settled(1, 0)
+    assert results(history) == [("idempotent", "held")]
+
+
+def test_a_gap_and_a_fenced_epoch_are_refused_rightly() -> None:
+    assert not broken(
+        a_current_producer_is_not_refused, idempotent().writes("c", sequence=3, error=FENCED).settled(1, 0)
+    )
+    newer = idempotent().writes("c", at=2, epoch=1).writes("d", sequence=2, error=FENCED).settled(1, 0)
+    assert not broken(a_current_producer_is_not_refused, newer)
+
+
+def test_after_an_unknown_outcome_nothing_is_predicted() -> None:
+    lost = idempotent().writes("c", sequence=2, lost="Unanswered").writes("d", sequence=2, error=FENCED).settled(1, 0)
+    assert not broken(a_current_producer_is_not_refused, lost)
+
+
+def test_a_leader_that_is_replaced_may_know_less() -> None:
+    replaced = idempotent().writes("c", sequence=2, error=FENCED).settled(2, 1)
+    assert not broken(a_current_producer_is_not_refused, replaced)
+
+
+def test_what_was_deleted_need_not_be_known() -> None:
+    history = idempotent().trim(1, 2).writes("c", sequence=2, error=Error.OUT_OF_ORDER_SEQUENCE_NUMBER).settled(1, 0)
+    assert excused(a_current_producer_is_not_refused, history) == [("idempotent", PRODUCER_STATE_DELETED)]
+
+
+def test_a_batch_of_an_open_transaction_is_not_refused() -> None:
+    refused = opened().writes("b", sequence=1, tid=TID, error=FENCED).settled(1, 0)
+    assert results(refused) == [("legacy", "violated")]
+    ended = opened().ends(True).writes("b", sequence=1, tid=TID, error=Error.INVALID_TXN_STATE).settled(1, 0)
+    assert results(ended) == [("legacy", "held")], "a batch of a partition that was not added again"
+
+
+def test_the_end_of_an_open_transaction_is_not_refused() -> None:
+    assert results(opened().ends(True, error=Error.PRODUCER_FENCED)) == [("legacy", "violated")]
+    assert results(opened().ends(True)) == [("legacy", "held")]
+    assert results(opened().ends(True, error=Error.CONCURRENT_TRANSACTIONS)) == []
+
+
+def test_another_instance_a_time_out_and_an_earlier_end_leave_it_open() -> None:
+    assert results(opened().given(epoch=1).ends(True, error=Error.PRODUCER_FENCED)) == []
+    assert results(opened().later(61).ends(True, error=FENCED)) == []
+    again = opened().ends(True, error=Error.NOT_COORDINATOR).ends(True, error=Error.INVALID_TXN_STATE)
+    assert results(again) == []
+
+
+def test_what_a_fenced_bump_may_have_ended_is_excused() -> None:
+    history = ProducerHistory().given(epoch=0).given(epoch=1).given(epoch=2, sent=(ID, 0))
+    history.adds(epoch=2).writes("a", at=0, epoch=2, tid=TID).ends(True, epoch=2, error=FENCED)
+    assert excused(a_current_producer_is_not_refused, history) == [("legacy", BUMPED_BY_FENCED)]
