@@ -86,7 +86,7 @@ def _ends(transaction: Transaction) -> list[TransactionEnded]:
 
 
 def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded) -> bool:
-    """The transaction is certainly open: something was written, no instance asked for an epoch, no EndTxn was sent, and it has not timed out."""
+    """The transaction is certainly open: written to, in time, and no instance asked for an epoch or its end."""
     story, began = transaction.story, transaction.writes[0].result if transaction.writes else None
     if began is None or not began.committed or began.event >= one.asked:
         return False
