@@ -88,10 +88,12 @@ def acknowledged_means_there(together: Together) -> Iterator[Claim]:
 
 def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     stamps, permitted = story.derived(newest_stamps), story.derived(PermittedLosses)
-    shown = shown_by(read, story.derived(LogStarts).bound(read.event))
+    start = story.derived(LogStarts).bound(read.event)
+    shown = shown_by(read, start)
     for write in story.produced:
         case = producers.case(write.producer_id) if write.committed and write.event < read.asked else ""
-        if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
+        # A log start that falls again, after a crash, need not bring back what was deleted.
+        if not case or write.offset < start or write.offset not in shown:
             continue
         trouble = gone(read, write, shown, story.deletes, {})
         permission = permitted.between(acknowledged_at(story, write, stamps), (read.cur, read.event))

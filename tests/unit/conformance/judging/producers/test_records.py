@@ -63,6 +63,13 @@ def test_what_was_acknowledged_is_there_at_rest() -> None:
     assert held_cases(acknowledged_means_there, idempotent().trim(1, 2).rests().reads(start=2)) == set()
 
 
+def test_what_was_deleted_need_not_come_back_with_a_lower_log_start() -> None:
+    fallen = idempotent().trim(1, 2).rests().whole(1, epoch=0, hw=2, start=0)
+    assert held_cases(acknowledged_means_there, fallen) == set()
+    kept = idempotent().writes("c", at=2, sequence=2).trim(1, 2).rests().whole(1, epoch=0, hw=3, start=0)
+    assert broken(acknowledged_means_there, kept) == ["idempotent"]
+
+
 def test_what_is_lost_by_an_unclean_election_is_excused() -> None:
     history = idempotent().elect_uncleanly(1).settled(2, 1).rests().whole(2, epoch=1, hw=0)
     assert broken(acknowledged_means_there, history) == []
