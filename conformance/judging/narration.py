@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from conformance.judging import transactions_in_words
+from conformance.judging.transactions_in_words import by_producer, control
 from history.codes import Error
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects_of_exchange
@@ -25,9 +27,9 @@ Plain = dict[str, Any]
 
 _ERRORS = ("error_code", "top_level_error")
 _APIS = frozenset({
-    "add_offsets_to_txn", "add_partitions_to_txn", "alter_partition", "alter_partition_reassignments", "begin_quorum_epoch",
-    "consumer_group_heartbeat", "create_topics", "describe_producers", "describe_quorum", "describe_transaction",
-    "elect_leaders", "end_quorum_epoch", "end_txn", "fetch_snapshot", "find_coordinator", "init_producer_id", "metadata",
+    "alter_partition", "alter_partition_reassignments", "begin_quorum_epoch",
+    "consumer_group_heartbeat", "create_topics", "describe_quorum",
+    "elect_leaders", "end_quorum_epoch", "fetch_snapshot", "find_coordinator", "metadata",
     "offset_commit", "offset_fetch", "txn_offset_commit", "vote", "write_txn_markers",
 })  # fmt: skip
 """Calls that are Kafka's own requests, which readers know by another spelling."""
@@ -240,14 +242,26 @@ def _fetch(value: Plain) -> str:
 
 
 def _batch(batch: Plain) -> str:
-    values = "control" if batch["control"] else " ".join(_text(one["value"]) for one in batch["records"])
-    return f"[{batch['base_offset']}-{batch['last_offset']} of epoch {batch['leader_epoch']}: {values}]"
+    values = control(batch) if batch["control"] else " ".join(_text(one["value"]) for one in batch["records"])
+    place = f"{batch['base_offset']}-{batch['last_offset']} of epoch {batch['leader_epoch']}"
+    return f"[{place}{by_producer(batch)}: {values}]"
 
 
 def _produce(request: Plain) -> str:
     records = request["records"]
-    values = " ".join(_text(one["value"]) for one in records["records"]) if isinstance(records, dict) else "bytes"
-    return f"Produce {_place(request)} acks {request['acks']}: {values}"
+    return f"Produce {_place(request)} acks {request['acks']}{_written(records)}"
+
+
+def _produce_many(request: Plain) -> str:
+    """Also of a request that stays in flight, which is sent with acks=all."""
+    each = "; ".join(f"{_place(one)}{_written(one['records'])}" for one in request["partitions"])
+    return f"Produce acks {request.get('acks', -1)} {each}"
+
+
+def _written(records: Any) -> str:
+    if not isinstance(records, dict):
+        return ": bytes"
+    return f"{by_producer(records)}: {' '.join(_text(one['value']) for one in records['records'])}"
 
 
 def _text(value: str | None) -> str:
@@ -271,12 +285,15 @@ _READERS: dict[int | None, str] = {
 _REQUESTS: dict[str, Callable[[Plain], str]] = {
     "fetch": lambda r: f"Fetch {_place(r)} from {r['fetch_offset']}{_epochs(r)} as {_by(r)}",
     "produce": _produce,
+    "produce_many": _produce_many,
+    "park_produce": _produce_many,
     "list_offsets": lambda r: f"ListOffsets {_place(r)} at {r['timestamp']}{_epochs(r)} as {_by(r)}",
     "offset_for_leader_epoch": lambda r: (
         f"OffsetForLeaderEpoch {_place(r)} of epoch {r['leader_epoch']}{_epochs(r)} as {_by(r)}"
     ),
     "delete_records": lambda r: f"DeleteRecords {_place(r)} below {r['offset']}",
     "replicas": lambda r: f"replicas on disk of {', '.join(r['partitions'])}",
+    **transactions_in_words.REQUESTS,
 }
 
 _OUTCOMES: dict[str, Callable[[Plain], str]] = {
@@ -286,6 +303,7 @@ _OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "offset_for_leader_epoch": lambda v: f"epoch {v['leader_epoch']} ends at {v['end_offset']}",
     "delete_records": lambda v: f"log start {v['low_watermark']}",
     "replicas": lambda v: f"{len(v['replicas'])} replicas read: see `disk/`",
+    **transactions_in_words.OUTCOMES,
 }
 
 
