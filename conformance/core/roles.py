@@ -7,10 +7,9 @@ from contextlib import contextmanager, suppress
 
 from conformance.core.bench import Bench
 from fixtures.errors import KitError
-from fixtures.views.coordinator import Coordinator
 from fixtures.views.partition import PartitionView
 from fixtures.waiting import Overdue
-from fixtures.wire import NodeClient
+from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import CoordinatorType, PartitionMetadata
 
@@ -32,6 +31,8 @@ class Roles:
         self.down: set[str] = set()
         self._bench = bench
         self._leaderless: set[str] = set()
+        self._unheard: set[str] = set()
+        """Brokers that did not answer FindCoordinator since the last fault: each further try would last as long."""
         self._looked: dict[str, PartitionMetadata | None] | None = None
         # Each asks for the topics of all, so that each answer shows the judges all partitions.
         topics = [topic for topic, _ in partitions.values()]
@@ -48,9 +49,10 @@ class Roles:
     # --- after and before faults
 
     def refresh(self) -> None:
-        """Ask the engine which brokers are down, and forget which partitions had no leader."""
+        """Ask the engine which brokers are down, and forget which partitions had no leader, and which brokers did not answer."""
         self.down = set(self._bench.silent())
         self._leaderless.clear()
+        self._unheard.clear()
 
     def remember_leaders(self) -> None:
         """Note the leader of each partition: after a fault it may be the former one.
@@ -140,10 +142,20 @@ class Roles:
 
     def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> NodeClient:
         """The coordinator that a running broker names. Raises Absent where it is down, or there is none."""
-        id = Coordinator(self._bench, key, kind, asked=self.running()[:1]).newest()
+        id = self._named(key, kind)
         if id is None or not self.is_running(id):
             raise Absent(f"{key} has no coordinator that can be reached: {id}")
         return self._bench.node(id)
+
+    def _named(self, key: str, kind: CoordinatorType) -> int | None:
+        for name in [name for name in self.running() if name not in self._unheard]:
+            try:
+                found = self._bench.node(name).find_coordinator(key, kind)
+            except WireError:
+                self._unheard.add(name)
+                continue
+            return found.node_id if found.error is Error.NONE else None
+        return None
 
 
 __all__ = ["Absent", "Roles"]
