@@ -228,9 +228,12 @@ PRODUCERS = Topology(
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+        "socket.connection.setup.timeout.ms": "1000",
+        "socket.connection.setup.timeout.max.ms": "2000",
     },
 )
-"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do."""
+"""Three brokers for the producer machine. Coordinators keep their state on all of them and need two, as partitions do; they soon
+try again to reach a broker that was down, to which they owe markers."""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, FORMER_LEVEL, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,

@@ -1,0 +1,39 @@
+"""Roles on the miniature: a coordinator is asked of brokers that answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.core.bench import Bench
+from conformance.core.roles import Absent, Roles
+from fixtures.wire.cluster import CoordinatorType
+from history.events import Call
+from tests.miniature.bench import mini_bench
+from tests.miniature.core.cluster import CLIENTS, MiniCluster
+
+
+def asked(bench: Bench) -> list[str]:
+    """The brokers to which FindCoordinator was sent, in turn."""
+    calls = (event for event in bench.tape.history.events if isinstance(event, Call))
+    return [call.node for call in calls if call.op == "find_coordinator"]
+
+
+def test_another_broker_is_asked_where_one_does_not_answer_and_that_one_no_more_until_the_next_fault() -> None:
+    cluster = MiniCluster()
+    bench = mini_bench(cluster)
+    roles = Roles(bench, {})
+    cluster.cut([(1, CLIENTS)])
+    for _ in range(2):
+        assert roles.coordinator("tid", CoordinatorType.TRANSACTION).node == "broker-1"
+    assert asked(bench) == ["broker-1", "broker-2", "broker-2"]
+    roles.refresh()
+    roles.coordinator("tid", CoordinatorType.TRANSACTION)
+    assert asked(bench)[3:] == ["broker-1", "broker-2"]
+
+
+def test_without_an_answer_there_is_no_coordinator() -> None:
+    cluster = MiniCluster()
+    roles = Roles(mini_bench(cluster), {})
+    cluster.cut([(id, CLIENTS) for id in cluster.brokers])
+    with pytest.raises(Absent, match="tid has no coordinator"):
+        roles.coordinator("tid", CoordinatorType.TRANSACTION)
