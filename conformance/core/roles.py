@@ -83,6 +83,15 @@ class Roles:
     def is_running(self, id: int) -> bool:
         return self._bench.name_of(id) not in self.down
 
+    def describe_eligible(self) -> None:
+        """Ask every running broker for the eligible and last known leaders, where it offers DescribeTopicPartitions (KIP-966): by
+        them judges know which losses are permitted."""
+        topics = sorted({view.topic.name for view in self._views.values()})
+        if topics and "DescribeTopicPartitions" in self._bench.column.ranges:
+            for name in self.running():
+                with suppress(WireError):
+                    self._bench.node(name).describe_topic_partitions(topics)
+
     # --- partitions
 
     def state(self, on: str) -> PartitionMetadata:

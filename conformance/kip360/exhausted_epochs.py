@@ -5,37 +5,52 @@ from __future__ import annotations
 from collections.abc import Generator
 from functools import partial
 
-from hypothesis.strategies import integers
+from hypothesis.strategies import booleans, integers
 
-from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
 from conformance.rigs.producers.sequences import fenced, gives
 from fixtures.wire import NodeClient
 
 IDS = 5
 """Side by side, since each takes as long as all."""
+FEW_IDS = 2
+"""A coordinator that starts again reads all their bumps."""
+TIMES_OUT_MS = 1_000
 
 
 def exhaust(producer: StageProducer, node: NodeClient) -> None:
     """Bump to the last epoch that a client may hold, over a connection of its own."""
     answer = node.bump_epochs(
-        producer.transactional_id, producer.producer_id, producer.epoch, LAST_EPOCH - producer.epoch
+        producer.transactional_id,
+        producer.producer_id,
+        producer.epoch,
+        LAST_EPOCH - producer.epoch,
+        transaction_timeout_ms=producer.timeout_ms,
     )
     producer.go_on_at(producer.producer_id, answer.producer_epoch)
+
+
+def exhausted(stage: Stage, count: int, dialect: str = "legacy", timeout_ms: int = 60_000) -> list[StageProducer]:
+    """Producers at their last epoch, all brought there side by side."""
+    producers = [stage.transactional(dialect, timeout_ms) for _ in range(count)]
+    nodes = [stage.bench.node(stage.broker.node, purpose=producer.transactional_id) for producer in producers]
+    stage.bench.together([partial(exhaust, *each) for each in zip(producers, nodes, strict=True)])
+    return producers
+
+
+def at_last_epoch(producer: StageProducer) -> PremiseClaim:
+    shown = producer.described()
+    reached = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, LAST_EPOCH)
+    return premise(reached, f"at the last epoch: {shown}", promised=("KIP360-INIT-03", "untouched"))
 
 
 @probe("KIP360-INIT-15", "KIP360-INIT-16", rig=STAGE, smoke=False, examples=1, back=integers(1, 30_000))
 def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Generator[Claim, None, None]:
     """The bump at 32766 gives a new producer id at epoch 0, and its retry the same; other epochs of the old id are fenced."""
-    producers = [stage.transactional() for _ in range(IDS)]
-    name = stage.broker.node
-    nodes = [stage.bench.node(name, purpose=producer.transactional_id) for producer in producers]
-    stage.bench.together([partial(exhaust, *each) for each in zip(producers, nodes, strict=True)])
-    for producer in producers:
-        shown = producer.described()
-        reached = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, LAST_EPOCH)
-        yield premise(reached, f"at the last epoch: {shown}", promised=("KIP360-INIT-03", "untouched"))
-        old, last = producer.producer_id, LAST_EPOCH
+    for producer in exhausted(stage, IDS):
+        yield at_last_epoch(producer)
+        shown, old, last = producer.described(), producer.producer_id, LAST_EPOCH
         rotated = producer.init(old, last)
         new = rotated.producer_id != old and gives(rotated, rotated.producer_id, 0)
         yield held_if(new, shown, rotated, row="KIP360-INIT-15", case="last-epoch")
@@ -46,3 +61,35 @@ def last_epoch_is_followed_by_a_new_producer_id(stage: Stage, back: int) -> Gene
         onwards, late = producer.init(rotated.producer_id, 0), producer.init(old, last)
         moved_on = gives(onwards, rotated.producer_id, 1) and fenced(late)
         yield held_if(moved_on, onwards, late, row="KIP360-INIT-16", case="after-next-bump")
+
+
+@probe("KIP360-INIT-17", rig=STAGE, cases=["init"], smoke=False, examples=2, clean=booleans())
+def rotation_outlives_its_coordinator(stage: Stage, clean: bool) -> Generator[Claim, None, None]:
+    """The coordinator rotates producer ids and is restarted: the same requests give the new pairs, whose holders go on."""
+    producers, rotated = exhausted(stage, FEW_IDS), []
+    for producer in producers:
+        yield at_last_epoch(producer)
+        given = producer.init(producer.producer_id, LAST_EPOCH)
+        yield premise(
+            gives(given, given.producer_id, 0), f"rotated: {given}", promised=("KIP360-INIT-15", "last-epoch")
+        )
+        rotated.append(given)
+    stage.restart(clean=clean)
+    for producer, given in zip(producers, rotated, strict=True):
+        again, onwards = producer.init(producer.producer_id, LAST_EPOCH), producer.init(given.producer_id, 0)
+        kept = gives(again, given.producer_id, 0) and gives(onwards, given.producer_id, 1)
+        yield held_if(kept, given, again, onwards)
+
+
+@probe("KIP360-INIT-17", rig=STAGE, cases=["time-out"], smoke=False, examples=2, count=integers(1, 3))
+def time_out_at_the_last_epoch_rotates(stage: Stage, count: int) -> Generator[Claim, None, None]:
+    """A transaction that times out at the last epoch leaves no producer beyond it: the next instance gets a new producer id."""
+    log = stage.log()
+    for producer in exhausted(stage, FEW_IDS, "tv2", TIMES_OUT_MS):
+        yield at_last_epoch(producer)
+        old = producer.producer_id
+        producer.enter(log, count)
+        ended = producer.completed()
+        successor = producer.init()
+        rotated = ended.producer_epoch <= LAST_EPOCH and successor.producer_id != old and successor.producer_epoch >= 0
+        yield held_if(rotated, ended, successor)

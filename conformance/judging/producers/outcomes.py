@@ -165,7 +165,7 @@ def _open_until(transaction: Transaction) -> int:
     ends = [end.asked for end in (*transaction.attempts, *([transaction.ended] if transaction.ended else []))]
     inits = [one.asked for one in story.given if one.asked > transaction.began]
     allowed = min((one.timeout_ms for one in story.given), default=0) / 1000
-    over = story.timeline.time(transaction.began) + allowed
+    over = story.timeline.time(min(transaction.began, transaction.started)) + allowed
     late = (
         read.asked
         for write in transaction.writes

@@ -19,6 +19,8 @@ from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Transaction, Write
 from conformance.judging.together import Together
 
+IN_TIME = 0.9
+"""The share of a transaction's time-out that is certainly not over: a coordinator counts by a clock of its own."""
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
 INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED = 49, 59, 90
 FATAL = frozenset(
@@ -94,7 +96,7 @@ def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded)
     asked = any(known.event > given and known.asked < one.event for known in story.given)
     ended = any(began.asked < end.asked < one.event and end is not one for end in story.ends)
     allowed = min((known.timeout_ms for known in story.given), default=0) / 1000
-    in_time = story.timeline.time(one.event) - story.timeline.time(began.asked) < allowed
+    in_time = story.timeline.time(one.event) - story.timeline.time(transaction.started) < IN_TIME * allowed
     return not asked and not ended and in_time and _names_the_latest(story, one, began.asked)
 
 

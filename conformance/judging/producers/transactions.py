@@ -56,6 +56,14 @@ class Transaction:
         return min(one.asked for one in [*(write.result for write in self.writes), *self.offsets])
 
     @property
+    def started(self) -> int:
+        """The first request that may have opened it at the coordinator, from where on it may time out."""
+        story, at = self.story, (self.producer_id, self.epoch)
+        ended = max((end.event for end in story.ends if end.error == NONE and end.event < self.began), default=-1)
+        adds = [one.asked for one in (*story.added, *story.groups_added) if (one.producer_id, one.producer_epoch) == at]
+        return min([asked for asked in adds if asked > ended], default=self.began)
+
+    @property
     def last_asked(self) -> int:
         """The event of the last request that may have decided it; of the last write if none was sent."""
         ends = [*self.attempts, *([self.ended] if self.ended else [])]

@@ -214,7 +214,7 @@ class LogExecutor(TopicAdministration[LogStep]):
 
     def read_everything(self) -> None:
         """Read the full log of every running replica, and what it shows to consumers; and which replicas may lead."""
-        self._describe()
+        self.roles.describe_eligible()
         for on, partition in self.partitions.items():
             with suppress(Absent):
                 state = self.roles.state(on)
@@ -433,7 +433,7 @@ class LogExecutor(TopicAdministration[LogStep]):
 
     def after_fault(self) -> None:
         self.roles.refresh()
-        self._describe()
+        self.roles.describe_eligible()
 
     def await_reaction(self) -> None:
         """Where faults only keep brokers from doing anything, an election is due all the same (GEN-08). Judges see whether it
@@ -443,13 +443,6 @@ class LogExecutor(TopicAdministration[LogStep]):
                 self.bench.eventually(
                     lambda: not self.roles.leaderless(), "a leader", within=CONVERGES_WITHIN + 2, every=0.5, due=None
                 )
-
-    def _describe(self) -> None:
-        """Ask every running broker for the eligible and last known leaders, where it offers DescribeTopicPartitions (KIP-966)."""
-        if "DescribeTopicPartitions" in self.bench.column.ranges:
-            for name in self.roles.running():
-                with suppress(WireError):
-                    self.bench.node(name).describe_topic_partitions(self._topics)
 
     # --- rest
 

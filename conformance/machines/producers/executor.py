@@ -216,7 +216,8 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
         node.delete_records(partition.name, partition.index, max(0, latest - step.keep), timeout_ms=2_000)
 
     def read_everything(self) -> None:
-        """The full log of every running replica, and what it shows to a read_committed consumer."""
+        """The full log of every running replica, and what it shows to a read_committed consumer; and which replicas may lead."""
+        self.roles.describe_eligible()
         for on, partition in self.partitions.items():
             with suppress(Absent):
                 state = self.roles.state(on)
@@ -238,6 +239,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
 
     def after_fault(self) -> None:
         self.roles.refresh()
+        self.roles.describe_eligible()
 
     # --- rest
 
