@@ -61,7 +61,7 @@ SUBJECT_KINDS: dict[str, set[Kind]] = {
     "offset_for_leader_epoch": {"partition"},
     "offset_for_leader_epoch_many": {"partition"},
     "park_fetch": {"partition"},
-    "park_produce": {"partition"},
+    "park_produce": {"partition", "transactional-id"},
     "produce": {"partition"},
     "produce_many": {"partition"},
     "sync_group": {"group", "member"},

@@ -153,10 +153,11 @@ def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:
 
 def test_machines_can_be_chosen_by_name(kit: Kit) -> None:
     """Without workers each has one part."""
-    log, topics = (next(id for id in KNOWN if id.startswith(f"machines.{name}.")) for name in ("log", "topics"))
+    names = ("log", "producers", "topics")
+    log, *others = (next(id for id in KNOWN if id.startswith(f"machines.{name}.")) for name in names)
     given = ["--conformance-profile", "nightly", "--conformance-machines"]
     assert kit.listed(*given, "log") == [(log, newest())]
-    assert sorted(kit.listed(*given, "all")) == [(log, newest()), (topics, newest())]
+    assert sorted(kit.listed(*given, "all")) == [(id, newest()) for id in (log, *others)]
 
 
 def test_machines_share_the_workers() -> None:
@@ -210,7 +211,7 @@ WRONG = [
     (["--feature", "transaction.version"], "--feature 'transaction.version'", "write NAME=LEVEL"),
     (["--feature", "=1"], "--feature '=1'", "write NAME=LEVEL"),
     (["--replay", "/nonexistent/schedule.json"], "--replay /nonexistent/schedule.json", "schedule.json of an evidence folder"),
-    (["--conformance-machines", "clock"], "--conformance-machines 'clock'", "Give one of all, log, topics"),
+    (["--conformance-machines", "clock"], "--conformance-machines 'clock'", "Give one of all, log, producers, topics"),
     (["--conformance-beginning", "/nonexistent/b.json"], "/nonexistent/b.json: ", "beginning.json of a hunt"),
     (["--baseline", "/nonexistent/matrix.json"], "--baseline /nonexistent/matrix.json", "matrix.json of an earlier run"),
     (["--conformance-profile", "slow"], "--conformance-profile 'slow'", "smoke, quick, nightly"),
