@@ -322,8 +322,14 @@ class TestCluster:
             altered = client.incremental_alter_configs(ResourceType.TOPIC, topic.name, changes, version=version)
             assert altered.error is Error.NONE
         for version in versions(client, "DescribeConfigs"):
-            described = client.describe_configs(ResourceType.TOPIC, topic.name, ["retention.ms"], version=version)
-            assert described.value("retention.ms") == f"{10**9 + 1}"
+
+            def retention(version: int = version) -> str | None:
+                described = client.describe_configs(ResourceType.TOPIC, topic.name, ["retention.ms"], version=version)
+                return described.value("retention.ms")
+
+            # A broker hears of an alteration only after the controller has answered it.
+            eventually(lambda: retention() == f"{10**9 + 1}", within=10, what="the last alteration described")
+            assert retention() == f"{10**9 + 1}"
         asked = [ConfigsQuery(ResourceType.TOPIC, topic.name), ConfigsQuery(ResourceType.BROKER, "1")]
         assert [one.resource_name for one in client.describe_configs_many(asked).resources] == [topic.name, "1"]
 
