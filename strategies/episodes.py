@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
-from hypothesis.strategies import DrawFn, SearchStrategy, composite, integers, lists, sampled_from
+from hypothesis.strategies import DrawFn, SearchStrategy, composite, integers, just, lists, sampled_from
 
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.together import pairs_of
@@ -289,4 +289,9 @@ def offered(kind: type[Fault], drawn: SearchStrategy[Fault], subjects: Sequence[
     return made.name, made
 
 
-__all__ = ["Meeting", "Offer", "Steering", "Swarm", "episodes", "offered", "steered", "swarms"]
+def always(step: Step) -> About:
+    """The same step about any subject."""
+    return lambda on: just(step)
+
+
+__all__ = ["Meeting", "Offer", "Steering", "Swarm", "always", "episodes", "offered", "steered", "swarms"]

@@ -88,8 +88,9 @@ def _values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> SearchStrate
     raise TypeError(f"{kind.__name__}.{field.name} is no choice: enter its bounds in strategies.faults.BOUNDS")
 
 
-def faults_of(kind: type[Fault]) -> SearchStrategy[Fault]:
-    return st.builds(kind, **parameters(kind))
+def faults_of(kind: type[Fault], **drawn: SearchStrategy[Any]) -> SearchStrategy[Fault]:
+    """Faults of one kind; `drawn` are strategies in place of a parameter's own."""
+    return st.builds(kind, **{**parameters(kind), **drawn})
 
 
 def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:

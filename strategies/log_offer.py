@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
 
-from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.clock import ClockShift
 from fixtures.faults.kinds.disk import (
     CutTailAbove,
@@ -29,8 +26,8 @@ from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, Rollin
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from fixtures.faults.kinds.zombies import CutOffFromControllers, IsolatedControllerLeader, PausedZombie
-from strategies.episodes import FaultKind, Offer, offered
-from strategies.faults import parameters
+from strategies.episodes import FaultKind, Offer, always, offered
+from strategies.faults import faults_of
 from strategies.log import (
     CODECS,
     BriefLogFault,
@@ -73,7 +70,9 @@ from strategies.steps import (
     Step,
     brief_disturbances,
     echoes,
+    index_of,
     sweeps,
+    topic_of,
 )
 
 REPLICATED: tuple[PartitionName, ...] = ("strict-0", "strict-1", "loose-0", "compacted-0")
@@ -90,14 +89,6 @@ ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "former-leader")
 _ROLE = sampled_from(ROLES)
 _BACK = integers(-1, 2)
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
-
-
-def _topic(on: str) -> str:
-    return on.rpartition("-")[0]
-
-
-def _index(on: str) -> int:
-    return int(on.rpartition("-")[2])
 
 
 def _uncompacted(on: str) -> PartitionName:
@@ -190,23 +181,23 @@ def reassignments(on: str) -> SearchStrategy[ReassignPartition]:
     )
     return builds(
         ReassignPartition,
-        on=just(_topic(on)),
-        partition=just(_index(on)),
+        on=just(topic_of(on)),
+        partition=just(index_of(on)),
         change=sampled_from(changes),
         pick=integers(0, 2),
     )
 
 
 def cancellations(on: str) -> SearchStrategy[CancelReassignment]:
-    return builds(CancelReassignment, on=just(_topic(on)), partition=just(_index(on)))
+    return builds(CancelReassignment, on=just(topic_of(on)), partition=just(index_of(on)))
 
 
 def preferred_elections(on: str) -> SearchStrategy[ElectPreferredLeader]:
-    return builds(ElectPreferredLeader, on=just(_topic(on)), partition=just(_index(on)))
+    return builds(ElectPreferredLeader, on=just(topic_of(on)), partition=just(index_of(on)))
 
 
 def unclean_elections(on: str) -> SearchStrategy[ElectUncleanly]:
-    return builds(ElectUncleanly, on=just(_topic(on)), partition=just(_index(on)))
+    return builds(ElectUncleanly, on=just(topic_of(on)), partition=just(index_of(on)))
 
 
 def alterations(on: str) -> SearchStrategy[AlterConfig]:
@@ -218,11 +209,11 @@ def alterations(on: str) -> SearchStrategy[AlterConfig]:
         "max.message.bytes": ["2000", None],
         "flush.messages": ["1", None],
     }
-    if _topic(on) == "drawn":
+    if topic_of(on) == "drawn":
         values |= {"retention.bytes": ["1", None], "retention.ms": ["1", None]}
     return one_of(
         *(
-            builds(AlterConfig, on=just(_topic(on)), key=just(key), value=sampled_from(drawn))
+            builds(AlterConfig, on=just(topic_of(on)), key=just(key), value=sampled_from(drawn))
             for key, drawn in values.items()
         )
     )
@@ -289,28 +280,24 @@ _ANY = sampled_from([*2 * ("leader", "follower"), "active controller", "voter", 
 """Half of the time a replica of the partition, so that faults meet there."""
 
 
-def _drawn(kind: type[Fault], **fields: SearchStrategy[Any]) -> SearchStrategy[Fault]:
-    return builds(kind, **{**parameters(kind), **fields})
-
-
 def _offered() -> dict[str, FaultKind]:
     around = (*REPLICATED, "drawn-0", "lone-0")
     processes = [
-        offered(Kill, _drawn(Kill, role=_ANY), around),
-        offered(Stop, _drawn(Stop, role=_ANY), around),
-        offered(Freeze, _drawn(Freeze, role=_ANY), around),
-        offered(PausePastFencing, _drawn(PausePastFencing, role=_HIT), around),
-        offered(PausedZombie, _drawn(PausedZombie, role=_HIT), around),
+        offered(Kill, faults_of(Kill, role=_ANY), around),
+        offered(Stop, faults_of(Stop, role=_ANY), around),
+        offered(Freeze, faults_of(Freeze, role=_ANY), around),
+        offered(PausePastFencing, faults_of(PausePastFencing, role=_HIT), around),
+        offered(PausedZombie, faults_of(PausedZombie, role=_HIT), around),
     ]
     links = [
-        offered(CutOffFromControllers, _drawn(CutOffFromControllers, role=_HIT), around),
-        offered(Isolate, _drawn(Isolate, role=_ANY, clients_too=just(False)), around),
-        offered(OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(LINKED)), around),
-        offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])), around),
-        offered(Loss, _drawn(Loss, role=_HIT, peer=just("brokers")), around),
-        offered(Delay, _drawn(Delay, role=_HIT, peer=just("brokers")), around),
-        offered(RateLimit, _drawn(RateLimit, role=_HIT, peer=just("brokers"), direction=just("out")), around),
-        offered(IsolatedControllerLeader, _drawn(IsolatedControllerLeader), around),
+        offered(CutOffFromControllers, faults_of(CutOffFromControllers, role=_HIT), around),
+        offered(Isolate, faults_of(Isolate, role=_ANY, clients_too=just(False)), around),
+        offered(OneLink, faults_of(OneLink, role=_HIT, peer=sampled_from(LINKED)), around),
+        offered(Drop, faults_of(Drop, role=_HIT, peer=sampled_from(["brokers", "follower", "controllers"])), around),
+        offered(Loss, faults_of(Loss, role=_HIT, peer=just("brokers")), around),
+        offered(Delay, faults_of(Delay, role=_HIT, peer=just("brokers")), around),
+        offered(RateLimit, faults_of(RateLimit, role=_HIT, peer=just("brokers"), direction=just("out")), around),
+        offered(IsolatedControllerLeader, faults_of(IsolatedControllerLeader), around),
     ]
     # They write records without a key, which a compacted topic refuses, to have something to damage.
     damages = (
@@ -325,17 +312,17 @@ def _offered() -> dict[str, FaultKind]:
         WipeDisk,
     )
     disks = [
-        offered(FailedDisk, _drawn(FailedDisk, role=_HIT), around),
-        *(offered(kind, _drawn(kind, role=_HIT), UNCOMPACTED) for kind in damages),
+        offered(FailedDisk, faults_of(FailedDisk, role=_HIT), around),
+        *(offered(kind, faults_of(kind, role=_HIT), UNCOMPACTED) for kind in damages),
     ]
     alone = [
         # On the machine's own partition, which the judges follow.
         *(
-            offered(kind, _drawn(kind, own_topic=just(False)), UNCLEAN_ON)
+            offered(kind, faults_of(kind, own_topic=just(False)), UNCLEAN_ON)
             for kind in (UncleanElection, UncleanElectionByConfig)
         ),
-        offered(FullDisk, _drawn(FullDisk, role=_HIT), UNCOMPACTED),
-        offered(ClockShift, _drawn(ClockShift, role=_HIT), REPLICATED),
+        offered(FullDisk, faults_of(FullDisk, role=_HIT), UNCOMPACTED),
+        offered(ClockShift, faults_of(ClockShift, role=_HIT), REPLICATED),
     ]
     return dict([*processes, *links, *disks, *alone])
 
@@ -373,10 +360,6 @@ def _begin() -> SearchStrategy[list[Step]]:
     )
 
 
-def _always(step: Step) -> Any:
-    return lambda on: just(step)
-
-
 def log_offer() -> Offer:
     """All that episodes of the log machine are made of."""
     return Offer(
@@ -391,7 +374,7 @@ def log_offer() -> Offer:
             "produce-idempotently": idempotent_produces,
             "produce-in-flight": produces_in_flight,
             "fetch-in-flight": fetches_in_flight,
-            "collect": _always(Collect()),
+            "collect": always(Collect()),
             "transact": transactions,
             "produce-to-all": lambda on: produces_to_all(),
             "read": reads,
@@ -401,10 +384,10 @@ def log_offer() -> Offer:
             "list-offsets": offset_requests,
             "delete-records": deletions,
             "consume": lambda on: consumptions(),
-            "join": _always(Join()),
-            "poll-group": _always(PollGroup()),
-            "leave": _always(Leave()),
-            "offset-fetch": _always(OffsetFetch()),
+            "join": always(Join()),
+            "poll-group": always(PollGroup()),
+            "leave": always(Leave()),
+            "offset-fetch": always(OffsetFetch()),
             "fetch-in-session": session_fetches,
             "echo": lambda on: echoes(),
             "sweep": lambda on: sweeps(),

@@ -6,7 +6,6 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy, booleans, builds, integers, just, lists, none, one_of, sampled_from
 
-from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.disk import RemoveRebuiltFile
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
 from fixtures.faults.kinds.logs import RollBySize
@@ -15,8 +14,8 @@ from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, Rollin
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
-from strategies.episodes import FaultKind, Offer, offered
-from strategies.faults import parameters
+from strategies.episodes import FaultKind, Offer, always, offered
+from strategies.faults import faults_of
 from strategies.producers import (
     FENCED_REQUESTS,
     PLAIN,
@@ -50,7 +49,9 @@ from strategies.steps import (
     Step,
     brief_disturbances,
     echoes,
+    index_of,
     sweeps,
+    topic_of,
 )
 
 STRICT: tuple[WrittenPartition, ...] = ("strict-0", "strict-1", "strict-2")
@@ -60,17 +61,9 @@ ROLES: tuple[ReplicaRole, ...] = ("leader", "leader", "leader", "former-leader",
 _ROLE = sampled_from(ROLES)
 MOSTLY: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *TRANSACTIONAL)
 """Two of the transactional ids mostly, so that the requests of a transaction find each other."""
-SPOILED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
+RARELY_USED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
 _TRANSACTIONAL: SearchStrategy[ProducerName] = sampled_from(MOSTLY)
 _ANY: SearchStrategy[ProducerName] = sampled_from((*MOSTLY, *PLAIN))
-
-
-def _topic(on: str) -> str:
-    return on.rpartition("-")[0]
-
-
-def _index(on: str) -> int:
-    return int(on.rpartition("-")[2])
 
 
 # --- producers
@@ -127,16 +120,16 @@ def deletions(on: str) -> SearchStrategy[DeleteRecords]:
 def reassignments(on: str) -> SearchStrategy[ReassignPartition]:
     changes = sampled_from(["reorder", "shrink", "grow", "reorder"])
     return builds(
-        ReassignPartition, on=just(_topic(on)), partition=just(_index(on)), change=changes, pick=integers(0, 2)
+        ReassignPartition, on=just(topic_of(on)), partition=just(index_of(on)), change=changes, pick=integers(0, 2)
     )
 
 
 def cancellations(on: str) -> SearchStrategy[CancelReassignment]:
-    return just(CancelReassignment(on=_topic(on), partition=_index(on)))
+    return just(CancelReassignment(on=topic_of(on), partition=index_of(on)))
 
 
 def preferred_elections(on: str) -> SearchStrategy[ElectPreferredLeader]:
-    return just(ElectPreferredLeader(on=_topic(on), partition=_index(on)))
+    return just(ElectPreferredLeader(on=topic_of(on), partition=index_of(on)))
 
 
 # --- faults
@@ -147,28 +140,24 @@ _NODE = sampled_from(["leader", "transaction coordinator", "follower", "transact
 LINKED = ("follower", "leader", "active controller")
 
 
-def _drawn(kind: type[Fault], **fields: SearchStrategy[Any]) -> SearchStrategy[Fault]:
-    return builds(kind, **{**parameters(kind), **fields})
-
-
 def _offered() -> dict[str, FaultKind]:
     processes = [
-        offered(Kill, _drawn(Kill, role=_NODE), EVERY_PARTITION),
-        offered(Stop, _drawn(Stop, role=_NODE), EVERY_PARTITION),
-        offered(Freeze, _drawn(Freeze, role=_NODE), EVERY_PARTITION),
-        offered(PausePastFencing, _drawn(PausePastFencing, role=_HIT), EVERY_PARTITION),
-        offered(PausedZombie, _drawn(PausedZombie, role=_HIT), EVERY_PARTITION),
+        offered(Kill, faults_of(Kill, role=_NODE), EVERY_PARTITION),
+        offered(Stop, faults_of(Stop, role=_NODE), EVERY_PARTITION),
+        offered(Freeze, faults_of(Freeze, role=_NODE), EVERY_PARTITION),
+        offered(PausePastFencing, faults_of(PausePastFencing, role=_HIT), EVERY_PARTITION),
+        offered(PausedZombie, faults_of(PausedZombie, role=_HIT), EVERY_PARTITION),
     ]
     links = [
-        offered(CutOffFromControllers, _drawn(CutOffFromControllers, role=_HIT), EVERY_PARTITION),
-        offered(Isolate, _drawn(Isolate, role=_HIT, clients_too=just(False)), EVERY_PARTITION),
-        offered(OneLink, _drawn(OneLink, role=_HIT, peer=sampled_from(LINKED)), EVERY_PARTITION),
-        offered(Drop, _drawn(Drop, role=_HIT, peer=sampled_from(["brokers", "controllers"])), EVERY_PARTITION),
-        offered(Loss, _drawn(Loss, role=_HIT, peer=just("brokers")), EVERY_PARTITION),
+        offered(CutOffFromControllers, faults_of(CutOffFromControllers, role=_HIT), EVERY_PARTITION),
+        offered(Isolate, faults_of(Isolate, role=_HIT, clients_too=just(False)), EVERY_PARTITION),
+        offered(OneLink, faults_of(OneLink, role=_HIT, peer=sampled_from(LINKED)), EVERY_PARTITION),
+        offered(Drop, faults_of(Drop, role=_HIT, peer=sampled_from(["brokers", "controllers"])), EVERY_PARTITION),
+        offered(Loss, faults_of(Loss, role=_HIT, peer=just("brokers")), EVERY_PARTITION),
     ]
     others = [
-        offered(RemoveRebuiltFile, _drawn(RemoveRebuiltFile, role=_HIT), STRICT),
-        offered(UncleanElection, _drawn(UncleanElection, own_topic=just(False)), ("loose-0",)),
+        offered(RemoveRebuiltFile, faults_of(RemoveRebuiltFile, role=_HIT), STRICT),
+        offered(UncleanElection, faults_of(UncleanElection, own_topic=just(False)), ("loose-0",)),
     ]
     return dict([*processes, *links, *others])
 
@@ -196,17 +185,13 @@ def _begin() -> SearchStrategy[list[Step]]:
     return builds(lambda one, others: [one, *others], first, more)
 
 
-def _always(step: Step) -> Any:
-    return lambda on: just(step)
-
-
 def _of_transactional(kind: type[Step]) -> Any:
     return lambda on: builds(kind, producer=_TRANSACTIONAL)
 
 
 def fenced_bumps(on: str) -> SearchStrategy[BumpAsFenced]:
     """Of ids that are rarely used: what a fenced producer's bump does to its transaction leaves judges little to say."""
-    return builds(BumpAsFenced, producer=sampled_from(SPOILED))
+    return builds(BumpAsFenced, producer=sampled_from(RARELY_USED))
 
 
 def producers_offer() -> Offer:
@@ -223,7 +208,7 @@ def producers_offer() -> Offer:
             "transactional-write": transactional_writes,
             "write-in-flight": writes_in_flight,
             "write-to-several": writes_to_several,
-            "collect": _always(Collect()),
+            "collect": always(Collect()),
             "skip-sequence": skipped_sequences,
             "repeat-batch": repeated_batches,
             "init-producer-id": lambda on: builds(InitProducerId, producer=_ANY),
@@ -233,7 +218,7 @@ def producers_offer() -> Offer:
             "end-transaction": ends,
             "send-as-fenced": fenced_requests,
             "fetch-committed": committed_fetches,
-            "describe": _always(Describe()),
+            "describe": always(Describe()),
             "delete-records": deletions,
             "echo": lambda on: echoes(),
             "sweep": lambda on: sweeps(),

@@ -13,7 +13,7 @@ import msgspec
 from hypothesis.strategies import SearchStrategy, builds, integers, sampled_from
 
 from fixtures.faults.base.fault import Fault
-from strategies.faults import parameters
+from strategies.faults import faults_of
 
 F = TypeVar("F", bound=Fault, covariant=True)
 
@@ -174,19 +174,31 @@ class ReadEverything(Step, frozen=True, kw_only=True, tag="read-everything"):
     """Read all that the machine's judges look at, from every node that runs."""
 
 
+# --- subjects
+
+
+def topic_of(on: str) -> str:
+    """The topic of a partition, both by a machine's own names: `strict` of `strict-0`."""
+    return on.rpartition("-")[0]
+
+
+def index_of(on: str) -> int:
+    return int(on.rpartition("-")[2])
+
+
 # --- strategies
 
 
 def disturbances(kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]) -> SearchStrategy[Disturb[Any]]:
     """Standing faults of one kind around any of these subjects; `drawn` are strategies in place of a parameter's own."""
-    return builds(Disturb, on=sampled_from(on), fault=builds(kind, **{**parameters(kind), **drawn}))
+    return builds(Disturb, on=sampled_from(on), fault=faults_of(kind, **drawn))
 
 
 def brief_disturbances(
     kind: type[Fault], on: tuple[str, ...], **drawn: SearchStrategy[Any]
 ) -> SearchStrategy[DisturbBriefly[Any]]:
     """Transient faults of one kind, as `disturbances`."""
-    return builds(DisturbBriefly, on=sampled_from(on), fault=builds(kind, **{**parameters(kind), **drawn}))
+    return builds(DisturbBriefly, on=sampled_from(on), fault=faults_of(kind, **drawn))
 
 
 def partial_heals(most: int) -> SearchStrategy[HealPartly]:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.topics import Change
 from conformance.judging.judge import Claim, Excuse, Finding, log_judge, story_judge
-from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.records import acknowledged_at, newest_stamps
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.topics.story import ResourceStory
@@ -46,24 +44,14 @@ def _is_answered(write: ProduceResult) -> bool:
 def _again(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
     """A copy may be answered with the original's offset, or with any error."""
     appended = copy.error == NONE and copy.offset != original.offset
-    if appended and (excuse := _state_may_be_gone(story, original, copy)):
+    since = acknowledged_at(story, original, story.derived(newest_stamps))
+    if appended and (excuse := may_be_forgotten(story, original.offset, since, copy)):
         return Excuse(excuse, "produce")
     shown = (
         f"{copy.node} acknowledged sequence {copy.base_sequence} of producer {copy.producer_id}, epoch {copy.producer_epoch}, "
         f"at offset {copy.offset}, after {original.node} at {original.offset}"
     )
     return Finding(not appended, "produce", (original.event, copy.event), shown, "late-copy-acted")
-
-
-def _state_may_be_gone(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> str:
-    """The evidence by which the leader need not know the producer's batch; brokers remember idle producers for a day."""
-    if story.derived(LogStarts).bound(copy.event) > original.offset:
-        return PRODUCER_STATE_DELETED
-    if any(span.began < copy.event for span in story.hits(lambda effects: effects.loses_producers)):
-        return PRODUCER_STATE_LOST
-    since = acknowledged_at(story, original, story.derived(newest_stamps))
-    now = (story.newest_epoch_before(copy.event), copy.event)
-    return story.derived(PermittedLosses).between(since, now) or ""
 
 
 # --- DeleteTopics

@@ -8,8 +8,9 @@ from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import OffsetsAdded, OfTransaction, PartitionsAdded, ProducerIdGiven
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
+from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import identity, lost
+from conformance.judging.producers.logs import identity, moment
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, Write
@@ -24,21 +25,22 @@ def a_fenced_epoch_has_no_effect(together: Together) -> Iterator[Claim]:
     """Once InitProducerId gave a newer epoch, requests of an older one neither write nor change the transaction."""
     producers = together.derived(Producers)
     for story in together.of(TransactionStory):
-        if story.bumped_by_fenced:
-            yield Excuse(BUMPED_BY_FENCED, "coordinator")
-            continue
         yield from _requests(story)
         yield from _writes(story, producers)
 
 
-def _requests(story: TransactionStory) -> Iterator[Finding]:
+def _requests(story: TransactionStory) -> Iterator[Claim]:
     """Requests to the coordinator."""
     for one in (*story.added, *story.groups_added, *story.ends):
         newer = story.fences(one.producer_id, one.producer_epoch, one.asked)
         errors = _errors(one)
         if newer is not None and errors and UNKNOWN_OUTCOME not in errors:
             held = NONE not in errors
-            yield Finding(held, "coordinator", (newer.event, one.event), _granted(one, newer), "fenced-request-granted")
+            if not held and story.bumped_by_fenced(-1, one.event):
+                yield Excuse(BUMPED_BY_FENCED, "coordinator")
+                continue
+            shown = "" if held else _granted(one, newer)
+            yield Finding(held, "coordinator", (newer.event, one.event), shown, "fenced-request-granted")
 
 
 def _errors(one: OfTransaction) -> list[int]:
@@ -69,17 +71,21 @@ def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     for write in first.values():
         newer = story.fences(write.result.producer_id, write.result.producer_epoch, write.result.asked)
         if newer is not None:
-            yield from _late(write.partition, write.result, newer)
+            yield from _late(story, write.partition, write.result, newer)
 
 
-def _late(partition: PartitionStory, write: ProduceResult, newer: ProducerIdGiven) -> Iterator[Claim]:
+def _late(
+    story: TransactionStory, partition: PartitionStory, write: ProduceResult, newer: ProducerIdGiven
+) -> Iterator[Claim]:
     found = next(((batch, event) for batch, event in partition.batches if identity(batch) == identity(write)), None)
     case = "seen-epoch" if _saw_newer(partition, write) else "any-partition"
     if found is None:
-        yield from (Finding(True, case, (newer.event, read.event)) for read in partition.full_reads[-1:])
+        later = [read for read in partition.full_reads[-1:] if read.asked > write.event]
+        yield from (Finding(True, case, (newer.event, read.event)) for read in later)
         return
     batch, event = found
-    if excuse := lost(partition, write):
+    bumped = BUMPED_BY_FENCED if story.bumped_by_fenced(-1, write.event) else ""
+    if excuse := bumped or may_be_lost(partition, moment(partition, newer.asked), write):
         yield Excuse(excuse, case)
         return
     shown = (

@@ -1,21 +1,16 @@
-"""A partition's log as its producers see it: their batches and markers, and the evidence by which a leader may forget them."""
+"""A partition's log as its producers see it: their batches, and the markers that end their transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
-from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
-from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
 from conformance.judging.log.story import PartitionStory
 
 SEQUENCES = 1 << 31
 """Sequences wrap around to 0 after the last one."""
-BEFORE_ALL = (-1, -1)
-"""A moment before any leader epoch."""
 
 
 def own_reads(story: PartitionStory) -> list[FetchResult]:
@@ -50,6 +45,11 @@ class Marked(NamedTuple):
     batch: Batch
     end: Batch | None
 
+    @property
+    def committed(self) -> bool | None:
+        """None without a marker."""
+        return self.end.marker.committed if self.end is not None and self.end.marker is not None else None
+
 
 def marked(read: FetchResult) -> list[Marked]:
     """The transactional batches of a log, each with the next marker of its producer."""
@@ -68,16 +68,11 @@ def stable_end(read: FetchResult) -> int:
     return min((one.batch.base for one in marked(read) if one.end is None), default=read.high_watermark)
 
 
-def lost(story: PartitionStory, until: Exchange) -> str:
-    """The permission by which records of the partition may be gone by then."""
-    epoch = story.newest_epoch_before(until.event)
-    return story.derived(PermittedLosses).between(BEFORE_ALL, (epoch, until.event)) or ""
+def moment(story: PartitionStory, event: int) -> Moment:
+    """The newest leader epoch that was named before an event, and the event."""
+    return story.newest_epoch_before(event), event
 
 
-def forgotten(story: PartitionStory, offset: int, until: Exchange) -> str:
-    """The evidence by which a leader need not know the producer of a batch at an offset; empty where it has to."""
-    if story.derived(LogStarts).bound(until.event) > offset:
-        return PRODUCER_STATE_DELETED
-    if any(span.began < until.event for span in story.hits(lambda effects: effects.loses_producers)):
-        return PRODUCER_STATE_LOST
-    return lost(story, until)
+def stamped(batch: Batch) -> Moment:
+    """The beginning of the leader epoch at which a batch was appended."""
+    return batch.epoch, BEFORE_ALL

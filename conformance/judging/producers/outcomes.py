@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from conformance.judging.excuses import UNSTABLE_OFFSETS
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
-from conformance.judging.facts.log import FetchResult, ProduceResult
-from conformance.judging.facts.transactions import TransactionDescription
+from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
+from conformance.judging.facts.transactions import DescribedProducer, DescribedProducers, TransactionDescription
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.fencing import BUMPED_BY_FENCED
-from conformance.judging.producers.logs import Marked, final_read, identity, lost, marked, own_reads, stable_end
+from conformance.judging.producers.logs import final_read, identity, marked, moment, own_reads, stable_end, stamped
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, Transaction, by_partition
@@ -37,51 +39,57 @@ def all_or_nothing(together: Together) -> Iterator[Claim]:
         yield from _of_offsets(partition, producers.transactions)
 
 
+class _Outcome(NamedTuple):
+    """A batch of a transaction in a leader's log at rest, and its marker: whether it commits, None without one."""
+
+    partition: PartitionStory
+    read: FetchResult
+    batch: Batch
+    committed: bool | None
+
+    def __str__(self) -> str:
+        return f"{self.batch} of {self.partition.name} is {WORDS[self.committed]}"
+
+
 def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
-    found: dict[bool | None, tuple[PartitionStory, Marked, FetchResult]] = {}
-    for partition, writes in by_partition(transaction.writes).items():
-        if (read := final_read(partition)) is not None and read.asked > transaction.last_asked:
-            for one in _own(read, writes):
-                found.setdefault(_outcome(one), (partition, one, read))
-    if not found:
+    """Where no EndTxn was answered with success, it takes two batches to disagree."""
+    found, ended = [*_outcomes(transaction)], transaction.ended
+    hows = {one.committed for one in found}
+    if not found or (ended is None and (len(found) < 2 or hows == {None})):
         return
-    ended = transaction.ended
-    wanted = (
-        {ended.committed} if ended is not None else {True} if True in found else {False} if False in found else {None}
-    )
-    wrong = sorted({*found} - wanted, key=str)
-    case, shown = transaction.story.dialect, _shown(transaction, found)
-    by = (*([ended.event] if ended else []), *(read.event for _, _, read in found.values()))
-    if wrong and (excuse := _excuse(transaction, found)):
+    broken = hows != {ended.committed} if ended is not None else len(hows) > 1
+    case, label = transaction.story.dialect, "split-outcome" if ended is None else "other-outcome"
+    if broken and (excuse := _excuse(transaction, found)):
         yield Excuse(excuse, case)
-    elif ended is not None or len(found) > 1 or None not in found:
-        yield Finding(
-            not wrong, case, by, shown if wrong else "", "split-outcome" if ended is None else "other-outcome"
-        )
+        return
+    by = (*([ended.event] if ended is not None else []), *sorted({one.read.event for one in found}))
+    yield Finding(not broken, case, by, _shown(transaction, found) if broken else "", label)
 
 
-def _own(read: FetchResult, writes: list[ProduceResult]) -> Iterator[Marked]:
-    wanted = {identity(one) for one in writes}
-    yield from (one for one in marked(read) if identity(one.batch) in wanted)
+def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
+    for partition, writes in by_partition(transaction.writes).items():
+        read, wanted = final_read(partition), {identity(one) for one in writes}
+        if read is not None and read.asked > transaction.last_asked:
+            own = (one for one in marked(read) if identity(one.batch) in wanted)
+            yield from (_Outcome(partition, read, one.batch, one.committed) for one in own)
 
 
-def _outcome(one: Marked) -> bool | None:
-    return one.end.marker.committed if one.end is not None and one.end.marker is not None else None
-
-
-def _shown(transaction: Transaction, found: dict[bool | None, tuple[PartitionStory, Marked, FetchResult]]) -> str:
+def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
+    """One batch of each outcome."""
     ended = transaction.ended
-    answered = (
-        f"EndTxn {'committed' if ended.committed else 'aborted'}" if ended else "no EndTxn was answered with success"
-    )
-    places = ", ".join(f"{one.batch} of {story.name} is {WORDS[how]}" for how, (story, one, _) in found.items())
-    return f"{transaction}: {answered}; {places}"
+    how = "no EndTxn was answered with success"
+    if ended is not None:
+        how = f"EndTxn {'committed' if ended.committed else 'aborted'}"
+    places = {one.committed: str(one) for one in found}
+    return f"{transaction}: {how}; {', '.join(places.values())}"
 
 
-def _excuse(transaction: Transaction, found: dict[bool | None, tuple[PartitionStory, Marked, FetchResult]]) -> str:
-    if transaction.story.bumped_by_fenced:
+def _excuse(transaction: Transaction, found: list[_Outcome]) -> str:
+    if transaction.story.bumped_by_fenced(transaction.started, max(one.read.event for one in found)):
         return BUMPED_BY_FENCED
-    return next(filter(None, (lost(story, read) for story, _, read in found.values())), "")
+    since = transaction.began
+    permitted = (may_be_lost(one.partition, moment(one.partition, since), one.read) for one in found)
+    return next(filter(None, permitted), "")
 
 
 InTransaction = tuple[Transaction, OffsetCommit]
@@ -150,7 +158,7 @@ def _stays_below(
     case, starts = "last-stable-offset", partition.derived(LogStarts)
     past = [one for one in reads if one.last_stable_offset > first.offset and starts.bound(one.event) <= first.offset]
     for read in past[:1]:
-        if excuse := lost(partition, read):
+        if excuse := may_be_lost(partition, moment(partition, first.asked), read):
             yield Excuse(excuse, case)
             continue
         shown = f"{read.node} shows {read.last_stable_offset} as stable, {transaction} is open from {first.offset} on"
@@ -162,7 +170,7 @@ def _stays_below(
 def _open_until(transaction: Transaction) -> int:
     """The first event that may have ended it: EndTxn, InitProducerId of any instance, or its time-out."""
     story = transaction.story
-    ends = [end.asked for end in (*transaction.attempts, *([transaction.ended] if transaction.ended else []))]
+    ends = [end.asked for end in transaction.ends]
     inits = [one.asked for one in story.given if one.asked > transaction.began]
     allowed = min((one.timeout_ms for one in story.given), default=0) / 1000
     over = story.timeline.time(min(transaction.began, transaction.started)) + allowed
@@ -192,14 +200,32 @@ def _dangling(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     for partition in producers.partitions:
         for known in [one for one in partition.described_producers if partition.at_rest(one)]:
             own = [one for one in known.producers if one.producer_id in ids]
-            dangling = [one for one in own if one.transaction_start >= 0]
-            if dangling and (excuse := lost(partition, known) or (BUMPED_BY_FENCED if story.bumped_by_fenced else "")):
-                yield Excuse(excuse, "no-dangling")
-            elif own:
-                shown = "".join(_open(partition, known.node, one.transaction_start, described) for one in dangling[:1])
-                yield Finding(
-                    not dangling, "no-dangling", (described.event, known.event), shown, "dangling-transaction"
-                )
+            yield from _ended_on(story, partition, known, own, described) if own else ()
+
+
+def _ended_on(
+    story: TransactionStory,
+    partition: PartitionStory,
+    known: DescribedProducers,
+    own: list[DescribedProducer],
+    described: TransactionDescription,
+) -> Iterator[Claim]:
+    dangling = next((one for one in own if one.transaction_start >= 0), None)
+    shown = "" if dangling is None else _open(partition, known.node, dangling.transaction_start, described)
+    if dangling is not None and (excuse := _marker_may_be_lost(story, partition, known, dangling.transaction_start)):
+        yield Excuse(excuse, "no-dangling")
+    else:
+        yield Finding(dangling is None, "no-dangling", (described.event, known.event), shown, "dangling-transaction")
+
+
+def _marker_may_be_lost(
+    story: TransactionStory, partition: PartitionStory, known: DescribedProducers, start: int
+) -> str:
+    """The permission by which the marker may be gone that came after the first batch."""
+    if story.bumped_by_fenced(-1, known.event):
+        return BUMPED_BY_FENCED
+    first = next((batch for batch, _ in partition.batches if batch.base == start), None)
+    return "" if first is None else may_be_lost(partition, stamped(first), known)
 
 
 def _open(partition: PartitionStory, node: str, start: int, described: TransactionDescription) -> str:

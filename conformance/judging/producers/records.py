@@ -17,16 +17,17 @@ from conformance.judging.facts.log import (
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.log.producer_state import may_be_forgotten, may_be_lost
 from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import (
     SEQUENCES,
     final_read,
-    forgotten,
     identity,
-    lost,
+    moment,
     own_reads,
     sequences,
+    stamped,
     written,
 )
 from conformance.judging.producers.story import ProducerStory, TransactionStory
@@ -68,7 +69,7 @@ def _places(batch: Batch) -> list[tuple[int, int, int]]:
 
 
 def _second(story: PartitionStory, read: FetchResult, case: str, first: Batch, batch: Batch) -> Claim:
-    if excuse := forgotten(story, first.base, read):
+    if excuse := may_be_forgotten(story, first.base, stamped(first), read):
         return Excuse(excuse, case)
     by = f"sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}"
     return Finding(False, case, (read.event,), f"{read.node} has {by} in {first} and in {batch}", "second-copy")
@@ -88,12 +89,13 @@ def acknowledged_means_there(together: Together) -> Iterator[Claim]:
 
 def _kept(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     stamps, permitted = story.derived(newest_stamps), story.derived(PermittedLosses)
-    start = story.derived(LogStarts).bound(read.event)
-    shown = shown_by(read, start)
+    deleted = story.derived(LogStarts).bound(read.event)
+    stop = shown_by(read, deleted).stop
+    # A log start that falls again, after a crash, need not bring back what was deleted.
+    shown = range(int(min(deleted, stop)), stop)
     for write in story.produced:
         case = producers.case(write.producer_id) if write.committed and write.event < read.asked else ""
-        # A log start that falls again, after a crash, need not bring back what was deleted.
-        if not case or write.offset < start or write.offset not in shown:
+        if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
             continue
         trouble = gone(read, write, shown, story.deletes, {})
         permission = permitted.between(acknowledged_at(story, write, stamps), (read.cur, read.event))
@@ -124,7 +126,7 @@ def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
         if batch.producer_epoch < before.producer_epoch:
             fallen = (before, batch)
         last[batch.producer_id] = batch
-    if fallen is not None and (excuse := lost(story, read)):
+    if fallen is not None and (excuse := may_be_lost(story, stamped(fallen[0]), read)):
         yield Excuse(excuse, "epochs")
     elif last:
         yield Finding(fallen is None, "epochs", (read.event,), _fell(read, fallen), "epoch-regression")
@@ -156,7 +158,7 @@ def _next(batch: Batch) -> int:
 
 
 def _hole(story: PartitionStory, read: FetchResult, before: Batch, batch: Batch) -> Claim:
-    if excuse := forgotten(story, before.base, read):
+    if excuse := may_be_forgotten(story, before.base, stamped(before), read):
         return Excuse(excuse, "sequences")
     shown = (
         f"{read.node}: sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}, in "
@@ -187,21 +189,17 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
         return
     case = "disconnect" if unknown.error == UNKNOWN_OUTCOME and not unknown.timed_out else "time-out"
     offsets = sorted({one.offset for one in tries if one.error == NONE and one.offset >= 0})
-    copies = _found(story, known[-1])
-    if (len(offsets) > 1 or len(copies) > 1) and (excuse := forgotten(story, min([*offsets, *copies]), known[-1])):
-        yield Excuse(excuse, case)
-        return
-    by = f"sequence {unknown.base_sequence} of producer {unknown.producer_id}"
-    shown = f"{by} was acknowledged at {offsets}, and is at {copies}"
+    read = next((one for one in reversed(own_reads(story)) if one.asked > known[-1].event), None)
+    copies = [one.base for one in written(read) if identity(one) == identity(unknown)] if read is not None else []
     fine = len(offsets) <= 1 and len(copies) <= 1
-    yield Finding(fine, case, (unknown.event, known[-1].event), "" if fine else shown, "second-copy")
+    since = moment(story, unknown.asked)
+    if not fine and (excuse := may_be_forgotten(story, min([*offsets, *copies]), since, known[-1])):
+        yield Excuse(excuse, case)
+    elif read is not None or not fine:
+        by = f"sequence {unknown.base_sequence} of producer {unknown.producer_id}"
+        shown = "" if fine else f"{by} was acknowledged at {offsets}, and is at {copies}"
+        yield Finding(fine, case, (unknown.event, (read or known[-1]).event), shown, "second-copy")
 
 
 def _may_be_appended(write: ProduceResult) -> bool:
     return (write.error == UNKNOWN_OUTCOME and not write.failed) or write.error in LATE
-
-
-def _found(story: PartitionStory, write: ProduceResult) -> list[int]:
-    """The offsets at which a leader's latest full read has the batch."""
-    reads = own_reads(story)
-    return [one.base for one in (written(reads[-1]) if reads else []) if identity(one) == identity(write)]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
+from conformance.judging.facts.exchange import NONE, by_asked
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
+from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.fencing import BUMPED_BY_FENCED
-from conformance.judging.producers.logs import forgotten
+from conformance.judging.producers.logs import moment
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Transaction, Write
@@ -49,17 +49,15 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
 
 
 def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
-    story = transaction.story
-    requests: list[Write | TransactionEnded] = [*transaction.writes, *_ends(transaction)]
-    current = [one for one in requests if _is_current(transaction, _fact(one))]
-    if current and story.bumped_by_fenced:
-        yield Excuse(BUMPED_BY_FENCED, story.dialect)
-        return
-    for one in current:
-        if isinstance(one, TransactionEnded):
-            yield from _ended(transaction, one)
-        elif _may_write(one.partition, one.result) and _is_added(transaction, one):
-            yield from _answered(one.partition, one.result, story.dialect)
+    dialect = transaction.story.dialect
+    for write in transaction.writes:
+        may = _is_current(transaction, write.result) and _is_added(transaction, write)
+        if may and _may_write(write.partition, write.result):
+            yield from _answered(write.partition, write.result, dialect)
+    end = next(iter(transaction.ends), None)
+    written = [one.result for one in transaction.writes if one.result.committed]
+    if end is not None and any(one.event < end.asked for one in written) and _is_current(transaction, end):
+        yield from _ended(transaction, end)
 
 
 def _is_added(transaction: Transaction, write: Write) -> bool:
@@ -75,33 +73,19 @@ def _is_added(transaction: Transaction, write: Write) -> bool:
     )
 
 
-def _fact(one: Write | TransactionEnded) -> ProduceResult | TransactionEnded:
-    return one.result if isinstance(one, Write) else one
-
-
-def _ends(transaction: Transaction) -> list[TransactionEnded]:
-    """The first EndTxn: what comes after one of unknown outcome is not certain."""
-    ends = sorted(
-        [*transaction.attempts, *([transaction.ended] if transaction.ended else [])], key=lambda one: one.asked
-    )
-    return ends[:1]
-
-
 def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded) -> bool:
-    """The transaction is certainly open: written to, in time, and no instance asked for an epoch or its end."""
-    story, began = transaction.story, transaction.writes[0].result if transaction.writes else None
-    if began is None or not began.committed or began.event >= one.asked:
-        return False
-    given = max((known.event for known in story.answers if known.event < began.asked), default=-1)
+    """The request has the id and epoch that were given last, no instance asked for another and none for the end, and the
+    transaction has not timed out."""
+    story, began = transaction.story, transaction.began
+    given = max((known.event for known in story.answers if known.event < began), default=-1)
     asked = any(known.event > given and known.asked < one.event for known in story.given)
-    ended = any(began.asked < end.asked < one.event and end is not one for end in story.ends)
+    ended = any(end.event > began and end.asked < one.event and end is not one for end in story.ends)
     allowed = min((known.timeout_ms for known in story.given), default=0) / 1000
     in_time = story.timeline.time(one.event) - story.timeline.time(transaction.started) < IN_TIME * allowed
-    return not asked and not ended and in_time and _names_the_latest(story, one, began.asked)
+    return not asked and not ended and in_time and _names_the_latest(story, one, began)
 
 
 def _names_the_latest(story: TransactionStory, one: ProduceResult | TransactionEnded, before: int) -> bool:
-    """The request has the id and epoch that were given last."""
     named = [(known.event, known.producer_id, known.producer_epoch) for known in story.answers if known.event < before]
     named += [
         (end.event, end.next_id, end.next_epoch)
@@ -119,13 +103,10 @@ def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
         one for one in own if one is not write and (one.event > write.asked or one.error != NONE or one.acks != -1)
     ]
     newer = any(one.producer_epoch > write.producer_epoch for one in own)
-    last = max((one.base_sequence + len(one.values) for one in before if _same(one, write)), default=0)
+    same = [one for one in before if one.producer_epoch == write.producer_epoch]
+    last = max((one.base_sequence + len(one.values) for one in same), default=0)
     begins = bool(before) or write.base_sequence == 0
     return not unknown and not newer and begins and write.base_sequence == last and _leads(partition, write)
-
-
-def _same(one: ProduceResult, other: ProduceResult) -> bool:
-    return one.producer_epoch == other.producer_epoch
 
 
 def _leads(partition: PartitionStory, write: ProduceResult) -> bool:
@@ -137,9 +118,9 @@ def _leads(partition: PartitionStory, write: ProduceResult) -> bool:
 
 def _answered(partition: PartitionStory, write: ProduceResult, case: str) -> Iterator[Claim]:
     refused = write.error in FATAL
-    if write.error not in (NONE, *FATAL) or write.error == UNKNOWN_OUTCOME:
+    if write.error not in (NONE, *FATAL):
         return
-    if refused and (excuse := forgotten(partition, max(0, _last_offset(partition, write)), write)):
+    if refused and (excuse := _forgotten(partition, write)):
         yield Excuse(excuse, case)
         return
     shown = (
@@ -149,9 +130,11 @@ def _answered(partition: PartitionStory, write: ProduceResult, case: str) -> Ite
     yield Finding(not refused, case, (write.event,), shown if refused else "", "spurious-refusal")
 
 
-def _last_offset(partition: PartitionStory, write: ProduceResult) -> int:
-    own = (one.offset for one in partition.produced if one.producer_id == write.producer_id and one.event < write.asked)
-    return max(own, default=-1)
+def _forgotten(partition: PartitionStory, write: ProduceResult) -> str:
+    """The evidence by which the leader need not know what the producer wrote last; none is needed where it wrote nothing."""
+    own = [one for one in partition.produced if one.producer_id == write.producer_id and one.event < write.asked]
+    last = max(own, key=by_asked, default=None)
+    return "" if last is None else may_be_forgotten(partition, last.offset, moment(partition, last.asked), write)
 
 
 def _ended(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:

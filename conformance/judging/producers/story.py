@@ -20,7 +20,7 @@ from conformance.judging.timeline import Timeline
 from history.since import since
 from history.subjects import Kind
 
-TV2_END, TV2_PRODUCE = since("EndTxn", "transaction V2"), since("ProduceRequest", "TopicId")
+TV2_END, TV2_PRODUCE = since("EndTxn", "transaction V2"), since("Produce", "transaction V2")
 """The versions from which on clients speak the second transaction protocol (KIP-890)."""
 
 
@@ -77,13 +77,13 @@ class TransactionStory(Story):
             known.add(one.producer_id)
         return None
 
-    @property
-    def bumped_by_fenced(self) -> bool:
-        """Did a fenced instance ask for the next epoch? That aborts its successor's transaction (KIP360-INIT-10)."""
+    def bumped_by_fenced(self, first: int, second: int) -> bool:
+        """Did a fenced instance ask for the next epoch between two events? That aborts its successor's transaction
+        (KIP360-INIT-10)."""
         return any(
             self.fences(one.sent_producer_id, one.sent_epoch, one.asked) is not None
             for one in self.given
-            if one.sent_epoch >= 0
+            if one.sent_epoch >= 0 and one.event > first and one.asked < second
         )
 
 

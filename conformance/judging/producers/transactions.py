@@ -64,10 +64,14 @@ class Transaction:
         return min([asked for asked in adds if asked > ended], default=self.began)
 
     @property
+    def ends(self) -> list[TransactionEnded]:
+        """All EndTxn requests that may have decided it, in their order."""
+        return sorted([*self.attempts, *([self.ended] if self.ended else [])], key=by_asked)
+
+    @property
     def last_asked(self) -> int:
         """The event of the last request that may have decided it; of the last write if none was sent."""
-        ends = [*self.attempts, *([self.ended] if self.ended else [])]
-        return max(one.asked for one in [*ends, *(write.result for write in self.writes), *self.offsets])
+        return max(one.asked for one in [*self.ends, *(write.result for write in self.writes), *self.offsets])
 
     def __str__(self) -> str:
         return f"the transaction of {self.story.name} at epoch {self.epoch} of producer {self.producer_id}"

@@ -17,8 +17,8 @@ from conformance.core.sweeping import Swept, turn_of
 from conformance.judging.timeline import CONVERGES_WITHIN, UNCLEAN_ELECTION
 from conformance.machines.log.producers import IdempotentProducers, InFlight, TransactionalProducer
 from conformance.machines.log.sessions import FetchSessions
-from conformance.rigs.log.partition import Partition, PartitionData
-from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.partition import Partition, PartitionData, keep_last
+from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
 from fixtures.cluster.topology import rack_of
 from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.errors import KitError
@@ -194,7 +194,7 @@ class LogExecutor(TopicAdministration[LogStep]):
         for _ in range(3):
             self._note_positions(on, read_whole(self.partitions[on], leader, epoch))
         for other in (*range(max(0, epoch - FORMER_EPOCHS), epoch), epoch + 1):
-            self._fetch(on, leader, self._log_start(on, leader), other)
+            self._fetch(on, leader, log_start(self.partition(on), leader), other)
         self.roles.state(on)
 
     def _probe_former_leader(self, on: str) -> None:
@@ -205,10 +205,10 @@ class LogExecutor(TopicAdministration[LogStep]):
             raise Absent(f"{on} has no former leader that can be reached")
         old = max(0, state.leader_epoch - 1)
         for acks in (1, -1, -1, -1):
-            self._fetch(on, former, self._log_start(on, former), old)
+            self._fetch(on, former, log_start(self.partition(on), former), old)
             self._write(on, former, acks, self._batch(on), within_ms=STALE_WITHIN_MS)
         for epoch in (old, state.leader_epoch):
-            self._fetch(on, former, self._log_start(on, former), epoch)
+            self._fetch(on, former, log_start(self.partition(on), former), epoch)
 
     # --- raw fetchers
 
@@ -224,7 +224,7 @@ class LogExecutor(TopicAdministration[LogStep]):
     def _read_replica(self, on: str, partition: Partition, node: NodeClient, epoch: int) -> None:
         with suppress(WireError):
             self._note_positions(on, read_whole(partition, node, epoch))
-            self._note_positions(on, self._fetch(on, node, self._log_start(on, node), epoch))
+            self._note_positions(on, self._fetch(on, node, log_start(self.partition(on), node), epoch))
 
     @run.register
     def _(self, step: Read) -> None:
@@ -233,7 +233,7 @@ class LogExecutor(TopicAdministration[LogStep]):
         if step.full_log:
             self._note_positions(step.on, read_whole(partition, node, epoch))
         else:
-            self._note_positions(step.on, self._fetch(step.on, node, self._log_start(step.on, node), epoch))
+            self._note_positions(step.on, self._fetch(step.on, node, log_start(self.partition(step.on), node), epoch))
 
     @run.register
     def _(self, step: FetchAt) -> None:
@@ -261,10 +261,6 @@ class LogExecutor(TopicAdministration[LogStep]):
         partition = self.partition(on)
         return node.fetch(partition.topic, partition.index, offset, current_leader_epoch=epoch, last_fetched_epoch=last)
 
-    def _log_start(self, on: str, node: NodeClient) -> int:
-        partition = self.partition(on)
-        return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
-
     def _note_positions(self, on: str, answer: FetchedPartition) -> None:
         """Remember the highest end seen, and each committed record as the position (offset, leader epoch) of a client."""
         self._ends[on] = max(self._ends[on], answer.high_watermark)
@@ -287,8 +283,7 @@ class LogExecutor(TopicAdministration[LogStep]):
     @run.register
     def _(self, step: DeleteRecords) -> None:
         node, partition = self.roles.node(step.on, step.to), self.partition(step.on)
-        latest = node.list_offsets(partition.name, partition.index, LATEST).offset
-        node.delete_records(partition.name, partition.index, max(0, latest - step.keep), timeout_ms=2_000)
+        keep_last(partition, node, step.keep)
 
     # --- consumers
 

@@ -13,14 +13,14 @@ from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
 from conformance.judging.producers.outcomes import ENDED
 from conformance.machines.producers.clients import Client, InFlight
-from conformance.rigs.log.partition import Partition, PartitionData
-from conformance.rigs.log.quiescence import at_rest, read_whole
+from conformance.rigs.log.partition import Partition, PartitionData, keep_last
+from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
 from fixtures.errors import KitError
 from fixtures.views.producer import LEGACY, TV2
 from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.calls import Topic
 from fixtures.wire.groups import NewOffset
-from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED
+from fixtures.wire.log import READ_COMMITTED
 from fixtures.wire.topics import NewTopic
 from strategies.producers import (
     PLAIN,
@@ -180,7 +180,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     @run.register
     def _(self, step: FetchCommitted) -> None:
         node = self.roles.node(step.on, step.role)
-        start = self._log_start(step.on, node)
+        start = log_start(self.partitions[step.on], node)
         self._fetch(step.on, node, start if step.back is None else max(start, self._ends[step.on] - step.back))
 
     def _fetch(self, on: str, node: NodeClient, offset: int) -> None:
@@ -189,10 +189,6 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
             partition.topic, partition.index, offset, current_leader_epoch=epoch, isolation_level=READ_COMMITTED
         )
         self._ends[on] = max(self._ends[on], answer.high_watermark)
-
-    def _log_start(self, on: str, node: NodeClient) -> int:
-        partition = self.partitions[on]
-        return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
 
     @run.register
     def _(self, step: Describe) -> None:
@@ -212,8 +208,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     @run.register
     def _(self, step: DeleteRecords) -> None:
         node, partition = self.roles.node(step.on, "leader"), self.partitions[step.on]
-        latest = node.list_offsets(partition.name, partition.index, LATEST).offset
-        node.delete_records(partition.name, partition.index, max(0, latest - step.keep), timeout_ms=2_000)
+        keep_last(partition, node, step.keep)
 
     def read_everything(self) -> None:
         """The full log of every running replica, and what it shows to a read_committed consumer; and which replicas may lead."""
@@ -227,7 +222,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
 
     def _read(self, on: str, partition: Partition, node: NodeClient, epoch: int) -> None:
         read_whole(partition, node, epoch)
-        self._fetch(on, node, self._log_start(on, node))
+        self._fetch(on, node, log_start(self.partitions[on], node))
 
     # --- faults
 

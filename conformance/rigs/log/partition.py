@@ -16,7 +16,7 @@ from fixtures.views.partition import PartitionView
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
 from fixtures.wire.cluster import PartitionMetadata
-from fixtures.wire.log import ProducedPartition
+from fixtures.wire.log import LATEST, ProducedPartition
 from fixtures.wire.records import NewBatch, batch
 from fixtures.wire.topics import ElectionType, NewTopic, Reassignment
 
@@ -81,6 +81,12 @@ class Partition(PartitionView):
     def _accepted(self, error: Error) -> None:
         if error is not Error.NONE:
             raise KitError(f"the cluster refused to reassign {self}: {error.name}")
+
+
+def keep_last(partition: Partition, node: NodeClient, keep: int) -> None:
+    """DeleteRecords up to `keep` offsets below the high watermark, asked of a node; whatever it answers is on the tape."""
+    latest = node.list_offsets(partition.name, partition.index, LATEST).offset
+    node.delete_records(partition.name, partition.index, max(0, latest - keep), timeout_ms=2_000)
 
 
 def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) -> Partition:

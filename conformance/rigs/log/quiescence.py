@@ -13,6 +13,8 @@ from fixtures.wire import Error, NodeClient, WireError
 from fixtures.wire.cluster import PartitionMetadata
 from fixtures.wire.log import EARLIEST, LATEST, FetchedPartition
 
+DEBUGGING_CONSUMER = -2
+"""The replica id of a client that sees the log of any replica as it is, also before a new leader has a high watermark."""
 WHOLE_BYTES = 64 * 1024 * 1024
 """Bytes of one partition in one answer: the logs of a check are far shorter, so that one fetch returns all of them."""
 
@@ -39,7 +41,7 @@ def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_
     of the last batch, so that a log that was truncated meanwhile diverges instead of being pieced together; a replica
     without leader-epoch-checkpoint has no epoch to compare, and gets fetches without.
     """
-    start = max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=-2).offset)
+    start = log_start(partition, node)
     answer = _read_on(partition, node, epoch, start, last_fetched_epoch)
     batches = answer.batches
     while answer.batches:
@@ -49,6 +51,11 @@ def read_whole(partition: Partition, node: NodeClient, epoch: int, last_fetched_
             answer = _read_on(partition, node, epoch, offset, -1)
         batches += answer.batches
     return msgspec.structs.replace(answer, batches=batches)
+
+
+def log_start(partition: Partition, node: NodeClient) -> int:
+    """The log start offset of any replica; 0 where it does not tell."""
+    return max(0, node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGING_CONSUMER).offset)
 
 
 def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, last: int) -> FetchedPartition:
@@ -116,4 +123,4 @@ def _log_end(answer: FetchedPartition) -> int:
     return answer.batches[-1].last_offset + 1 if answer.batches else answer.high_watermark
 
 
-__all__ = ["WHOLE_BYTES", "at_rest", "read_out", "read_whole"]
+__all__ = ["DEBUGGING_CONSUMER", "WHOLE_BYTES", "at_rest", "log_start", "read_out", "read_whole"]

@@ -12,6 +12,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import TRANSACTIONS
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics
+from conformance.rigs.log.quiescence import DEBUGGING_CONSUMER
 from conformance.rigs.producers.outcomes import MARKED_WITHIN
 from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.coordinator import LOGS, Coordinator
@@ -29,9 +30,6 @@ from history.due import STARTS_WITHIN
 
 How = Literal["move", "kill", "stop", "freeze"]
 """How a broker stops leading a partition: by an ordinary election, or because it is gone."""
-
-DEBUGGING_CONSUMER = -2
-"""The replica id of a client that sees a log as it is, also before a new leader has a high watermark."""
 
 
 class Outcome(NamedTuple):

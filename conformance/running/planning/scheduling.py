@@ -53,10 +53,15 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         others = sum(not other.shutting_down for other in self.nodes if other is not node)
         if self.workqueue and len(in_hand) > 1:
             return
-        if self.workqueue and self._timed and any(map(_is_endless, in_hand)) and len(self.workqueue) <= others:
+        if self.workqueue and self._timed and others and any(map(_is_endless, in_hand)) and self._has_its_share(node):
             node.shutdown()
         else:
             super()._reschedule(node)
+
+    def _has_its_share(self, node: WorkerController) -> bool:
+        """Whether the worker was given as many parts of machines as any other has to take."""
+        taken = sum(_is_endless(id) for unit in self.assigned_work[node].values() for id in unit)
+        return taken >= ceil(sum(map(_is_endless, self._units)) / len(self.nodes))
 
 
 def units(

@@ -98,7 +98,7 @@ def test_three_workers_share_a_column_s_schedules_and_the_parts_of_its_machine()
     others = [node_id(check) for check in checks if not isinstance(check, MachineCheck)]
     ran = by_three_workers(sorted(others) + parts)
     assert sorted(name for names in ran for name in names) == sorted(others + parts), "each check once"
-    assert all(abs(sum(name in parts for name in names) - len(parts) / 3) <= 1 for names in ran)
+    assert [sum(name in parts for name in names) for names in ran] == [len(parts) // 3] * 3
     loads = [sum(lasts(name) for name in names if name not in parts) for names in ran]
     assert max(loads) < 1.15 * sum(loads) / 3
 

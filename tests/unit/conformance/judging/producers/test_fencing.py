@@ -37,6 +37,19 @@ def test_no_batch_of_a_fenced_epoch_reaches_a_log() -> None:
     assert cases(refused) == [("any-partition", "held")]
 
 
+def test_a_log_that_was_not_read_afterwards_shows_nothing() -> None:
+    read_before = fenced().reads(written(0, "x", id=9)).writes("late", tid=TID, error=Error.INVALID_PRODUCER_EPOCH)
+    assert cases(read_before) == []
+
+
+def test_an_unclean_election_excuses_only_what_came_before_it() -> None:
+    late = written(0, "late", in_transaction=True)
+    lost = fenced().elect_uncleanly(2).settled(2, 1).writes("late", at=0, tid=TID).reads(late)
+    assert excused(a_fenced_epoch_has_no_effect, lost) == [("any-partition", "elected-uncleanly-on-request")]
+    earlier = ProducerHistory().elect_uncleanly(2).settled(2, 1).given(epoch=0).given(epoch=1)
+    assert cases(earlier.writes("late", at=0, tid=TID).reads(late)) == [("any-partition", "violated")]
+
+
 def test_a_partition_that_saw_the_newer_epoch_is_another_case() -> None:
     seen = fenced().writes("new", at=0, epoch=1, tid=TID).writes("late", at=1, tid=TID)
     both = (written(0, "new", epoch=1, in_transaction=True), written(1, "late", in_transaction=True))
@@ -52,5 +65,7 @@ def test_a_fenced_instance_that_asked_for_the_next_epoch_leaves_it_open() -> Non
     history = fenced().given(epoch=2, sent=(ID, 0)).ends(True, epoch=1)
     assert broken(a_fenced_epoch_has_no_effect, history) == []
     assert excused(a_fenced_epoch_has_no_effect, history) == [("coordinator", BUMPED_BY_FENCED)]
+    before = fenced().ends(True, epoch=0).given(epoch=2, sent=(ID, 0))
+    assert broken(a_fenced_epoch_has_no_effect, before) == ["coordinator"], "it was granted before the bump"
     own = fenced().given(epoch=2, sent=(ID, 1)).ends(True, epoch=1)
     assert broken(a_fenced_epoch_has_no_effect, own) == ["coordinator"]

@@ -41,6 +41,10 @@ def test_one_transaction_has_one_outcome() -> None:
     assert labels(all_or_nothing, split.reads(FIRST, marker(1, True), second, marker(3, False))) == {"split-outcome"}
 
 
+def test_one_batch_without_a_decision_says_nothing() -> None:
+    assert judged_by(all_or_nothing, opened().rests().reads(FIRST, marker(1, False))) == []
+
+
 def test_the_next_transaction_of_an_epoch_is_another_one() -> None:
     history = opened().ends(True).adds().writes("b", at=2, sequence=1, tid=TID).ends(False).rests()
     second = written(2, "b", sequence=1, in_transaction=True)
@@ -51,7 +55,11 @@ def test_the_next_transaction_of_an_epoch_is_another_one() -> None:
 def test_what_a_fenced_bump_may_have_aborted_is_excused() -> None:
     history = opened().given(epoch=1).given(epoch=2, sent=(ID, 0)).ends(True).rests().reads(FIRST, marker(1, False))
     assert broken(all_or_nothing, history) == []
-    assert (("legacy", BUMPED_BY_FENCED)) in excused(all_or_nothing, history)
+    assert excused(all_or_nothing, history) == [("legacy", BUMPED_BY_FENCED)]
+    earlier = ProducerHistory().given(epoch=0).given(epoch=1).given(epoch=2, sent=(ID, 0))
+    earlier.writes("a", at=0, epoch=2, tid=TID).ends(True, epoch=2).rests()
+    split = (written(0, "a", epoch=2, in_transaction=True), marker(1, False, epoch=2))
+    assert broken(all_or_nothing, earlier.reads(*split)) == ["legacy"], "the bump came before the transaction"
 
 
 def test_offsets_share_the_outcome() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
@@ -12,6 +13,7 @@ from conformance.judging.producers.records import (
     no_second_copy,
 )
 from fixtures.wire import Error
+from fixtures.wire.records import Batch
 from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ProducerHistory, written
@@ -19,6 +21,10 @@ from tests.support.producers import ProducerHistory, written
 ONE = written(0, "a", "b")
 AGAIN = written(2, "a", "b")
 TWO = written(2, "c", sequence=2)
+
+
+def stamped_at(epoch: int, one: Batch) -> Batch:
+    return msgspec.structs.replace(one, leader_epoch=epoch, crc=one.crc + epoch)
 
 
 def idempotent() -> ProducerHistory:
@@ -103,6 +109,20 @@ def test_a_retry_of_an_unknown_outcome_ends_in_one_copy(lost: str, case: str) ->
     assert broken(a_retry_ends_in_one_copy, tried.writes("a", "b", at=2).reads(ONE, AGAIN)) == [case]
     honest = ProducerHistory().given(tid=None).writes("a", "b", lost=lost).writes("a", "b", at=0).reads(ONE)
     assert held_cases(a_retry_ends_in_one_copy, honest) == {case}
+
+
+def test_a_log_that_was_not_read_after_the_retry_shows_no_single_copy() -> None:
+    tried = ProducerHistory().given(tid=None).writes("a", "b", lost="Unanswered").reads(ONE).writes("a", "b", at=0)
+    assert held_cases(a_retry_ends_in_one_copy, tried) == set()
+
+
+def test_an_unclean_election_excuses_no_second_copy_of_a_later_epoch() -> None:
+    history = ProducerHistory().elect_uncleanly(2).settled(2, 1).given(tid=None)
+    later = [stamped_at(1, ONE), stamped_at(1, AGAIN)]
+    assert broken(no_second_copy, history.whole(2, *later, epoch=1, hw=4)) == ["idempotent"]
+    across = ProducerHistory().given(tid=None).elect_uncleanly(2).settled(2, 1)
+    found = across.whole(2, ONE, stamped_at(1, AGAIN), epoch=1, hw=4)
+    assert excused(no_second_copy, found) == [("idempotent", "elected-uncleanly-on-request")]
 
 
 def test_a_retry_that_is_acknowledged_at_two_offsets_is_broken() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED
-from conformance.judging.producers.fencing import BUMPED_BY_FENCED
 from conformance.judging.producers.refusals import a_current_producer_is_not_refused
 from fixtures.wire import Error
 from tests.support.judging import broken, excused, judged_by, labels
@@ -65,10 +64,19 @@ def test_what_was_deleted_need_not_be_known() -> None:
 
 
 def test_a_batch_of_an_open_transaction_is_not_refused() -> None:
-    refused = opened().writes("b", sequence=1, tid=TID, error=FENCED).settled(1, 0)
-    assert results(refused) == [("legacy", "violated")]
+    refused = opened().settled(1, 0).writes("b", sequence=1, tid=TID, error=FENCED).settled(1, 0)
+    assert results(refused) == [("legacy", "held"), ("legacy", "violated")]
     ended = opened().ends(True).writes("b", sequence=1, tid=TID, error=Error.INVALID_TXN_STATE).settled(1, 0)
-    assert results(ended) == [("legacy", "held")], "a batch of a partition that was not added again"
+    assert broken(a_current_producer_is_not_refused, ended) == [], "the partition was not added again"
+
+
+def test_the_first_batch_of_a_transaction_is_not_refused() -> None:
+    first = ProducerHistory().given().adds().writes("a", tid=TID, error=FENCED).settled(1, 0)
+    assert results(first) == [("legacy", "violated")]
+    unknown = ProducerHistory().given().writes("a", tid=TID, error=Error.INVALID_TXN_STATE).settled(1, 0)
+    assert results(unknown) == [], "the partition was not added"
+    own = ProducerHistory().given().writes("a", tid=TID, error=FENCED, version=12).settled(1, 0)
+    assert results(own) == [("tv2", "violated")], "in the second protocol a write adds it"
 
 
 def test_the_end_of_an_open_transaction_is_not_refused() -> None:
@@ -86,7 +94,7 @@ def test_another_instance_a_time_out_and_an_earlier_end_leave_it_open() -> None:
     assert results(again) == []
 
 
-def test_what_a_fenced_bump_may_have_ended_is_excused() -> None:
+def test_an_epoch_that_a_fenced_instance_asked_for_is_current_too() -> None:
     history = ProducerHistory().given(epoch=0).given(epoch=1).given(epoch=2, sent=(ID, 0))
     history.adds(epoch=2).writes("a", at=0, epoch=2, tid=TID).ends(True, epoch=2, error=FENCED)
-    assert excused(a_current_producer_is_not_refused, history) == [("legacy", BUMPED_BY_FENCED)]
+    assert broken(a_current_producer_is_not_refused, history) == ["legacy"]
