@@ -52,6 +52,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `cut_off`: from the witness on, the nodes that the event names exchange nothing with controllers.
     - `fails_writes`: the disks of these nodes refuse writes, so that log directories fail; a broker ends itself with its last.
     - `moves_replicas`: the partition gets other replicas.
+    - `forgets_producers`: replicas forget producers that have no open transaction.
     - `stands`: false for a fault that is over as soon as it is injected.
     """
 
@@ -68,6 +69,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cut_off: bool = False
     fails_writes: bool = False
     moves_replicas: bool = False
+    forgets_producers: bool = False
     stands: bool = True
 
     @property

@@ -6,9 +6,10 @@ from typing import Literal, TypeAlias
 
 from fixtures.faults.kinds.disk import RemoveRebuiltFile
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
-from fixtures.faults.kinds.logs import RollBySize
+from fixtures.faults.kinds.logs import RetentionBySize, RollBySize
 from fixtures.faults.kinds.network import Drop, Loss
 from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.producers import ForgetProducers
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
@@ -52,7 +53,9 @@ ProducerFault = (
     | Stop
     | UncleanElection
 )
-BriefProducerFault = MoveCoordinator | MoveLeader | PreferredElection | RollBySize | RollingRestart
+BriefProducerFault = (
+    ForgetProducers | MoveCoordinator | MoveLeader | PreferredElection | RetentionBySize | RollBySize | RollingRestart
+)
 
 
 class OnPartition(SubjectStep, frozen=True, kw_only=True):
@@ -69,7 +72,13 @@ class OfProducer(Step, frozen=True, kw_only=True):
 
 
 class InitProducerId(OfProducer, frozen=True, kw_only=True, tag="init-producer-id"):
-    """InitProducerId of a new instance, which fences the one before."""
+    """InitProducerId of a new instance, which fences the one before; its transactions last for at most `timeout_ms`."""
+
+    timeout_ms: int = 60_000
+
+
+class OutlastTimeout(OfProducer, frozen=True, kw_only=True, tag="outlast-timeout"):
+    """Wait until the coordinator has aborted the open transaction, whose time-out is short."""
 
 
 class BumpEpoch(OfProducer, frozen=True, kw_only=True, tag="bump-epoch"):
@@ -176,6 +185,7 @@ class DeleteRecords(OnPartition, frozen=True, kw_only=True, tag="delete-records"
 
 ProducerStep: TypeAlias = (
     InitProducerId
+    | OutlastTimeout
     | BumpEpoch
     | BumpAsFenced
     | Write

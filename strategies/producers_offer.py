@@ -8,9 +8,10 @@ from hypothesis.strategies import SearchStrategy, booleans, builds, integers, ju
 
 from fixtures.faults.kinds.disk import RemoveRebuiltFile
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader, PreferredElection
-from fixtures.faults.kinds.logs import RollBySize
+from fixtures.faults.kinds.logs import RetentionBySize, RollBySize
 from fixtures.faults.kinds.network import Drop, Loss
 from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, RollingRestart, Stop
+from fixtures.faults.kinds.producers import ForgetProducers
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
@@ -30,6 +31,7 @@ from strategies.producers import (
     EndTransaction,
     FetchCommitted,
     InitProducerId,
+    OutlastTimeout,
     ProducerName,
     RepeatBatch,
     ReplicaRole,
@@ -62,6 +64,8 @@ _ROLE = sampled_from(ROLES)
 MOSTLY: tuple[ProducerName, ...] = ("tv2-1", "legacy-1", "tv2-1", "legacy-1", *TRANSACTIONAL)
 """Two of the transactional ids mostly, so that the requests of a transaction find each other."""
 RARELY_USED: tuple[ProducerName, ...] = ("tv2-2", "legacy-2")
+SHORT_TIMEOUT_MS = 2_000
+"""The time-out of some transactions: most faults outlast it."""
 _TRANSACTIONAL: SearchStrategy[ProducerName] = sampled_from(MOSTLY)
 _ANY: SearchStrategy[ProducerName] = sampled_from((*MOSTLY, *PLAIN))
 
@@ -91,6 +95,14 @@ def skipped_sequences(on: str) -> SearchStrategy[SkipSequence]:
 
 def repeated_batches(on: str) -> SearchStrategy[RepeatBatch]:
     return builds(RepeatBatch, on=just(on), producer=_ANY, back=integers(0, 6))
+
+
+def new_instances(on: str) -> SearchStrategy[InitProducerId]:
+    return builds(InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS]))
+
+
+def outlasted_timeouts(on: str) -> SearchStrategy[OutlastTimeout]:
+    return builds(OutlastTimeout, producer=_TRANSACTIONAL)
 
 
 def ends(on: str) -> SearchStrategy[EndTransaction]:
@@ -169,9 +181,10 @@ MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isola
 def brief_faults(on: str) -> SearchStrategy[DisturbBriefly[BriefProducerFault]]:
     there = (on,)
     coordinators = sampled_from(["transaction coordinator", "transaction coordinator", "group coordinator"])
+    kinds = (MoveLeader, PreferredElection, RollBySize, RetentionBySize, RollingRestart, ForgetProducers)
     return one_of(
         brief_disturbances(MoveCoordinator, there, role=coordinators),
-        *(brief_disturbances(kind, there) for kind in (MoveLeader, PreferredElection, RollBySize, RollingRestart)),
+        *(brief_disturbances(kind, there) for kind in kinds),
     )
 
 
@@ -211,7 +224,8 @@ def producers_offer() -> Offer:
             "collect": always(Collect()),
             "skip-sequence": skipped_sequences,
             "repeat-batch": repeated_batches,
-            "init-producer-id": lambda on: builds(InitProducerId, producer=_ANY),
+            "init-producer-id": new_instances,
+            "outlast-timeout": outlasted_timeouts,
             "bump-epoch": lambda on: builds(BumpEpoch, producer=_ANY),
             "bump-as-fenced": fenced_bumps,
             "commit-offset": _of_transactional(CommitOffset),

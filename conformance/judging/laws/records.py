@@ -22,6 +22,7 @@ from conformance.judging.judge import Claim, Excuse, Finding, log_judge
 from conformance.judging.log.known_epochs import KnownEpochs
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
+from conformance.judging.log.producer_state import forgotten_between
 from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.story import PartitionStory
 
@@ -131,7 +132,12 @@ def _read(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, new: list[Batch]) -> Iterator[Claim]:
-    wrong, low = _unsound(story, read, new) or _sequence_again(read), sent.known_from(read)
+    wrong, low = _unsound(story, read, new), sent.known_from(read)
+    again = _sequence_again(read) if not wrong else None
+    if again is not None and story.from_the_start and (excuse := forgotten_between(story, read, *again)):
+        yield Excuse(excuse, role)
+    elif again is not None:
+        wrong = _shown_again(read, *again)
     before = [batch for batch in new if batch.base < low and sent.unsent(read, batch)]
     rest = [batch for batch in new if batch not in before]
     unsent = next(filter(None, (sent.unsent(read, batch) for batch in rest)), "") or _repeated(sent, read, low)
@@ -153,8 +159,8 @@ def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
     return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
 
 
-def _sequence_again(read: FetchResult) -> str:
-    """A sequence in two batches of one producer and epoch: a broker remembers the sequences of a producer for a day."""
+def _sequence_again(read: FetchResult) -> tuple[Batch, Batch] | None:
+    """Two batches of one producer and epoch that share a sequence: a broker remembers the sequences of a producer for a day."""
     seen: dict[tuple[int, int, int], Batch] = {}
     for batch in read.batches:
         if batch.producer_id < 0 or batch.base_sequence < 0:
@@ -163,9 +169,13 @@ def _sequence_again(read: FetchResult) -> str:
             sequence = (batch.base_sequence + place) % SEQUENCES
             known = seen.setdefault((batch.producer_id, batch.producer_epoch, sequence), batch)
             if known is not batch:
-                by = f"sequence {sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}"
-                return f"{read.node} returned {by} in {known} and in {batch}"
-    return ""
+                return known, batch
+    return None
+
+
+def _shown_again(read: FetchResult, first: Batch, second: Batch) -> str:
+    by = f"sequence {second.base_sequence} of producer {second.producer_id}, epoch {second.producer_epoch}"
+    return f"{read.node} returned {by} in {first} and in {second}"
 
 
 def _repeated(sent: Sent, read: FetchResult, low: float) -> str:

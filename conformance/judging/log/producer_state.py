@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_LOST
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST
 from conformance.judging.facts.exchange import Exchange
+from conformance.judging.facts.log import Batch, FetchResult
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import Moment, PermittedLosses
+from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment, PermittedLosses
 from conformance.judging.log.story import PartitionStory
 
 
-def may_be_forgotten(story: PartitionStory, offset: int, since: Moment, until: Exchange) -> str:
-    """The evidence, for a batch at an offset that was there at a moment; empty where a leader has to know it."""
+def may_be_forgotten(
+    story: PartitionStory, offset: int, since: Moment, until: Exchange, *, in_transaction: bool = False
+) -> str:
+    """The evidence, for a batch at an offset that was there at a moment; empty where a leader has to know it.
+
+    `in_transaction`: the transaction of the batch was open all the while, in which no producer expires (KIP360-SEQ-18).
+    """
     if story.derived(LogStarts).bound(until.event) > offset:
         return PRODUCER_STATE_DELETED
     if any(span.began < until.event for span in story.hits(lambda effects: effects.loses_producers)):
         return PRODUCER_STATE_LOST
+    if not in_transaction and may_have_expired(story, since, until):
+        return PRODUCER_STATE_EXPIRED
     return may_be_lost(story, since, until)
+
+
+def forgotten_between(story: PartitionStory, read: FetchResult, first: Batch, second: Batch) -> str:
+    """The evidence by which a leader that appended the second of two batches of a producer need not have known the first."""
+    markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
+    in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
+    return may_be_forgotten(story, first.base, (first.epoch, BEFORE_ALL), read, in_transaction=in_transaction)
+
+
+def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
+    """Did a fault let brokers forget idle producers between two moments?"""
+    spans = story.hits(lambda effects: effects.forgets_producers)
+    return any(span.began < until.event and since[1] < span.ended for span in spans)
 
 
 def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.transactions import DescribedProducer, DescribedProducers
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge, story_judge
 from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.producer_state import may_have_expired
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import final_read
+from conformance.judging.producers.logs import final_read, moment
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
@@ -97,8 +98,8 @@ def _compared(
         same = not differing
         if not case:
             continue
-        if differing and _is_deleted(partition, id, follower, differing):
-            yield Excuse(PRODUCER_STATE_DELETED, case)
+        if differing and (excuse := _excuse(partition, id, follower, differing)):
+            yield Excuse(excuse, case)
             continue
         shown = f"leader {leader.node} has {_words(mine.get(id))}, {follower.node} has {_words(theirs.get(id))}"
         yield Finding(same, case, (leader.event, follower.event), "" if same else shown, "different-producer-state")
@@ -111,6 +112,20 @@ def _words(known: DescribedProducer | None) -> str:
         f"producer {known.producer_id} at epoch {known.producer_epoch}, last sequence {known.last_sequence}, coordinator epoch "
         f"{known.coordinator_epoch}, transaction from {known.transaction_start}"
     )
+
+
+def _excuse(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> str:
+    if _is_deleted(partition, id, by, differing):
+        return PRODUCER_STATE_DELETED
+    return PRODUCER_STATE_EXPIRED if _has_expired(partition, id, by, differing) else ""
+
+
+def _has_expired(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:
+    """A replica that is built from the log later knows a producer that others let expire, or its last marker."""
+    written = [one.event for one in partition.produced if one.producer_id == id]
+    unknown = differing == set(DescribedProducer._fields)
+    since = moment(partition, max(written, default=-1) if unknown else -1)
+    return (unknown or differing == {"coordinator_epoch"}) and may_have_expired(partition, since, by)
 
 
 def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:

@@ -17,7 +17,7 @@ from conformance.judging.facts.log import (
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
-from conformance.judging.log.producer_state import may_be_forgotten, may_be_lost
+from conformance.judging.log.producer_state import forgotten_between, may_be_forgotten, may_be_lost
 from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import (
@@ -69,7 +69,7 @@ def _places(batch: Batch) -> list[tuple[int, int, int]]:
 
 
 def _second(story: PartitionStory, read: FetchResult, case: str, first: Batch, batch: Batch) -> Claim:
-    if excuse := may_be_forgotten(story, first.base, stamped(first), read):
+    if excuse := forgotten_between(story, read, first, batch):
         return Excuse(excuse, case)
     by = f"sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}"
     return Finding(False, case, (read.event,), f"{read.node} has {by} in {first} and in {batch}", "second-copy")
@@ -158,7 +158,7 @@ def _next(batch: Batch) -> int:
 
 
 def _hole(story: PartitionStory, read: FetchResult, before: Batch, batch: Batch) -> Claim:
-    if excuse := may_be_forgotten(story, before.base, stamped(before), read):
+    if excuse := forgotten_between(story, read, before, batch):
         return Excuse(excuse, "sequences")
     shown = (
         f"{read.node}: sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}, in "
@@ -192,13 +192,18 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
     read = next((one for one in reversed(own_reads(story)) if one.asked > known[-1].event), None)
     copies = [one.base for one in written(read) if identity(one) == identity(unknown)] if read is not None else []
     fine = len(offsets) <= 1 and len(copies) <= 1
-    since = moment(story, unknown.asked)
-    if not fine and (excuse := may_be_forgotten(story, min([*offsets, *copies]), since, known[-1])):
+    if not fine and (excuse := _forgotten(story, unknown, min([*offsets, *copies]), known[-1])):
         yield Excuse(excuse, case)
     elif read is not None or not fine:
         by = f"sequence {unknown.base_sequence} of producer {unknown.producer_id}"
         shown = "" if fine else f"{by} was acknowledged at {offsets}, and is at {copies}"
         yield Finding(fine, case, (unknown.event, (read or known[-1]).event), shown, "second-copy")
+
+
+def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> str:
+    """A transaction stays open until the outcome of its batches is known."""
+    in_transaction = unknown.transactional_id is not None
+    return may_be_forgotten(story, offset, moment(story, unknown.asked), known, in_transaction=in_transaction)
 
 
 def _may_be_appended(write: ProduceResult) -> bool:

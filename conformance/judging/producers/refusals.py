@@ -17,6 +17,7 @@ from conformance.judging.producers.logs import moment
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Transaction, Write
+from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 
 IN_TIME = 0.9
@@ -53,7 +54,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
     for write in transaction.writes:
         may = _is_current(transaction, write.result) and _is_added(transaction, write)
         if may and _may_write(write.partition, write.result):
-            yield from _answered(write.partition, write.result, dialect)
+            yield from _answered(write.partition, write.result, dialect, transaction.began)
     end = next(iter(transaction.ends), None)
     written = [one.result for one in transaction.writes if one.result.committed]
     if end is not None and any(one.event < end.asked for one in written) and _is_current(transaction, end):
@@ -116,11 +117,12 @@ def _leads(partition: PartitionStory, write: ProduceResult) -> bool:
     return partition.leaders.get(epoch) == write.node and after == epoch
 
 
-def _answered(partition: PartitionStory, write: ProduceResult, case: str) -> Iterator[Claim]:
+def _answered(partition: PartitionStory, write: ProduceResult, case: str, began: int = NEVER) -> Iterator[Claim]:
+    """`began` is the first request of the write's transaction."""
     refused = write.error in FATAL
     if write.error not in (NONE, *FATAL):
         return
-    if refused and (excuse := _forgotten(partition, write)):
+    if refused and (excuse := _forgotten(partition, write, began)):
         yield Excuse(excuse, case)
         return
     shown = (
@@ -130,11 +132,14 @@ def _answered(partition: PartitionStory, write: ProduceResult, case: str) -> Ite
     yield Finding(not refused, case, (write.event,), shown if refused else "", "spurious-refusal")
 
 
-def _forgotten(partition: PartitionStory, write: ProduceResult) -> str:
+def _forgotten(partition: PartitionStory, write: ProduceResult, began: int) -> str:
     """The evidence by which the leader need not know what the producer wrote last; none is needed where it wrote nothing."""
     own = [one for one in partition.produced if one.producer_id == write.producer_id and one.event < write.asked]
     last = max(own, key=by_asked, default=None)
-    return "" if last is None else may_be_forgotten(partition, last.offset, moment(partition, last.asked), write)
+    if last is None:
+        return ""
+    since, in_transaction = moment(partition, last.asked), last.asked >= began
+    return may_be_forgotten(partition, last.offset, since, write, in_transaction=in_transaction)
 
 
 def _ended(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:

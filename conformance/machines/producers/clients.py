@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent, Roles
+from conformance.judging.producers.outcomes import ENDED
 from conformance.rigs.log.partition import Partition
 from fixtures.views.producer import Dialect, Producer
 from fixtures.waiting import Overdue
@@ -32,7 +33,8 @@ COLLECTED_WITHIN = 2.0
 """Seconds for which a late answer is waited for; then its outcome stays unknown."""
 READY_WITHIN = 3.0
 """Seconds that a step waits for a coordinator to be found, to load, or to end the transaction before."""
-TRANSACTION_TIMEOUT_MS = 60_000
+SHORT_MS = 5_000
+"""A transaction with at most this time-out is waited for until it has timed out, and for this long at its end."""
 PASSING = frozenset(
     (
         Error.COORDINATOR_LOAD_IN_PROGRESS,
@@ -109,7 +111,6 @@ class Client:
             bench,
             transactional_id,
             dialect,
-            timeout_ms=TRANSACTION_TIMEOUT_MS,
             coordinator=self.coordinator,
             patient=False,
         )
@@ -139,8 +140,10 @@ class Client:
 
     # --- producer id and epoch
 
-    def init(self) -> None:
-        """As a new instance. Raises Absent where no producer id is given."""
+    def init(self, timeout_ms: int | None = None) -> None:
+        """As a new instance, by default with the former transaction time-out. Raises Absent where no producer id is given."""
+        if timeout_ms is not None:
+            self.producer.timeout_ms = timeout_ms
         given = self._granted(self.producer.init_once, "a producer id")
         if self.producer.producer_id >= 0:
             self._former = Fenced(copy.copy(self.producer), self._batches)
@@ -282,6 +285,19 @@ class Client:
             self._flush(partitions)
             commit = commit and not self._broken and not any(one.pending for one in self._batches.values())
         self._end(commit if self._ending is None else self._ending)
+
+    def outlast_timeout(self) -> None:
+        """Until the coordinator describes the transaction as ended. Raises Absent where nothing is open that ends soon."""
+        timeout_ms, named = self.producer.timeout_ms, self.producer.transactional_id
+        if self._broken or not self._is_open or timeout_ms > SHORT_MS:
+            raise Absent("the producer has no open transaction with a short time-out")
+
+        def has_ended() -> bool:
+            return self.coordinator().describe_transaction(named).state in ENDED
+
+        with suppress(Overdue):
+            within = (timeout_ms + SHORT_MS) / 1_000
+            self._bench.eventually(has_ended, "the time-out of the transaction", within=within, every=0.2, due=None)
 
     def _flush(self, partitions: Mapping[str, Partition]) -> None:
         """Each batch of unknown outcome once more."""

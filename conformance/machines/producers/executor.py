@@ -34,6 +34,7 @@ from strategies.producers import (
     EndTransaction,
     FetchCommitted,
     InitProducerId,
+    OutlastTimeout,
     ProducerName,
     ProducerStep,
     RepeatBatch,
@@ -90,7 +91,11 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
 
     @run.register
     def _(self, step: InitProducerId) -> None:
-        self.clients[step.producer].init()
+        self.clients[step.producer].init(step.timeout_ms)
+
+    @run.register
+    def _(self, step: OutlastTimeout) -> None:
+        self.clients[step.producer].outlast_timeout()
 
     @run.register
     def _(self, step: BumpEpoch) -> None:

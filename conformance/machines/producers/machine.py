@@ -16,6 +16,7 @@ from conformance.judging.producers.judges import PRODUCER_JUDGES
 from conformance.machines.producers.executor import ProducersExecutor
 from fixtures.faults.kinds.elections import MoveCoordinator, MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
+from fixtures.faults.kinds.producers import ForgetProducers
 from strategies.producers import (
     BumpAsFenced,
     BumpEpoch,
@@ -26,6 +27,7 @@ from strategies.producers import (
     EndTransaction,
     FetchCommitted,
     InitProducerId,
+    OutlastTimeout,
     ProducerStep,
     RepeatBatch,
     SendAsFenced,
@@ -107,7 +109,12 @@ OPENING: list[ProducerStep] = [
     Write(producer="plain-2", on="strict-0"),
     Sweep(turn=2),
     InitProducerId(producer="legacy-2"),
-    InitProducerId(producer="legacy-2"),
+    InitProducerId(producer="legacy-2", timeout_ms=2_000),
+    Write(producer="legacy-2", on="strict-1"),
+    OutlastTimeout(producer="legacy-2"),
+    EndTransaction(producer="legacy-2", commit=True),
+    DisturbBriefly(on="strict-1", fault=ForgetProducers(role="all brokers")),
+    RepeatBatch(producer="plain-2", on="strict-1"),
     BumpAsFenced(producer="legacy-2"),
 ]
 

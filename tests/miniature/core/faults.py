@@ -11,7 +11,7 @@ from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.base.together import clash
-from fixtures.faults.kinds import disk, elections, logs, network, process, shapes, unclean, zombies
+from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, zombies
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from fixtures.wire.calls import Topic
@@ -36,6 +36,7 @@ from tests.miniature.log.effects import (
     MapLost,
     Moved,
     Preferred,
+    ProducersForgotten,
     Reassigned,
     Rolled,
     TailLost,
@@ -67,6 +68,7 @@ PLAYED_BY: dict[type[Fault], type[Effect]] = {
     logs.RollBySize: Rolled,
     logs.RetentionBySize: AgedOut,
     logs.RetentionByTime: AgedOut,
+    producers.ForgetProducers: ProducersForgotten,
 }
 """The faults that the miniature acts out; tests/contract holds it to the effects that each declares."""
 

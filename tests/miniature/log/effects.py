@@ -217,3 +217,24 @@ class Rolled(Effect):
     def witness(self) -> Measured | None:
         end = self._log_end()
         return {"log end": [self._end, end]} if end >= self._end + 2 else None
+
+
+class ProducersForgotten(Effect):
+    """Every replica of every partition forgets producers without an open transaction."""
+
+    def prepare(self) -> None:
+        self._were = self._times()
+
+    def inject(self) -> None:
+        for broker in self.cluster.brokers.values():
+            for held in broker.replicas.values():
+                held.log.producers.expire()
+
+    def witness(self) -> Measured | None:
+        """Each replica of the partition has looked for them once more."""
+        now = self._times()
+        return {"times": now} if all(now[id] > times for id, times in self._were.items()) else None
+
+    def _times(self) -> dict[int, int]:
+        held = {id: self.replica(id) for id in self.before.replicas}
+        return {id: one.log.producers.expiries for id, one in held.items() if one is not None}

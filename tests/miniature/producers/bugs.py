@@ -11,6 +11,11 @@ BUGS: dict[str, Bug] = by_name(
         also=("KIP360-INV-03", "KIP360-INV-04", "GEN-02", "GEN-16"),
     ),
     of_row(
+        "KIP360-INV-01",
+        ("open-transaction-expires", "a producer expires with its transaction open", "second-copy"),
+        also=("KIP360-INV-03", "KIP360-INV-06", "KIP360-INV-07", "GEN-02", "GEN-16", "GEN-17"),
+    ),
+    of_row(
         "KIP360-INV-02",
         ("acknowledged-at-one-offset", "every third acknowledgement names the offset before its own", "lost-write"),
         also=("GEN-16",),

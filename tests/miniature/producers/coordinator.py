@@ -69,7 +69,7 @@ class Transactions:
             self._end(one, committed=False)
         if one.unmarked:
             return Error.CONCURRENT_TRANSACTIONS, None
-        one.former_epoch, one.bumping, one.state = one.epoch, -1, "Empty"
+        one.former_epoch, one.bumping, one.state, one.timeout_ms = one.epoch, -1, "Empty", timeout_ms
         if "epoch-not-raised" not in self.cluster.bugs:
             one.epoch += 1
         return Error.NONE, one
@@ -135,6 +135,9 @@ class Transactions:
     def tick(self) -> None:
         """Markers go to leaders as soon as there are some, until they are committed."""
         for one in self.by_name.values():
+            if one.state in OPEN and self.cluster.unix_ms > one.began_ms + one.timeout_ms:
+                one.epoch += 1
+                self._end(one, committed=False)
             for key in list(one.unmarked):
                 if self._marked(one, key):
                     del one.unmarked[key]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, PausePastFencing
+from fixtures.faults.kinds.producers import ForgetProducers
 from fixtures.faults.kinds.shapes import Isolate
 from fixtures.faults.kinds.unclean import UncleanElection
 from strategies.producers import (
@@ -13,6 +14,7 @@ from strategies.producers import (
     DeleteRecords,
     EndTransaction,
     InitProducerId,
+    OutlastTimeout,
     ProducerStep,
     RepeatBatch,
     SendAsFenced,
@@ -25,10 +27,12 @@ PLAIN = Write(producer="plain-1")
 OPEN = Write(producer="tv2-1")
 ELSEWHERE = Write(producer="tv2-1", on="strict-1")
 COMMIT, ABORT = EndTransaction(producer="tv2-1"), EndTransaction(producer="tv2-1", commit=False)
+FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers"))
 AGAIN = InitProducerId(producer="tv2-1")
 
 SCHEDULES: dict[str, list[ProducerStep]] = {
     "duplicates-appended": [PLAIN, RepeatBatch(producer="plain-1")],
+    "open-transaction-expires": [OPEN, FORGET, RepeatBatch(producer="tv2-1"), COMMIT],
     "acknowledged-at-one-offset": [PLAIN, PLAIN, PLAIN],
     "gap-appended": [PLAIN, SkipSequence(producer="plain-1")],
     "fenced-request-granted": [OPEN, COMMIT, AGAIN, SendAsFenced(request="add-partitions")],
@@ -98,6 +102,33 @@ LEGAL: dict[str, list[ProducerStep]] = {
         Heal(),
         COMMIT,
         Write(producer="plain-1", on="loose-0"),
+    ],
+    "idle producers are forgotten": [
+        PLAIN,
+        OPEN,
+        COMMIT,
+        FORGET,
+        RepeatBatch(producer="plain-1"),
+        PLAIN,
+        OPEN,
+        FORGET,
+        RepeatBatch(producer="tv2-1"),
+        OPEN,
+        COMMIT,
+    ],
+    "transactions time out in both protocols": [
+        step
+        for producer in ("tv2-1", "legacy-1")
+        for step in (
+            InitProducerId(producer=producer, timeout_ms=2_000),
+            Write(producer=producer),
+            CommitOffset(producer=producer),
+            OutlastTimeout(producer=producer),
+            Write(producer=producer, on="strict-1"),
+            EndTransaction(producer=producer),
+            Write(producer=producer),
+            EndTransaction(producer=producer),
+        )
     ],
     "a late copy of an ended transaction's requests": [OPEN, COMMIT, OPEN, Echo(back=1), Echo(back=2), COMMIT],
     "leaders move while a follower is frozen": [

@@ -30,6 +30,7 @@ class ProducerStates:
     def __init__(self, bugs: frozenset[str]) -> None:
         self.bugs = bugs
         self.known: dict[int, Known] = {}
+        self.expiries = 0
 
     def rebuild(self, batches: Iterable[Batch]) -> None:
         """From what is left of the log: after a start, and after it was truncated."""
@@ -59,6 +60,12 @@ class ProducerStates:
         if before is not None:
             known.coordinator_epoch, known.open_from = before.coordinator_epoch, before.open_from
         return known
+
+    def expire(self) -> None:
+        """Forget the producers without an open transaction."""
+        self.expiries += 1
+        every = "open-transaction-expires" in self.bugs
+        self.known = {id: known for id, known in self.known.items() if known.open_from >= 0 and not every}
 
     def refusal(self, batch: Batch) -> Error:
         """The reason why a leader must not append a batch of a producer (KIP-98, KIP-360)."""

@@ -11,6 +11,7 @@ import pytest
 from conformance.judging.excuses import (
     APPENDED_BY_FAULT,
     ASSIGNED_AGAIN,
+    PRODUCER_STATE_EXPIRED,
     SENT_AS_BYTES,
     WRITTEN_BEFORE,
     WRITTEN_BY_CLUSTER,
@@ -22,6 +23,7 @@ from conformance.judging.log.sent_values import SentValues, sent_until
 from fixtures.wire.calls import PendingRequest
 from fixtures.wire.log import ProducePartition
 from fixtures.wire.records import Batch, batch
+from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, History
 from tests.support.histories import TOPIC, LogHistory, Producer, stamped
 from tests.support.judging import broken, excused, judged_by
@@ -139,6 +141,14 @@ def test_a_batch_sent_twice_with_the_same_sequence_is_appended_once() -> None:
     assert held(retried(X, Y)) == ["leader"]
     twice = (X, stamped(0, 1, "x", producer=FIRST), stamped(0, 2, "y", producer=SECOND))
     assert broken(JUDGE, retried(*twice)) == ["leader"]
+
+
+def test_a_sequence_is_there_again_once_its_producer_was_forgotten() -> None:
+    effects = Effects(forgets_producers=True, every_partition=True)
+    twice = (X, stamped(0, 1, "x", producer=FIRST))
+    forgotten = LogHistory().settled(1, 0).produce(1, "x", at=0, producer=FIRST).hit("expiry", 1, effects=effects)
+    again = forgotten.heal("expiry", 1).produce(1, "x", at=1, producer=FIRST).whole(1, *twice, epoch=0, hw=2)
+    assert excused(JUDGE, again) == [("leader", PRODUCER_STATE_EXPIRED)]
 
 
 def test_a_sequence_that_two_batches_share_in_part() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.producers.identities import epochs_rise, producer_ids_are_unique, replicas_agree_on_producers
+from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by
 from tests.support.producers import ID, TV2, ProducerHistory, marker, written
 
@@ -56,3 +57,21 @@ def test_a_replica_need_not_know_what_was_deleted() -> None:
     ]
     assert broken(replicas_agree_on_producers, known(None, trimmed=1)) == ["legacy"]
     assert excused(replicas_agree_on_producers, known(None, trimmed=2)) == [("legacy", PRODUCER_STATE_DELETED)]
+
+
+def test_a_replica_need_not_know_a_producer_that_expired() -> None:
+    """All know its later batches, and agree on its last sequence."""
+    assert excused(replicas_agree_on_producers, after_expiry()) == [("legacy", PRODUCER_STATE_EXPIRED)]
+    assert broken(replicas_agree_on_producers, after_expiry("b")) == ["legacy"]
+    assert broken(replicas_agree_on_producers, after_expiry(other=(ID, 0, 1, -1))) == ["legacy"]
+
+
+def after_expiry(*values: str, other: tuple[int, int, int, int] | None = None) -> ProducerHistory:
+    """All replicas forgot the producer; then it wrote these values, and at rest follower 2 knows it as given, or not at all."""
+    history = ProducerHistory().given().writes("a", at=0)
+    effects = Effects(forgets_producers=True, every_partition=True)
+    history.hit("forget-producers", 1, 2, 3, effects=effects).heal("forget-producers", 1, 2, 3)
+    for place, value in enumerate(values, 1):
+        history.writes(value, at=place, sequence=place)
+    history.rests().knows(1, (ID, 0, 0, -1)).knows(2, *([other] if other is not None else []))
+    return history.reads(*LOG)

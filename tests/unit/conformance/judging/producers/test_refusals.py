@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.producers.refusals import a_current_producer_is_not_refused
 from fixtures.wire import Error
+from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, TID, ProducerHistory
 
@@ -61,6 +62,19 @@ def test_a_leader_that_is_replaced_may_know_less() -> None:
 def test_what_was_deleted_need_not_be_known() -> None:
     history = idempotent().trim(1, 2).writes("c", sequence=2, error=Error.OUT_OF_ORDER_SEQUENCE_NUMBER).settled(1, 0)
     assert excused(a_current_producer_is_not_refused, history) == [("idempotent", PRODUCER_STATE_DELETED)]
+
+
+def expired(history: ProducerHistory) -> ProducerHistory:
+    effects = Effects(forgets_producers=True, every_partition=True)
+    return history.hit("forget-producers", 1, 2, 3, effects=effects).heal("forget-producers", 1, 2, 3)
+
+
+def test_an_expired_producer_need_not_be_known_unless_its_transaction_is_open() -> None:
+    unknown = Error.UNKNOWN_PRODUCER_ID
+    history = expired(idempotent()).writes("c", sequence=2, error=unknown).settled(1, 0)
+    assert excused(a_current_producer_is_not_refused, history) == [("idempotent", PRODUCER_STATE_EXPIRED)]
+    open_ = expired(opened().settled(1, 0)).writes("b", sequence=1, tid=TID, error=unknown).settled(1, 0)
+    assert results(open_) == [("legacy", "held"), ("legacy", "violated")]
 
 
 def test_a_batch_of_an_open_transaction_is_not_refused() -> None:
