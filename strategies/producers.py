@@ -12,6 +12,7 @@ from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, Rollin
 from fixtures.faults.kinds.producers import ForgetProducers
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from strategies.steps import (
     CancelReassignment,
@@ -52,6 +53,7 @@ ProducerFault = (
     | RemoveRebuiltFile
     | Stop
     | UncleanElection
+    | Upgrade
 )
 BriefProducerFault = (
     ForgetProducers | MoveCoordinator | MoveLeader | PreferredElection | RetentionBySize | RollBySize | RollingRestart

@@ -14,6 +14,7 @@ from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, Rollin
 from fixtures.faults.kinds.producers import ForgetProducers
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from strategies.episodes import FaultKind, Offer, always, offered
 from strategies.faults import faults_of
@@ -169,6 +170,7 @@ def _offered() -> dict[str, FaultKind]:
     ]
     others = [
         offered(RemoveRebuiltFile, faults_of(RemoveRebuiltFile, role=_HIT), STRICT),
+        offered(Upgrade, faults_of(Upgrade, role=_NODE), STRICT),
         offered(UncleanElection, faults_of(UncleanElection, own_topic=just(False)), ("loose-0",)),
     ]
     return dict([*processes, *links, *others])
