@@ -11,7 +11,7 @@ from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
-from conformance.judging.producers.outcomes import ENDED
+from conformance.judging.producers.outcomes import ENDED, MARKED_WITHIN
 from conformance.machines.producers.clients import Client, InFlight
 from conformance.rigs.log.partition import Partition, PartitionData, keep_last
 from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
@@ -45,9 +45,6 @@ from strategies.producers import (
     WriteToSeveral,
 )
 from strategies.steps import Step, Sweep
-
-MARKED_WITHIN = 30.0
-"""Seconds that a healed cluster has to write the markers of a decided transaction (KIP360-INV-06)."""
 
 
 class ProducersExecutor(TopicAdministration[ProducerStep]):

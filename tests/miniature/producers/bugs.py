@@ -46,6 +46,11 @@ BUGS: dict[str, Bug] = by_name(
         "KIP360-INV-07",
         ("open-transactions-shown", "the last stable offset is the high watermark", "past-open-transaction"),
         ("markers-end-nothing", "a leader keeps a transaction open beyond its marker", "dangling-transaction"),
+        (
+            "spread-transaction-stays-prepared",
+            "a transaction of several partitions has its markers, and stays prepared",
+            "unfinished-transaction",
+        ),
         also=("GEN-17",),
     ),
     of_row(

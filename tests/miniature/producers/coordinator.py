@@ -67,7 +67,7 @@ class Transactions:
         if one.state in OPEN:
             one.bumping, one.epoch = epoch, one.epoch + 1
             self._end(one, committed=False)
-        if one.unmarked:
+        if one.state.startswith("Prepare"):
             return Error.CONCURRENT_TRANSACTIONS, None
         one.former_epoch, one.bumping, one.state, one.timeout_ms = one.epoch, -1, "Empty", timeout_ms
         if "epoch-not-raised" not in self.cluster.bugs:
@@ -168,7 +168,7 @@ class Transactions:
         return replica.append(marker(one, committed, self.cluster.unix_ms)).last + 1
 
     def _complete(self, one: Transaction) -> None:
-        if one.unmarked:
+        if one.unmarked or (len(one.partitions) > 1 and "spread-transaction-stays-prepared" in self.cluster.bugs):
             return
         if one.state == "PrepareCommit" or "aborted-offsets-kept" in self.cluster.bugs:
             for key, (place, fields) in one.offsets.items():

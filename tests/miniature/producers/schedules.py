@@ -39,6 +39,7 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "fenced-epoch-appended": [OPEN, COMMIT, AGAIN, SendAsFenced(on="strict-1", request="produce")],
     "every-third-commit-aborted": [Write(producer="tv2-1", records=3), COMMIT],
     "last-partition-unmarked": [OPEN, ELSEWHERE, COMMIT],
+    "spread-transaction-stays-prepared": [OPEN, ELSEWHERE, COMMIT],
     "aborted-offsets-kept": [CommitOffset(producer="tv2-1"), OPEN, ABORT],
     "open-transactions-shown": [OPEN, ReadEverything(), COMMIT],
     "markers-end-nothing": [OPEN, COMMIT],
