@@ -159,10 +159,14 @@ FENCED_REQUESTS: tuple[FencedRequest, ...] = (
 
 
 class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced"):
-    """A request of the instance before, at its epoch. Where there is none, a new instance begins first."""
+    """A request of the instance before, at its epoch. Where there is none, a new instance begins first.
+
+    `seen`: the current instance writes to the partition just before, so that its leader has seen the newer epoch.
+    """
 
     producer: ProducerName = "tv2-1"
     request: FencedRequest = "produce"
+    seen: bool = False
 
 
 # --- reading

@@ -119,6 +119,10 @@ def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
     )
 
 
+def fenced_writes(on: str) -> SearchStrategy[SendAsFenced]:
+    return builds(SendAsFenced, on=just(on), producer=_TRANSACTIONAL, seen=booleans())
+
+
 def committed_fetches(on: str) -> SearchStrategy[FetchCommitted]:
     return builds(FetchCommitted, on=just(on), role=_ROLE, back=one_of(none(), integers(0, 6)))
 
@@ -233,6 +237,7 @@ def producers_offer() -> Offer:
             "commit-offset": _of_transactional(CommitOffset),
             "end-transaction": ends,
             "send-as-fenced": fenced_requests,
+            "write-as-fenced": fenced_writes,
             "fetch-committed": committed_fetches,
             "describe": always(Describe()),
             "delete-records": deletions,

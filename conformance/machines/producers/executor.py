@@ -12,6 +12,7 @@ from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
 from conformance.judging.producers.outcomes import ENDED, MARKED_WITHIN
+from conformance.judging.producers.refusals import GIVEN_WITHIN
 from conformance.machines.producers.clients import Client, InFlight
 from conformance.rigs.log.partition import Partition, PartitionData, keep_last
 from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
@@ -45,6 +46,9 @@ from strategies.producers import (
     WriteToSeveral,
 )
 from strategies.steps import Step, Sweep
+
+ONE_MORE = 3.0
+"""Seconds beyond a bound, so that an answer after it is seen."""
 
 
 class ProducersExecutor(TopicAdministration[ProducerStep]):
@@ -164,6 +168,8 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     @run.register
     def _(self, step: SendAsFenced) -> None:
         fenced, partition = self.clients[step.producer].fenced(), self.partitions[step.on]
+        if step.seen:
+            self.run(Write(producer=step.producer, on=step.on))
         match step.request:
             case "produce":
                 fenced.write(step.on, partition, self.roles.node(step.on, "leader"), self._value(), self._began)
@@ -247,7 +253,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
             with suppress(*UNANSWERED, Absent):
                 client.end(self.partitions, commit=False)
         if healed:
-            self.bench.settles(self._all_begun, "a last instance of each transactional id", MARKED_WITHIN)
+            self.bench.settles(self._all_begun, "a last instance of each transactional id", GIVEN_WITHIN + ONE_MORE)
 
     def _all_begun(self) -> bool:
         """No coordinator gives a producer id before the markers of the transaction before are written."""

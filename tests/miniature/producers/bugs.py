@@ -65,5 +65,6 @@ BUGS: dict[str, Bug] = by_name(
     of_row(
         "KIP360-INV-15",
         ("every-third-write-fenced", "at every third offset a producer is refused for its epoch", "spurious-refusal"),
+        ("third-instance-never-given", "from epoch 2 on a coordinator has always something to complete", "never-given"),
     ),
 )

@@ -67,7 +67,7 @@ class Transactions:
         if one.state in OPEN:
             one.bumping, one.epoch = epoch, one.epoch + 1
             self._end(one, committed=False)
-        if one.state.startswith("Prepare"):
+        if one.state.startswith("Prepare") or (one.epoch >= 2 and "third-instance-never-given" in self.cluster.bugs):
             return Error.CONCURRENT_TRANSACTIONS, None
         one.former_epoch, one.bumping, one.state, one.timeout_ms = one.epoch, -1, "Empty", timeout_ms
         if "epoch-not-raised" not in self.cluster.bugs:

@@ -45,6 +45,14 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "markers-end-nothing": [OPEN, COMMIT],
     "ids-given-twice": [PLAIN, Write(producer="plain-2")],
     "epoch-not-raised": [OPEN, COMMIT, AGAIN],
+    "third-instance-never-given": [
+        OPEN,
+        COMMIT,
+        AGAIN,
+        Disturb(on="strict-0", fault=Kill(role="follower")),
+        Heal(),
+        AGAIN,
+    ],
     "follower-forgets-producers": [PLAIN],
     "every-third-write-fenced": [Write(producer="plain-1", records=3), PLAIN, ReadEverything()],
 }

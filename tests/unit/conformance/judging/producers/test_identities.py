@@ -60,10 +60,12 @@ def test_a_replica_need_not_know_what_was_deleted() -> None:
 
 
 def test_a_replica_need_not_know_a_producer_that_expired() -> None:
-    """All know its later batches, and agree on its last sequence."""
+    """All know its later batches, and its open transaction."""
     assert excused(replicas_agree_on_producers, after_expiry()) == [("legacy", PRODUCER_STATE_EXPIRED)]
+    assert excused(replicas_agree_on_producers, after_expiry(other=(ID, 0, -1, -1)))
     assert broken(replicas_agree_on_producers, after_expiry("b")) == ["legacy"]
-    assert broken(replicas_agree_on_producers, after_expiry(other=(ID, 0, 1, -1))) == ["legacy"]
+    assert broken(replicas_agree_on_producers, after_expiry("b", other=(ID, 0, -1, -1))) == ["legacy"]
+    assert broken(replicas_agree_on_producers, after_expiry(other=(ID, 0, 0, 0))) == ["legacy"], "open on one of them"
 
 
 def after_expiry(*values: str, other: tuple[int, int, int, int] | None = None) -> ProducerHistory:
