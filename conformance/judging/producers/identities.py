@@ -130,7 +130,8 @@ def _has_expired(
 
     An open transaction keeps its producer, and what a producer writes after that is known to all.
     """
-    written = max((one.event for one in partition.produced if one.producer_id == id), default=-1)
+    own = (one for one in partition.produced if one.producer_id == id and one.error == NONE)
+    written = max((one.asked for one in own), default=-1)
     if may_have_expired(partition, moment(partition, written), by):
         return all(one.transaction_start < 0 for one in states)
     return differing == {"coordinator_epoch"} and may_have_expired(partition, moment(partition, -1), by)
