@@ -14,8 +14,9 @@ from conformance.core.faulting import record
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS
 from fixtures.disk.held import HeldReplica, held
+from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
-from fixtures.disk.volume import on_volume, remove, write
+from fixtures.disk.volume import cut, on_volume, remove, write
 from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds.damage import Place, places
@@ -24,8 +25,10 @@ from fixtures.faults.kinds.disk import (
     FailedDirectory,
     OldEpochCheckpoint,
     RemoveEpochCheckpoint,
+    RemoveRebuiltFile,
     RemoveReplica,
     RemoveWatermarkCheckpoint,
+    TornProducerSnapshot,
     cut_tail,
     fail_directory,
     is_directory,
@@ -47,6 +50,12 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
     high_watermark: int | None
     log_start: int | None
+
+
+class Snapshots(msgspec.Struct, frozen=True):
+    """The offsets of the snapshots of producer state that are on disk."""
+
+    offsets: tuple[int, ...]
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -89,6 +98,12 @@ class Disk:
 
         return self._tape.call(self._name, "checkpoints", {"partition": self._partition}, Checkpoints, read)
 
+    def snapshots(self) -> Snapshots:
+        def read() -> Snapshots:
+            return Snapshots(snapshot_offsets(read_replica(self._node(), self._partition).files))
+
+        return self._tape.call(self._name, "snapshots", {"partition": self._partition}, Snapshots, read)
+
     # --- damage, while the broker is down
 
     def cut(self, offset: int, *, torn: bool = False) -> CutLog:
@@ -115,6 +130,38 @@ class Disk:
     def lose_epochs(self) -> Changed:
         """leader-epoch-checkpoint is gone."""
         return self._lose(RemoveEpochCheckpoint(role=self._name), f"{self._partition}/{EPOCHS}")
+
+    def lose_snapshots(self, *, above: int = -1) -> Changed:
+        """The snapshots of producer state are gone, or those of offsets above one."""
+
+        def done() -> Changed:
+            node = self._down()
+            wanted = [one for one in snapshot_offsets(read_replica(node, self._partition).files) if one > above]
+            on_volume(node, remove(*(f"{self._partition}/{snapshot_name(one)}" for one in wanted)))
+            left = snapshot_offsets(read_replica(node, self._partition).files)
+            return Changed(bool(wanted), any(one > above for one in left))
+
+        fault = RemoveRebuiltFile(role=self._name, file="producer-snapshots")
+        self._inject(fault, {"above": above})
+        found = self._tape.call(self._name, "remove", {"path": f"{self._partition}/snapshots"}, Changed, done)
+        self._witness(fault, found.before and not found.after, {})
+        return found
+
+    def tear_snapshot(self, offset: int) -> Changed:
+        """Only half of a snapshot of producer state reached the disk."""
+        path = f"{self._partition}/{snapshot_name(offset)}"
+
+        def done() -> Changed:
+            node = self._down()
+            whole = node.read_file(path)
+            on_volume(node, cut(path, len(whole) // 2))
+            return Changed(True, True, node.read_file(path))
+
+        fault = TornProducerSnapshot(role=self._name)
+        self._inject(fault, {"path": path})
+        found = self._tape.call(self._name, "tear", {"path": path}, Changed, done)
+        self._witness(fault, found.content is not None and not is_whole(found.content), {})
+        return found
 
     def lose_watermarks(self) -> Changed:
         """replication-offset-checkpoint is gone: no replica of the broker knows how much of it is committed."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from functools import partial
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial, reduce
+from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, ObservationClaim, PremiseClaim, all_met, held_if, premise, probe
+from conformance.core.damaging import Disk, Snapshots
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKED_WITHIN, MARKERS, KnownRecords
 from conformance.rigs.producers.sequences import (
@@ -19,12 +21,14 @@ from conformance.rigs.producers.sequences import (
     ends_at,
     fill,
     gives,
+    joined,
     open_at,
     rolled_back,
 )
 from fixtures.wire import Error
 from fixtures.wire.records import Batch, batch
 from fixtures.wire.retriable import accepted
+from fixtures.wire.transactions import ProducerState
 from strategies.epochs import EPOCH_BUMPS
 
 Part = Generator[Claim | None, None, None]
@@ -36,6 +40,9 @@ ENDS = lists(booleans(), min_size=2, max_size=4)
 EPOCHS = integers(0, 100)
 KEPT = ("KIP101-INV-05", "kept")
 """The row and case that promise that a restarted broker still has its log."""
+SEGMENT_MS = 60_000
+BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapshot-ahead")
+"""Cases of KIP360-SEQ-13, by what is on disk beside the log."""
 WAITS_MS = 1_500
 """Less than a restart takes, so that the time-out passes while no coordinator is running."""
 
@@ -130,6 +137,26 @@ def newest_batch_is_kept(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     yield held_if(once, second.answer, older, row=row, case=case, variant=older.error.name)
 
 
+def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: list[int]) -> Part:
+    """SEQ-12: the same where the snapshot of the clean stop is gone, and an older one and the log are left."""
+    producer, log = stage.idempotent(epoch), stage.log_with(segment_ms=str(SEGMENT_MS))
+    disk = stage.disk(log)
+    fill(producer, log, sizes)
+    older = rolled(stage, log)
+    second, newest = fill(producer, log, sizes[-2:])
+    end = log.end()
+    found = damaged_while_down(stage, disk, partial(disk.lose_snapshots, above=older))
+    yield None
+    log.led()
+    yield premise(found[-1].offsets[-1:] == (older,), f"the newest snapshot is at {older}: {found}")
+    yield premise(log.end() == end, "every batch is there once", promised=KEPT)
+    for sent in (newest, second):
+        again = producer.send(log, sent.batch)
+        answered = appended(again, sent.answer.base_offset) or (sent is second and again.error is REFUSED)
+        once = answered and log.end() == end
+        yield held_if(once, sent.answer, again, row="KIP360-SEQ-12", case="older-snapshot", variant=again.error.name)
+
+
 def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) -> Part:
     """TXN-02: a zombie's transaction was aborted and the partition forgets it; then the zombie writes again."""
     zombie, log = stage.transactional(dialect), stage.log()
@@ -204,16 +231,37 @@ def clean_restart(
         deleted_with_a_later_write(stage, epoch, sizes),
         entirely_deleted(stage, epoch, sizes),
         newest_batch_is_kept(stage, epoch, sizes),
+        newest_batch_is_kept_by_an_older_snapshot(stage, epoch, sizes),
         read_after_the_restart(stage, ends, sizes[0]),
         *(zombie_of_a_forgotten_transaction(stage, dialect, sizes[0]) for dialect in stage.dialects),
     ]
     yield from across_a_restart(stage, parts, clean=True)
 
 
-def last_of(batches: tuple[Batch, ...], producer: StageProducer) -> tuple[int, int] | None:
-    """Epoch and last sequence of a producer, from its last batch in the log; None if it has none there."""
+class Written(NamedTuple):
+    """A partition's state of a producer, as its batches in the log make it."""
+
+    epoch: int = -1
+    last_sequence: int = -1
+    open_from: int = -1
+
+    def after(self, one: Batch) -> Written:
+        """A marker with a newer epoch begins that epoch, as in TV2; one with the same ends the transaction only."""
+        if one.control:
+            return Written(one.producer_epoch, self.last_sequence if one.producer_epoch == self.epoch else -1)
+        opens = one.transactional and self.open_from == -1
+        last = one.base_sequence + len(one.records) - 1
+        return Written(one.producer_epoch, last, one.base_offset if opens else self.open_from)
+
+
+def written_by(batches: Sequence[Batch], producer: StageProducer) -> Written | None:
+    """None if the log has no batch of the producer."""
     own = [found for found in batches if found.producer_id == producer.producer_id]
-    return (own[-1].producer_epoch, own[-1].base_sequence + len(own[-1].records) - 1) if own else None
+    return reduce(Written.after, own, Written()) if own else None
+
+
+def known_of(state: ProducerState | None) -> Written | None:
+    return Written(state.producer_epoch, state.last_sequence, state.current_txn_start_offset) if state else None
 
 
 def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
@@ -226,12 +274,15 @@ def rebuilt_from_the_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     yield state_matches_the_log(log, dict(zip(producers, sent, strict=True)), "kill")
 
 
+def one_batch_each(producers: Sequence[StageProducer], log: Log, sizes: list[int]) -> dict[StageProducer, Sent]:
+    return {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
+
+
 def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     """SEQ-13: the same after a power loss took the last batches of some producers and left half of one on disk."""
     log = stage.log()
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
-    first = {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
-    second = {producer: fill(producer, log, [size])[0] for producer, size in zip(producers, sizes, strict=True)}
+    first, second = one_batch_each(producers, log, sizes), one_batch_each(producers, log, sizes)
     kept = len(sizes) - min(sizes[0], len(sizes))
     torn_at = second[producers[kept]].answer.base_offset
     stage.while_down.append(partial(stage.disk(log).cut, torn_at, torn=True))
@@ -243,17 +294,91 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
     yield state_matches_the_log(log, left, "torn-tail")
 
 
-def state_matches_the_log(log: Log, last: dict[StageProducer, Sent], case: str) -> ObservationClaim:
-    """True if the partition knows the last batch of each producer in the log, and recognises it when sent again."""
-    batches, end = log.batches(), log.end()
-    logged = [last_of(batches, producer) for producer in last]
-    known = [log.producer(producer.producer_id) for producer in last]
-    same = [(state.producer_epoch, state.last_sequence) if state else None for state in known] == logged
+def rolled(stage: Stage, log: Log) -> int:
+    """A record so much later that it begins a segment, at whose start Kafka takes a snapshot of the producers; its offset."""
+    later = batch(b"later", timestamp=stage.began + 2 * SEGMENT_MS)
+    return accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
+
+
+def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -> list[Snapshots]:
+    """The snapshots of producers that are on disk before and after this damage, once the broker was down."""
+    found: list[Snapshots] = []
+
+    def damaged() -> None:
+        found.append(disk.snapshots())
+        damage()
+        found.append(disk.snapshots())
+
+    stage.while_down.append(damaged)
+    return found
+
+
+def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: str) -> Part:
+    """SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the log."""
+    log = stage.log_with(segment_ms=str(SEGMENT_MS))
+    disk = stage.disk(log)
+    producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
+    last = one_batch_each(producers, log, sizes)
+    snapshot, lost_from = rolled(stage, log), last[producers[-1]].answer.base_offset
+    if case != "snapshot-ahead":
+        last |= one_batch_each(producers[1:], log, sizes[1:])
+    damage: dict[str, Callable[[], object]] = {
+        "older-snapshot": disk.snapshots,
+        "snapshot-lost": disk.lose_snapshots,
+        "snapshot-torn": partial(disk.tear_snapshot, snapshot),
+        "snapshot-ahead": partial(disk.cut, lost_from),
+    }
+    found = damaged_while_down(stage, disk, damage[case])
+    yield None
+    log.led()
+    before, after = (one.offsets for one in found)
+    yield premise(snapshot in before and (snapshot in after) == (case != "snapshot-lost"), f"{before}, then {after}")
+    yield premise(case != "snapshot-ahead" or log.end() == lost_from, f"the log ends at {lost_from}: {log.end()}")
+    left = {producer: sent for producer, sent in last.items() if log.end() > sent.answer.base_offset}
+    yield state_matches_the_log(log, left, case, forgotten=[one for one in producers if one not in left])
+
+
+def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: int) -> Part:
+    """SEQ-13: the same for transactions that were committed, aborted, and open when the broker was killed."""
+    log = stage.log()
+    open_one, twice = stage.transactional(dialect), stage.transactional(dialect)
+    for committed in ends:
+        twice.enter(log, records)
+        twice.end(committed)
+    for producer in (open_one, twice):
+        joined(producer, log)
+    last = {producer: fill(producer, log, [records, records])[-1] for producer in (open_one, twice)}
+    ended = [stage.transactional(dialect) for _ in ends]
+    for producer, committed in zip(ended, ends, strict=True):
+        producer.enter(log, records)
+        producer.end(committed)
+    yield None
+    log.led()
+    yield state_matches_the_log(log, last, dialect, at_rest=ended)
+
+
+def state_matches_the_log(
+    log: Log,
+    last: dict[StageProducer, Sent],
+    case: str,
+    *,
+    at_rest: Sequence[StageProducer] = (),
+    forgotten: Sequence[StageProducer] = (),
+) -> ObservationClaim:
+    """True if the partition knows each producer as the log has it, and recognises the last batches that are sent again.
+
+    `at_rest` have ended their transactions, so that nothing of theirs can be sent again; of those `forgotten` nothing is left.
+    """
+    batches, end, whose = log.batches(), log.end(), [*last, *at_rest, *forgotten]
+    logged = [written_by(batches, producer) for producer in whose]
+    known = [known_of(log.producer(producer.producer_id)) for producer in whose]
+    whole = all(one is not None for one in logged[: len(last) + len(at_rest)])
     again = [producer.send(log, sent.batch) for producer, sent in last.items()]
     retries = zip(again, last.values(), strict=True)
     recognised = all(appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
     detail = f"the log says {logged}, the partition {known}; {again}"
-    return held_if(same and recognised, *again, row="KIP360-SEQ-13", case=case, detail=detail)
+    held = whole and known == logged and recognised
+    return held_if(held, *again, row="KIP360-SEQ-13", case=case, detail=detail)
 
 
 def repeated_end(stage: Stage, bumps: int, committed: bool) -> Part:
@@ -299,6 +424,8 @@ def killed_broker(
 ) -> Generator[Claim, None, None]:
     """After a kill producer state matches the log, and the coordinator's transactions and time-outs are unchanged."""
     parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_a_truncated_log(stage, epoch, sizes)]
+    parts.extend(rebuilt_beside_snapshots(stage, epoch, sizes, case) for case in BESIDE_SNAPSHOTS)
+    parts.extend(rebuilt_transactions(stage, dialect, ends, sizes[0]) for dialect in stage.dialects)
     if stage.newest_dialect == "tv2":
         parts.append(repeated_end(stage, bumps, committed))
     parts.append(waiting_for_its_time_out(stage, sizes[0]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
 from typing import Literal
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from
@@ -90,14 +89,8 @@ def coordinator_loads_a_prepared_transaction(
         partitions = [brokers.partition(leader, heir, coordinator), brokers.partition(heir, leader, coordinator)]
         for partition in partitions:
             producer.enter(partition, records)
-        asked = producer.at(brokers.bench.node(coordinator))
-        with ExitStack() as broken:
-            with brokers.gone(leader, "freeze"):
-                asked.granted(asked.finish(committed), "producer")
-                prepared = asked.described()
-                broken.enter_context(brokers.gone(coordinator, how))
+        with brokers.lost_while_prepared(producer, leader, how, committed=committed) as (_, prepared):
             yield premise(prepared.state == PREPARED[committed], f"markers are outstanding: {prepared}")
-            brokers.taken_over(producer, coordinator)
         yield from completed_on(brokers, producer, partitions, committed, "coordinator-load")
         written += partitions
     at_rest(*written)

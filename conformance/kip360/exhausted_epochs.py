@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator
 from functools import partial
 
-from hypothesis.strategies import booleans, integers
+from hypothesis.strategies import booleans, integers, sampled_from
 
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
-from conformance.rigs.producers.sequences import fenced, gives
+from conformance.rigs.producers.producer import CheckProducer
+from conformance.rigs.producers.sequences import appended, ends_at, fenced, gives
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers, log_end
 from fixtures.wire import NodeClient
 
 IDS = 5
@@ -19,7 +23,7 @@ FEW_IDS = 2
 TIMES_OUT_MS = 1_000
 
 
-def exhaust(producer: StageProducer, node: NodeClient) -> None:
+def exhaust(producer: CheckProducer, node: NodeClient) -> None:
     """Bump to the last epoch that a client may hold, over a connection of its own."""
     answer = node.bump_epochs(
         producer.transactional_id,
@@ -39,7 +43,7 @@ def exhausted(stage: Stage, count: int, dialect: str = "legacy", timeout_ms: int
     return producers
 
 
-def at_last_epoch(producer: StageProducer) -> PremiseClaim:
+def at_last_epoch(producer: CheckProducer) -> PremiseClaim:
     shown = producer.described()
     reached = (shown.producer_id, shown.producer_epoch) == (producer.producer_id, LAST_EPOCH)
     return premise(reached, f"at the last epoch: {shown}", promised=("KIP360-INIT-03", "untouched"))
@@ -93,3 +97,45 @@ def time_out_at_the_last_epoch_rotates(stage: Stage, count: int) -> Generator[Cl
         successor = producer.init()
         rotated = ended.producer_epoch <= LAST_EPOCH and successor.producer_id != old and successor.producer_epoch >= 0
         yield held_if(rotated, ended, successor)
+
+
+@log_scenario(
+    "KIP360-SC-10",
+    "KIP360-INIT-17",
+    rig=THREE_BROKERS,
+    cases=["end-txn"],
+    how=sampled_from(["kill", "stop", "freeze"]),
+    committed=booleans(),
+)
+def end_at_the_last_epoch_outlives_its_coordinator(
+    brokers: ThreeBrokers, how: How, committed: bool
+) -> Generator[Claim, None, None]:
+    """EndTxn at the last epoch rotates the producer id; the next coordinator loads the decision before its markers are written.
+
+    It gives the same new producer id to the request sent again, and the producer that was answered goes on with it.
+    """
+    producer = brokers.transactional("tv2")
+    exhaust(producer, brokers.bench.node(brokers.coordinator_of(producer)))
+    yield at_last_epoch(producer)
+    heir, leader = brokers.beside(producer)
+    partition = brokers.partition(leader, heir, brokers.coordinator_of(producer))
+    producer.enter(partition)
+    with brokers.lost_while_prepared(producer, leader, how, committed=committed) as (given, prepared):
+        rotated = given.producer_id != producer.producer_id and ends_at(given, given.producer_id, 0)
+        yield premise(rotated, f"rotated: {given}", promised=("KIP360-INIT-15", "last-epoch"))
+        yield premise(prepared.state.startswith("Prepare"), f"markers are outstanding: {prepared}")
+        at_once = producer.finish(committed)
+        ended = producer.completed()
+        for again in (at_once, producer.finish(committed)):
+            yield held_if(
+                ends_at(again, given.producer_id, 0), given, ended, again, label="the retry gets another answer"
+            )
+    partition.whole()
+    producer.go_on_at(given.producer_id, given.producer_epoch)
+    end = log_end(partition, partition.leader())
+    written = producer.send(partition, producer.batch(partition))
+    goes_on = ended.producer_epoch <= LAST_EPOCH and appended(written, end)
+    yield held_if(goes_on, given, ended, written, label="the new producer id is unknown")
+    if goes_on:
+        producer.end(committed)
+    at_rest(partition)

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from hypothesis.strategies import integers
+from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, kept_if, premise, probe
-from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, unchanged
+from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer, unchanged
 from conformance.rigs.producers.sequences import described_as, fenced, gives, open_at
 from fixtures.wire import Error
 from fixtures.wire.records import ControlType
 from strategies.batches import FEW_RECORDS
 from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 
+RESTED = sampled_from(["untouched", "legacy", "newest"])
+"""The protocol in which a producer ended its last transaction, or that it has never begun one."""
+
+
+def at_rest(stage: Stage, rested: str, bumps: int) -> StageProducer:
+    return stage.resting(stage.newest_dialect if rested == "newest" else rested, bumps)
+
 
 @probe(
     "KIP360-INIT-05",
     rig=STAGE,
+    rested=RESTED,
     bumps=integers(2, 5),
     back=integers(2, 5),
     ahead=EPOCHS_AHEAD,
     version=integers(4, 5),
 )
 def wrong_id_or_epoch_is_fenced(
-    stage: Stage, case: str, bumps: int, back: int, ahead: int, version: int
+    stage: Stage, case: str, rested: str, bumps: int, back: int, ahead: int, version: int
 ) -> Generator[Claim, None, None]:
     """A producer id and epoch that are neither the current nor the last ones are refused, and nothing changes."""
-    producer = stage.resting("untouched", bumps)
+    producer = at_rest(stage, rested, bumps)
     pairs = {
         "older-epoch": (producer.producer_id, producer.epoch - min(back, producer.epoch)),
         "newer-epoch": (producer.producer_id, producer.epoch + ahead),
@@ -53,16 +61,19 @@ def id_without_epoch_is_invalid(
     yield held_if(answer.error is Error.INVALID_REQUEST, answer)
 
 
-@probe("KIP360-INIT-08", rig=STAGE, bumps=integers(1, 6), version=integers(3, 5))
-def new_instance_ends_retries(stage: Stage, case: str, bumps: int, version: int) -> Generator[Claim, None, None]:
-    """After a new instance neither the last nor the current epoch of the old one can bump."""
-    old = stage.resting("untouched", bumps)
+@probe("KIP360-INIT-08", rig=STAGE, rested=RESTED, bumps=integers(1, 6), version=integers(3, 5))
+def new_instance_ends_retries(
+    stage: Stage, case: str, rested: str, bumps: int, version: int
+) -> Generator[Claim, None, None]:
+    """After a new instance neither the last nor the current epoch of the old one can bump, and nothing changes."""
+    old = at_rest(stage, rested, bumps)
     new = old.init()
     fences = gives(new, old.producer_id, old.epoch + 1)
     yield premise(fences, f"a new instance at epoch {old.epoch + 1}", promised=("KIP360-INIT-02", "untouched"))
-    epoch = old.epoch if case == "previous-epoch" else old.epoch - 1
+    epoch, before = old.epoch if case == "previous-epoch" else old.epoch - 1, old.described()
     answer = old.init(old.producer_id, epoch, version=stage.at_most("InitProducerId", version))
-    yield held_if(fenced(answer), new, answer)
+    after = old.described()
+    yield held_if(fenced(answer) and unchanged(before, after), new, before, answer, after)
 
 
 @probe(

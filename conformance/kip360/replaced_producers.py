@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 from hypothesis.strategies import booleans, integers
 
@@ -24,13 +24,17 @@ OLD = "old-"
 """The prefix of cases with request versions that do not know PRODUCER_FENCED."""
 
 
-def replaced(stage: Stage, dialect: str, is_open: bool) -> tuple[StageProducer, StageProducer]:
-    """An old instance, and the new one that fenced it and may have an open transaction."""
+def replaced(stage: Stage, dialect: str) -> tuple[StageProducer, StageProducer]:
+    """An old instance, and the new one that fenced it."""
     zombie = stage.transactional(dialect)
-    owner = zombie.successor()
-    if is_open:
-        owner.enter(stage.log())
-    return zombie, owner
+    return zombie, zombie.successor()
+
+
+def closed_and_open(stage: Stage, owner: StageProducer) -> Iterator[bool]:
+    """Whether the owner's transaction is open: first it has none, and then it has."""
+    yield False
+    owner.enter(stage.log())
+    yield True
 
 
 def sent(producer: StageProducer, request: str, log: Log, committed: bool, version: int) -> Answer:
@@ -55,24 +59,26 @@ def version_of(case: str, request: str, version: int) -> int:
     rig=STAGE,
     cases=[*CASES, *(f"{OLD}{request}" for request in REQUESTS)],
     version=integers(2, 5),
-    is_open=booleans(),
     committed=booleans(),
 )
 def old_epoch_is_refused_by_the_coordinator(
-    stage: Stage, case: str, version: int, is_open: bool, committed: bool
+    stage: Stage, case: str, version: int, committed: bool
 ) -> Generator[Claim, None, None]:
-    """A request of a replaced instance is fenced and leaves the owner's transaction as it was."""
-    zombie, owner = replaced(stage, "tv2" if case == "tv2" else "legacy", is_open)
-    log, before = stage.log(), owner.described()
-    at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
-    what = f"the owner is at epoch {owner.epoch}, open: {is_open}"
-    yield described_as(at_hand and zombie.epoch < owner.epoch, what, owner)
-    request = CASES[case.removeprefix(OLD)]
-    answer = sent(zombie, request, log, committed, version_of(case, request, version))
-    after = owner.described()
-    fenced = answer.version >= since(request, "PRODUCER_FENCED")
-    error = Error.PRODUCER_FENCED if fenced else Error.INVALID_PRODUCER_EPOCH
-    yield held_if(error_of(answer) is error and unchanged(before, after), before, answer, after)
+    """A request of a replaced instance is fenced and leaves the owner's transaction as it was; the owner can commit it."""
+    zombie, owner = replaced(stage, "tv2" if case == "tv2" else "legacy")
+    log, request = stage.log(), CASES[case.removeprefix(OLD)]
+    for is_open in closed_and_open(stage, owner):
+        before = owner.described()
+        at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
+        what = f"the owner is at epoch {owner.epoch}, open: {is_open}"
+        yield described_as(at_hand and zombie.epoch < owner.epoch, what, owner)
+        answer = sent(zombie, request, log, committed, version_of(case, request, version))
+        after = owner.described()
+        fenced = answer.version >= since(request, "PRODUCER_FENCED")
+        error = Error.PRODUCER_FENCED if fenced else Error.INVALID_PRODUCER_EPOCH
+        yield held_if(error_of(answer) is error and unchanged(before, after), before, answer, after)
+    ended = owner.finish(committed=True)
+    yield held_if(ended.error is Error.NONE, answer, after, ended)
 
 
 @probe(
@@ -80,25 +86,26 @@ def old_epoch_is_refused_by_the_coordinator(
     rig=STAGE,
     cases=[f"{of}-{request}" for of in ("foreign", "unknown") for request in REQUESTS],
     version=integers(0, 5),
-    is_open=booleans(),
     committed=booleans(),
 )
 def foreign_ids_are_refused_by_the_coordinator(
-    stage: Stage, case: str, version: int, is_open: bool, committed: bool
+    stage: Stage, case: str, version: int, committed: bool
 ) -> Generator[Claim, None, None]:
     """A producer id that does not belong to the transactional id, or an unknown transactional id, is refused as such."""
-    _, owner = replaced(stage, "legacy", is_open)
-    foreigner = stage.transactional()
+    _, owner = replaced(stage, "legacy")
+    foreigner, log = stage.transactional(), stage.log()
     of, _, request = case.partition("-")
     foreigner.transactional_id = stage.bench.fresh("tid") if of == "unknown" else owner.transactional_id
     foreigner.epoch = owner.epoch
-    log, before = stage.log(), owner.described()
-    yield premise(before.producer_id not in (-1, foreigner.producer_id), "the ids differ")
     spoken = min(version, LEGACY.end_txn) if request == "end-txn" else version
-    answer = sent(foreigner, REQUESTS[request], log, committed, spoken)
-    after = owner.described()
-    unmapped = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
-    yield held_if(unmapped and unchanged(before, after), before, answer, after)
+    for is_open in closed_and_open(stage, owner):
+        before = owner.described()
+        differ = before.producer_id not in (-1, foreigner.producer_id) and (before.state == "Ongoing") == is_open
+        yield premise(differ, f"the ids differ, open: {is_open}")
+        answer = sent(foreigner, REQUESTS[request], log, committed, spoken)
+        after = owner.described()
+        unmapped = error_of(answer) is Error.INVALID_PRODUCER_ID_MAPPING
+        yield held_if(unmapped and unchanged(before, after), before, answer, after)
 
 
 @probe(

@@ -8,7 +8,17 @@ from hypothesis.strategies import booleans, integers, lists
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import REFUSED, appended, appended_once, at_epoch, fill
+from conformance.rigs.producers.sequences import (
+    REFUSED,
+    appended,
+    appended_once,
+    at_epoch,
+    at_the_next_epoch,
+    fill,
+    joined,
+    kind_and,
+    ready_to_write,
+)
 from fixtures.views.producer import SEQUENCES
 from fixtures.wire import Error
 from strategies.batches import RECORDS
@@ -44,59 +54,86 @@ def new_epoch_starts_at_zero(
     stage: Stage, case: str, epoch: int, sizes: list[int], records: int, sequence: int
 ) -> Generator[Claim, None, None]:
     """The first batch of the next epoch is accepted at sequence 0 and refused at any other."""
-    producer, log = stage.idempotent(epoch), stage.log()
+    log, (kind, which) = stage.log(), kind_and(case)
+    producer = ready_to_write(stage, kind, log, epoch)
     fill(producer, log, sizes)
-    known = log.producer(producer.producer_id)
-    yield at_epoch(known, epoch)
+    yield at_epoch(log.producer(producer.producer_id), producer.epoch)
+    at_the_next_epoch(producer, log)
     before = log.end()
-    producer.go_on_at(producer.producer_id, epoch + 1)
-    first = 0 if case == "sequence-zero" else sequence
+    first = 0 if which == "sequence-zero" else sequence
     answer = producer.send(log, producer.batch(log, records, sequence=first))
-    if case == "sequence-zero":
+    if which == "sequence-zero":
         yield held_if(appended(answer, before) and log.end() == before + records, answer)
     else:
         yield held_if(answer.error is REFUSED and log.end() == before, answer)
 
 
 @probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=RECORDS)
-def gap_is_refused(stage: Stage, epoch: int, sizes: list[int], gap: int, records: int) -> Generator[Claim, None, None]:
-    """A batch that leaves a gap after the last sequence is refused, and the log does not grow."""
-    producer, log = stage.idempotent(epoch), stage.log()
+def gap_is_refused(
+    stage: Stage, case: str, epoch: int, sizes: list[int], gap: int, records: int
+) -> Generator[Claim, None, None]:
+    """A batch that leaves a gap after the last sequence, or begins inside an old batch, is refused; the log does not grow."""
+    log, (kind, which) = stage.log(), kind_and(case)
+    producer = ready_to_write(stage, kind, log, epoch)
+    sizes = [*sizes[:-1], sizes[-1] + 1]
     fill(producer, log, sizes)
     known = log.producer(producer.producer_id)
     as_written = known is not None and known.last_sequence == sum(sizes) - 1
-    yield premise(as_written, "the last sequence is known", promised=("KIP360-TXN-07", "legacy"))
-    answer = producer.send(log, producer.batch(log, records, sequence=sum(sizes) + gap))
-    yield held_if(answer.error is REFUSED and log.end() == sum(sizes), answer, case="gap")
+    yield premise(as_written, "the last sequence is known", promised=("KIP360-TXN-07", producer.dialect.name))
+    inside = producer.batch(log, sequence=sum(sizes) - 1 - gap % (sizes[-1] - 1))
+    beyond = producer.batch(log, records, sequence=sum(sizes) + gap)
+    answer = producer.send(log, inside if which == "inside-a-batch" else beyond)
+    yield held_if(answer.error is REFUSED and log.end() == sum(sizes), answer)
 
 
-@probe("KIP360-SEQ-04", rig=STAGE, epoch=EPOCHS, sizes=MANY_SIZES, back=integers(1, REMEMBERED - 1))
+@probe(
+    "KIP360-SEQ-04",
+    rig=STAGE,
+    epoch=EPOCHS,
+    sizes=MANY_SIZES,
+    back=integers(1, REMEMBERED - 1),
+    later=integers(0, REMEMBERED - 1),
+)
 def last_five_batches_are_recognised(
-    stage: Stage, case: str, epoch: int, sizes: list[int], back: int
+    stage: Stage, case: str, epoch: int, sizes: list[int], back: int, later: int
 ) -> Generator[Claim, None, None]:
     """One of the last five batches, sent again, is answered with its base offset and not appended."""
-    producer, log = stage.idempotent(epoch), stage.log()
-    sent = fill(producer, log, sizes)
+    log, (kind, which) = stage.log(), kind_and(case)
+    producer = ready_to_write(stage, kind, log, epoch)
+    former = sizes[: len(sizes) - later] if kind == "legacy" and later else []
+    sent = fill(producer, log, former)
+    if former:
+        producer.end(committed=True)
+        joined(producer, log)
+    sent += fill(producer, log, sizes[len(former) :])
     before = log.end()
-    yield appended_once(before, sum(sizes))
-    again = sent[-1 if case == "newest" else -1 - back]
+    yield appended_once(before, sum(sizes) + bool(former))
+    again = sent[-1 if which == "newest" else -1 - back]
     answer = producer.send(log, again.batch)
     end = log.end()
     yield held_if(appended(answer, again.answer.base_offset) and end == before, again.answer, answer)
 
 
-@probe("KIP360-SEQ-05", rig=STAGE, epoch=EPOCHS, sizes=MANY_SIZES, over=integers(1, 4))
+@probe(
+    "KIP360-SEQ-05",
+    rig=STAGE,
+    epoch=EPOCHS,
+    sizes=MANY_SIZES,
+    over=integers(1, 4),
+    back=integers(0, REMEMBERED - 1),
+)
 def older_and_overlapping_batches_are_refused(
-    stage: Stage, case: str, epoch: int, sizes: list[int], over: int
+    stage: Stage, case: str, epoch: int, sizes: list[int], over: int, back: int
 ) -> Generator[Claim, None, None]:
     """The sixth-newest batch, or one that overlaps old and new, is refused, and the log does not grow."""
-    producer, log = stage.idempotent(epoch), stage.log()
+    log, (kind, which) = stage.log(), kind_and(case)
+    producer = ready_to_write(stage, kind, log, epoch)
     sent = fill(producer, log, sizes)
     before = log.end()
     yield appended_once(before, sum(sizes))
-    newest = sent[-1].batch
-    overlap = producer.batch(log, sizes[-1] + over, sequence=newest.base_sequence)
-    answer = producer.send(log, sent[-1 - REMEMBERED].batch if case == "sixth" else overlap)
+    first = sent[-1 - back].batch.base_sequence
+    overlap = producer.batch(log, sum(sizes) - first + over, sequence=first)
+    answer = producer.send(log, sent[-1 - REMEMBERED].batch if which == "sixth" else overlap)
     yield held_if(answer.error is REFUSED and log.end() == before, answer)
 
 
@@ -133,34 +170,44 @@ def older_epoch_is_refused(
     yield held_if(answer.error is Error.INVALID_PRODUCER_EPOCH and log.end() == before, answer)
 
 
-@probe("KIP360-SEQ-08", rig=STAGE, epoch=EPOCHS, sizes=SIZES, back=integers(0, 3), gap=integers(1, 1_000_000))
+@probe(
+    "KIP360-SEQ-08",
+    rig=STAGE,
+    cases=["described", "legacy-described", "tv2-described"],
+    epoch=EPOCHS,
+    sizes=SIZES,
+    back=integers(0, 3),
+    gap=integers(1, 1_000_000),
+)
 def state_outlives_deleted_records(
-    stage: Stage, epoch: int, sizes: list[int], back: int, gap: int
+    stage: Stage, case: str, epoch: int, sizes: list[int], back: int, gap: int
 ) -> Generator[Claim, None, None]:
     """With every record deleted the producer is still listed, its duplicate recognised, a gap refused, the next one accepted."""
-    producer, log = stage.idempotent(epoch), stage.log()
+    log, prefix = stage.log(), case.removesuffix("described")
+    producer = ready_to_write(stage, kind_and(case)[0], log, epoch)
     sent = fill(producer, log, sizes)
     end = log.end()
     yield premise(log.empty() == log.start() == end == sum(sizes), "every record is deleted")
     known = log.producer(producer.producer_id)
-    as_written = known is not None and (known.producer_epoch, known.last_sequence) == (epoch, end - 1)
-    yield held_if(as_written, case="described", detail=str(known))
+    as_written = known is not None and (known.producer_epoch, known.last_sequence) == (producer.epoch, end - 1)
+    yield held_if(as_written, case=f"{prefix}described", detail=str(known))
     again = sent[-1 - min(back, len(sent) - 1)]
     twice = producer.send(log, again.batch)
     recognised = appended(twice, again.answer.base_offset) and twice.log_start_offset > twice.base_offset
-    yield held_if(recognised and log.end() == end, again.answer, twice, case="duplicate")
+    yield held_if(recognised and log.end() == end, again.answer, twice, case=f"{prefix}duplicate")
     hole = producer.send(log, producer.batch(log, sequence=end + gap))
-    yield held_if(hole.error is REFUSED, hole, case="gap")
+    yield held_if(hole.error is REFUSED, hole, case=f"{prefix}gap")
     after = log.end()
     following = producer.send(log, producer.batch(log))
-    yield held_if(appended(following, after), following, case="next")
+    yield held_if(appended(following, after), following, case=f"{prefix}next")
 
 
 @probe("KIP360-SEQ-20", rig=STAGE, before=integers(1, 5), after=integers(1, 5), epoch=EPOCHS)
 def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int) -> Generator[Claim, None, None]:
     """After sequence 2147483647 comes 0, between two batches or inside one."""
-    producer, log = stage.idempotent(epoch), stage.log()
-    inside = after if case == "inside-a-batch" else 0
+    log, (kind, which) = stage.log(), kind_and(case)
+    producer = ready_to_write(stage, kind, log, epoch)
+    inside = after if which == "inside-a-batch" else 0
     first = producer.send(log, producer.batch(log, before + inside, sequence=SEQUENCES - before))
     second = producer.send(log, producer.batch(log, sequence=inside))
     wrapped = appended(first, 0) and appended(second, before + inside)

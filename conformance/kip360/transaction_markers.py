@@ -8,10 +8,11 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
+from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import at_epoch
 from fixtures.wire import Error
 from fixtures.wire.retriable import accepted, error_of
-from fixtures.wire.transactions import TxnMarker, WriteTxnMarkersAnswer
+from fixtures.wire.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
 from history.since import since
 from strategies.batches import FEW_RECORDS
 
@@ -65,24 +66,41 @@ def old_coordinator_is_fenced(
 @probe(
     "KIP360-FENCE-05",
     rig=STAGE,
-    cases=["older-epoch"],
-    epoch=integers(5, 100),
-    back=integers(1, 5),
+    cases=["older-epoch", "older-epoch-open"],
+    bumps=integers(1, 5),
     committed=booleans(),
     version=integers(1, 2),
     strict=booleans(),
+    newest=booleans(),
+    records=FEW_RECORDS,
 )
 def older_marker_is_refused(
-    stage: Stage, epoch: int, back: int, committed: bool, version: int, strict: bool
+    stage: Stage, case: str, bumps: int, committed: bool, version: int, strict: bool, newest: bool, records: int
 ) -> Generator[Claim, None, None]:
-    """A marker with a producer epoch below the partition's is refused."""
-    producer, log = stage.idempotent(epoch), stage.log()
-    producer.write(log)
-    known = log.producer(producer.producer_id)
-    yield at_epoch(known, epoch)
+    """A marker with a producer epoch below the partition's is refused, and leaves a transaction of the newer epoch alone."""
+    producer, log = stage.transactional(stage.newest_dialect if newest else "legacy"), stage.log()
+    old = producer.epoch
+    producer.bump(bumps)
+    producer.enter(log, records)
+    if case == "older-epoch":
+        producer.end(committed=not committed)
+    before = log.state(producer.producer_id)
+    known = before.producer
+    yield at_epoch(known, producer.epoch)
+    is_open = known is not None and known.current_txn_start_offset >= 0
+    named = ("KIP360-TXN-07", producer.dialect.name)
+    yield premise(is_open == (case == "older-epoch-open"), f"open: {is_open}", promised=named)
+    coordinator_epoch = max(0, known.coordinator_epoch) if known else 0
     version = stage.at_most("WriteTxnMarkers", version)
-    answer = mark(log, producer.producer_id, epoch - back, 0, committed, version, strict)
-    yield held_if(error_of(answer) is Error.INVALID_PRODUCER_EPOCH, answer, case="older-epoch")
+    answer = mark(log, producer.producer_id, old, coordinator_epoch, committed, version, strict)
+    after = log.state(producer.producer_id)
+    fenced = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
+    yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")
+
+
+def at_large(state: ProducerState) -> tuple[int, ...]:
+    """The fields that a repeated marker leaves as they were; it is appended once more."""
+    return state.producer_epoch, state.last_sequence, state.coordinator_epoch, state.current_txn_start_offset
 
 
 @probe(
@@ -113,7 +131,9 @@ def marker_of_the_same_epoch(
     answer = mark(log, producer.producer_id, before.producer_epoch, before.coordinator_epoch, committed, 2)
     after = log.producer(producer.producer_id)
     if case == "repeated":
-        yield held_if(error_of(answer) is Error.NONE, answer)
+        same = after is not None and at_large(after) == at_large(before) and log.stable_end() == log.end()
+        repeated = error_of(answer) is Error.NONE and same and log.last_marker() is MARKERS[committed]
+        yield held_if(repeated, answer, detail=f"{answer}; {before} became {after}")
     else:
         fenced = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
         yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")

@@ -66,6 +66,7 @@ NOT_PLAYED = {
     "remove-watermark-checkpoint": "a high watermark is never read from a file",
     "ring": "the miniature's brokers reach each other or not, and no other shape has been needed",
     "roll-by-time": "no segments",
+    "torn-producer-snapshot": "no files",
     "upgrade": "one release",
 }
 """Faults that the miniature does not have, by name, and why. A fault is played or stands here."""

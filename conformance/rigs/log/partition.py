@@ -101,7 +101,16 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
 def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str) -> list[Topic]:
     """New topics of one partition each, created by one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
-    wanted = [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments]
+    return _created(bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments])
+
+
+def new_topic(bench: Bench, assignment: list[tuple[int, ...]]) -> Topic:
+    """A new topic with these replicas for each of its partitions."""
+    [topic] = _created(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
+    return topic
+
+
+def _created(bench: Bench, wanted: list[NewTopic]) -> list[Topic]:
     answer = bench.node(bench.brokers[0]).create_topics(wanted)
     for created in answer.topics:
         if created.error is not Error.NONE:

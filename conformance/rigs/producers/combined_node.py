@@ -18,7 +18,7 @@ from conformance.core.checks import Rig
 from conformance.core.damaging import Disk
 from conformance.core.topologies import COMBINED, EXPIRING
 from conformance.rigs.groups.group import answering_again
-from conformance.rigs.log.partition import new_topics
+from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
 from fixtures.errors import KitError
 from fixtures.views.nodes import served
@@ -59,14 +59,14 @@ class LogState(msgspec.Struct, frozen=True):
 
 
 class Log:
-    """The only partition of a new topic."""
+    """A partition of a new topic, mostly its only one."""
 
-    def __init__(self, stage: Stage, topic: Topic) -> None:
+    def __init__(self, stage: Stage, topic: Topic, index: int = 0) -> None:
         self.stage = stage
         self.topic = topic
         self.name = topic.name
-        self.index = 0
-        self.here = (topic.name, 0)
+        self.index = index
+        self.here = (topic.name, index)
 
     def leader(self) -> NodeClient:
         return self.stage.broker
@@ -75,7 +75,7 @@ class Log:
         """Return once the broker leads the partition."""
 
         def leads() -> bool:
-            return self.stage.broker.list_offsets(self.name, 0).error is Error.NONE
+            return self.stage.broker.list_offsets(self.name, self.index).error is Error.NONE
 
         self.stage.bench.eventually(leads, f"the broker leading {self.name}", due="leader")
 
@@ -89,7 +89,7 @@ class Log:
         return self._offset(LATEST, READ_COMMITTED)
 
     def producer(self, producer_id: int) -> ProducerState | None:
-        described = self.stage.broker.describe_producers(self.name, 0)
+        described = self.stage.broker.describe_producers(self.name, self.index)
         return self.stage.bench.granted(described, "description", LASTING).producer(producer_id)
 
     def state(self, producer_id: int) -> LogState:
@@ -102,17 +102,17 @@ class Log:
 
     def batches(self) -> tuple[Batch, ...]:
         """All readable batches, including control batches."""
-        return self.stage.broker.fetch(self.topic, 0, self.start()).batches
+        return self.stage.broker.fetch(self.topic, self.index, self.start()).batches
 
     def empty(self) -> int:
         """Delete every record. Returns the new log start."""
-        deleted = self.stage.broker.delete_records(self.name, 0, -1)
+        deleted = self.stage.broker.delete_records(self.name, self.index, -1)
         if deleted.error is not Error.NONE:
             raise KitError(f"the records of {self.name} could not be deleted: {deleted}")
         return deleted.low_watermark
 
     def _offset(self, timestamp: int, isolation_level: int) -> int:
-        listed = self.stage.broker.list_offsets(self.name, 0, timestamp, isolation_level=isolation_level)
+        listed = self.stage.broker.list_offsets(self.name, self.index, timestamp, isolation_level=isolation_level)
         if listed.error is not Error.NONE:
             raise KitError(f"the offsets of {self.name} could not be listed: {listed}")
         return listed.offset
@@ -187,7 +187,7 @@ class Stage:
         return found.error is Error.NONE and described.error is Error.TRANSACTIONAL_ID_NOT_FOUND
 
     def disk(self, log: Log) -> Disk:
-        return self.bench.disk(self._broker, f"{log.name}-0")
+        return self.bench.disk(self._broker, f"{log.name}-{log.index}")
 
     def log(self) -> Log:
         [log] = self.logs(1)
@@ -195,10 +195,28 @@ class Stage:
 
     def logs(self, count: int) -> list[Log]:
         """New partitions that take requests."""
-        logs = [Log(self, topic) for topic in new_topics(self.bench, [(self.bench.id_of(self._broker),)] * count)]
+        return self._led(*(Log(self, topic) for topic in new_topics(self.bench, [self._replicas] * count)))
+
+    def log_with(self, **configs: str) -> Log:
+        """The same, one whose topic has settings."""
+        [topic] = new_topics(self.bench, [self._replicas], **configs)
+        [log] = self._led(Log(self, topic))
+        return log
+
+    def logs_of_a_topic(self, count: int) -> list[Log]:
+        """New partitions of one topic."""
+        topic = new_topic(self.bench, [self._replicas] * count)
+        return self._led(*(Log(self, topic, index) for index in range(count)))
+
+    @property
+    def _replicas(self) -> tuple[int, ...]:
+        return (self.bench.id_of(self._broker),)
+
+    @staticmethod
+    def _led(*logs: Log) -> list[Log]:
         for log in logs:
             log.led()
-        return logs
+        return list(logs)
 
     def idempotent(self, epoch: int = 0) -> StageProducer:
         """A producer without transactional id, at `epoch`, which it has bumped on its own."""

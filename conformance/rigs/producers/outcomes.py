@@ -73,7 +73,12 @@ class KnownRecords:
     def read(self, offset: int, version: int | None = None, *, most: int = ALL) -> FetchedPartition:
         """A Fetch of a read_committed consumer, of at most that many bytes or one batch."""
         return self.log.leader().fetch(
-            self.log.topic, 0, offset, isolation_level=READ_COMMITTED, partition_max_bytes=most, version=version
+            self.log.topic,
+            self.log.index,
+            offset,
+            isolation_level=READ_COMMITTED,
+            partition_max_bytes=most,
+            version=version,
         )
 
     def shown_by(self, read: FetchedPartition, offset: int) -> bool:

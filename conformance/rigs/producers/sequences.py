@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from conformance.core.bench import LASTING
 from conformance.core.checks import ObservationClaim, PremiseClaim, held_if, premise
-from conformance.rigs.producers.combined_node import Log, StageProducer
+from conformance.rigs.producers.combined_node import Log, Stage, StageProducer
+from fixtures.views.producer import DIALECTS
 from fixtures.wire import Error
 from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import ControlType, NewBatch
@@ -58,6 +59,43 @@ def appended_once(end: int, written: int) -> PremiseClaim:
     """Premise: the log, which only this producer writes, ends after as many records as it wrote."""
     row = "KIP360-INV-02" if end < written else "KIP360-INV-01"
     return premise(end == written, "every batch was appended once", promised=(row, "idempotent"))
+
+
+BUMPS = 4
+"""More than a transactional producer is bumped for a drawn epoch: each one takes a request."""
+
+
+def kind_and(case: str) -> tuple[str, str]:
+    """The kind of producer that a case is about, and the rest of its id: an idempotent producer has no prefix there."""
+    kind, _, rest = case.partition("-")
+    return (kind, rest) if kind in DIALECTS else ("idempotent", case)
+
+
+def ready_to_write(stage: Stage, kind: str, log: Log, epoch: int) -> StageProducer:
+    """An idempotent producer at this epoch, or one after some bumps whose transaction the partition may join."""
+    if kind == "idempotent":
+        return stage.idempotent(epoch)
+    producer = stage.transactional(kind)
+    producer.bump(epoch % BUMPS)
+    joined(producer, log)
+    return producer
+
+
+def joined(producer: StageProducer, log: Log) -> None:
+    """The partition belongs to the transaction, where a write does not add it by itself."""
+    if producer.transactional_id and not producer.dialect.bumps:
+        producer.granted(producer.add(log), "producer")
+
+
+def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
+    """A producer goes on at its next epoch, a transactional one in its next transaction."""
+    if not producer.transactional_id:
+        producer.go_on_at(producer.producer_id, producer.epoch + 1)
+        return
+    producer.end(committed=True)
+    if not producer.dialect.bumps:
+        producer.bump()
+    joined(producer, log)
 
 
 class Sent(NamedTuple):

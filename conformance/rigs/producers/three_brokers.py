@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -25,7 +25,7 @@ from fixtures.wire.log import EARLIEST, LATEST, READ_COMMITTED
 from fixtures.wire.records import ControlType
 from fixtures.wire.retriable import accepted
 from fixtures.wire.topics import Reassignment
-from fixtures.wire.transactions import ProducerState
+from fixtures.wire.transactions import DescribedTransaction, EndTxnAnswer, ProducerState
 from history.due import STARTS_WITHIN
 
 How = Literal["move", "kill", "stop", "freeze"]
@@ -160,6 +160,24 @@ class ThreeBrokers:
             yield
         finally:
             (self.bench.resume if how == "freeze" else self.bench.start)(name)
+
+    @contextmanager
+    def lost_while_prepared(
+        self, producer: CheckProducer, leader: str, how: How, *, committed: bool
+    ) -> Iterator[tuple[EndTxnAnswer, DescribedTransaction]]:
+        """EndTxn is answered while this leader is frozen, so that markers hang; then another broker coordinates in the block.
+
+        Gives the answer, and the transaction as the coordinator described it before it was lost.
+        """
+        coordinator = self.coordinator_of(producer)
+        asked = producer.at(self.bench.node(coordinator))
+        with ExitStack() as broken:
+            with self.gone(leader, "freeze"):
+                ended = asked.granted(asked.finish(committed), "producer")
+                prepared = asked.described()
+                broken.enter_context(self.gone(coordinator, how))
+            self.taken_over(producer, coordinator)
+            yield ended, prepared
 
     def leads(self, partition: Partition, name: str, seen_by: str) -> None:
         """Return once this broker serves as leader, and another names it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from conformance.core import damaging
 from conformance.core.damaging import Changed, Disk
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS
+from fixtures.disk.producers import render, snapshot_name
 from fixtures.errors import KitError
 from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault
@@ -41,7 +43,8 @@ class FakeNode:
     def ran(self, command: str) -> None:
         path = shlex.split(command)[-1]
         if self.obeys and command.startswith("rm"):
-            self.files = {file: data for file, data in self.files.items() if not f"{file}/".startswith(f"{path}/")}
+            for gone in shlex.split(command)[3:]:
+                self.files = {file: data for file, data in self.files.items() if not f"{file}/".startswith(f"{gone}/")}
         elif self.obeys:
             self.files[path] = b"new"
 
@@ -118,3 +121,41 @@ def test_a_stored_history_needs_no_node(tape: LiveTape, tmp_path: Path) -> None:
     tape.end(End(example="e-1", outcome="judged"))
     [history] = read_histories(tmp_path / "gw0.jsonl.zst")
     assert disk(StoredTape(history), FakeNode(state="running")).lose_epochs() == lost
+
+
+SNAPSHOTS = tuple(f"topic-0/{snapshot_name(offset)}" for offset in (3, 7))
+
+
+@pytest.fixture
+def replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(node: FakeNode, directory: str) -> Any:
+        return SimpleNamespace(files=[path.partition("/")[2] for path in node.files])
+
+    monkeypatch.setattr(damaging, "read_replica", read)
+
+
+@pytest.mark.usefixtures("replicas")
+class TestSnapshots:
+    def test_they_are_told_by_offset(self, tape: LiveTape) -> None:
+        assert disk(tape, FakeNode(*SNAPSHOTS, EPOCH_FILE)).snapshots().offsets == (3, 7)
+
+    @pytest.mark.parametrize(("above", "left"), [(-1, ()), (3, (3,)), (2, ())])
+    def test_lost_are_all_or_the_newer_ones(self, tape: LiveTape, above: int, left: tuple[int, ...]) -> None:
+        damaged = disk(tape, FakeNode(*SNAPSHOTS))
+        damaged.lose_snapshots(above=above)
+        assert damaged.snapshots().offsets == left
+        assert phases(tape) == [("remove-rebuilt-file", "inject"), ("remove-rebuilt-file", "witness")]
+
+    def test_none_can_be_lost_where_there_are_none(self, tape: LiveTape) -> None:
+        with pytest.raises(KitError, match="does not show on its disk"):
+            disk(tape, FakeNode(*SNAPSHOTS)).lose_snapshots(above=7)
+
+    def test_a_torn_one_is_no_longer_whole(self, tape: LiveTape) -> None:
+        disk(tape, FakeNode(*SNAPSHOTS)).tear_snapshot(7)
+        assert phases(tape) == [("torn-producer-snapshot", "inject"), ("torn-producer-snapshot", "witness")]
+
+    def test_one_that_is_whole_was_not_torn(self, tape: LiveTape) -> None:
+        node = FakeNode(*SNAPSHOTS, obeys=False)
+        node.files[SNAPSHOTS[1]] = render([])
+        with pytest.raises(KitError, match="does not show on its disk"):
+            disk(tape, node).tear_snapshot(7)
