@@ -174,6 +174,22 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     yield held_if(refused, answer, row="KIP360-TXN-02", case=dialect, detail=detail)
 
 
+def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) -> Part:
+    """SEQ-01: the partition forgets a producer between two of its transactions; the client begins the next one as it would."""
+    producer, log = stage.transactional(dialect), stage.log()
+    producer.enter(log, records)
+    producer.end(committed=True)
+    log.empty()
+    yield None
+    log.led()
+    known, end = log.producer(producer.producer_id), log.end()
+    yield premise(known is None, f"the partition knows {known}")
+    joined(producer, log)
+    answer = producer.send(log, producer.batch(log, records))
+    admitted = appended(answer, end) and log.end() == end + records
+    yield held_if(admitted, answer, row="KIP360-SEQ-01", case=f"{dialect}-forgotten")
+
+
 def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part:
     """TXN-13: committed and aborted transactions that overlap, read from every offset by the transaction index."""
     known, plain = KnownRecords(stage.log()), stage.idempotent()
@@ -208,6 +224,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
 
 
 @probe(
+    "KIP360-SEQ-01",
     "KIP360-SEQ-10",
     "KIP360-SEQ-11",
     "KIP360-SEQ-12",
@@ -234,6 +251,7 @@ def clean_restart(
         newest_batch_is_kept_by_an_older_snapshot(stage, epoch, sizes),
         read_after_the_restart(stage, ends, sizes[0]),
         *(zombie_of_a_forgotten_transaction(stage, dialect, sizes[0]) for dialect in stage.dialects),
+        *(producer_of_a_forgotten_transaction(stage, dialect, sizes[0]) for dialect in stage.dialects),
     ]
     yield from across_a_restart(stage, parts, clean=True)
 

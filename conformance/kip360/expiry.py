@@ -75,6 +75,25 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
     yield kept_if("KIP360-SEQ-17-L", gone and expected != AT_A_RESTART, again, case="expired")
 
 
+@probe(
+    "KIP360-SEQ-01",
+    rig=EXPIRING_STAGE,
+    cases=["forgotten"],
+    smoke=False,
+    records=FEW_RECORDS,
+    skipped=integers(0, 1_000),
+)
+def forgotten_producer_is_admitted(stage: Stage, records: int, skipped: int) -> Generator[Claim, None, None]:
+    """A producer that the partition knew and forgot may go on at any sequence."""
+    log = stage.log()
+    producer = just_written(stage, log, records)
+    gone = forgotten(stage, log, producer, at_a_restart=looks_at_a_restart(stage))
+    yield premise(gone, "the producer is forgotten", promised=("KIP360-SEQ-17", "expired"))
+    end = log.end()
+    answer = producer.send(log, producer.batch(log, records, sequence=records + skipped))
+    yield held_if(appended(answer, end) and log.end() == end + records, answer)
+
+
 @probe("KIP360-SEQ-17", rig=EXPIRING_STAGE, cases=["not-yet"], smoke=False, records=FEW_RECORDS, batches=integers(1, 3))
 def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) -> Generator[Claim, None, None]:
     """Until the expiry a producer is listed, and its duplicate recognised, however often the partition is looked at."""

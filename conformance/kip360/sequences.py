@@ -31,7 +31,13 @@ SIZES = lists(integers(1, 4), min_size=1, max_size=4)
 MANY_SIZES = lists(integers(1, 4), min_size=REMEMBERED + 1, max_size=8)
 
 
-@probe("KIP360-SEQ-01", rig=STAGE, sequence=integers(1, SEQUENCES - 10), records=integers(1, 5))
+@probe(
+    "KIP360-SEQ-01",
+    rig=STAGE,
+    cases=["idempotent", "legacy", "tv2", "tv2-zero"],
+    sequence=integers(1, SEQUENCES - 10),
+    records=integers(1, 5),
+)
 def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records: int) -> Generator[Claim, None, None]:
     """A producer unknown to the partition may start at any sequence; in TV2 only at 0."""
     idempotent = case == "idempotent"

@@ -101,8 +101,15 @@ class Log:
         return last[0].records[0].control_type if last else None
 
     def batches(self) -> tuple[Batch, ...]:
-        """All readable batches, including control batches."""
-        return self.stage.broker.fetch(self.topic, self.index, self.start()).batches
+        """All readable batches, including control batches. A Fetch gives those of one segment."""
+        found: list[Batch] = []
+        position = self.start()
+        while True:
+            read = self.stage.broker.fetch(self.topic, self.index, position)
+            found += read.batches
+            position = read.batches[-1].last_offset + 1 if read.batches else read.high_watermark
+            if position >= read.high_watermark:
+                return tuple(found)
 
     def empty(self) -> int:
         """Delete every record. Returns the new log start."""

@@ -92,6 +92,16 @@ public final class Reach {
         throw new IllegalStateException("There is no such constructor of " + like.getClass());
     }
 
+    /** A scala.util.Left of this value, from the library of another Either. */
+    public static Object left(Object either, Object value) {
+        try {
+            Class<?> left = Class.forName("scala.util.Left", true, either.getClass().getClassLoader());
+            return left.getConstructor(Object.class).newInstance(value);
+        } catch (ReflectiveOperationException trouble) {
+            throw new IllegalStateException(trouble);
+        }
+    }
+
     private static Object invoked(Method method, Object target, Object[] arguments) {
         method.setAccessible(true);
         try {
