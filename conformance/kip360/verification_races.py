@@ -1,0 +1,93 @@
+"""An epoch that grows stale between the coordinator's verification of a batch and its append (KIP-890, KAFKA-19690)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, held_if, premise
+from conformance.rigs.log.partition import Partition, PartitionData, new_topics
+from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.producers.producer import CheckProducer
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, ThreeBrokers
+from fixtures.wire import Error
+from fixtures.wire.log import ProduceAnswer, ProducePartition
+from strategies.batches import FEW_RECORDS
+
+RACED = (Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE)
+"""Answers to a batch whose transaction was aborted after it had been verified."""
+ANSWERED_WITHIN = 30.0
+SOON = 1.0
+"""Seconds; a frozen leader is fenced after three."""
+
+
+def led_by(brokers: ThreeBrokers, name: str, count: int) -> list[Partition]:
+    """New partitions on this broker alone."""
+    topics = new_topics(brokers.bench, [(brokers.bench.id_of(name),)] * count, min_insync_replicas="1")
+    made = [Partition(brokers.bench, PartitionData(topic, 0)) for topic in topics]
+    for partition in made:
+        partition.whole()
+    return made
+
+
+def aborted_after_the_verification(
+    brokers: ThreeBrokers, producer: CheckProducer, leader: str, partitions: Sequence[Partition], records: int
+) -> tuple[bool, ProduceAnswer]:
+    """The coordinator is frozen until the leader has asked it, and the leader until the transaction is being aborted.
+
+    Then the verification's answer and the abort's markers wait for the leader side by side. Whether the coordinator was seen to
+    have the partitions and then to abort; and the answer to the batches. In TV2 it has them only by the verification.
+    """
+    coordinator, node = brokers.coordinator_of(producer), brokers.bench.node(leader)
+    asked = producer.at(brokers.bench.node(coordinator))
+    batches = [ProducePartition(one.topic, one.index, producer.batch(one, records)) for one in partitions]
+    with ExitStack() as frozen:
+        with brokers.gone(coordinator, "freeze"):
+            parked = node.park_produce(
+                batches,
+                timeout_ms=int(ANSWERED_WITHIN * 1000),
+                transactional_id=producer.transactional_id,
+                version=brokers.at_most("Produce", producer.dialect.produce),
+            )
+            node.describe_producers(partitions[0].name, 0)
+            frozen.enter_context(brokers.gone(leader, "freeze"))
+        wanted = {(one.name, one.index) for one in partitions}
+        added = brokers.bench.settles(lambda: wanted <= {*asked.described().partitions}, "partitions added", SOON)
+        asked.init_once()
+        aborts = brokers.bench.settles(lambda: asked.described().state == "PrepareAbort", "an abort", SOON)
+    return added and aborts, node.parked_produce(parked, within=ANSWERED_WITHIN)
+
+
+@log_scenario(
+    "KIP360-SC-21",
+    "KIP360-FENCE-06",
+    rig=THREE_BROKERS,
+    cases=["legacy", "tv2"],
+    examples=4,
+    count=integers(8, 12),
+    records=FEW_RECORDS,
+)
+def epoch_grows_stale_behind_the_verification(
+    brokers: ThreeBrokers, case: str, count: int, records: int
+) -> Generator[Claim, None, None]:
+    """A new instance aborts a transaction whose batches were verified and not yet appended: those refused are fenced."""
+    producer = brokers.transactional(case)
+    _, leader = brokers.beside(producer)
+    partitions = led_by(brokers, leader, count + 1)
+    producer.enter(partitions[0])
+    producer.end(committed=True)
+    producer.enter(partitions[0])
+    if not producer.dialect.bumps:
+        producer.granted(producer.add(*partitions[1:]), "producer")
+    added, answer = aborted_after_the_verification(brokers, producer, leader, partitions[1:], records)
+    producer.completed()
+    at_rest(*partitions)
+    raced = [one for one in answer.partitions if one.error in RACED]
+    verified = producer.dialect.bumps or any(one.error is Error.NONE for one in answer.partitions)
+    overtaken = added and verified and bool(raced)
+    yield premise(overtaken, f"some were verified before the abort and refused after it: {added}; {answer}")
+    for one in raced:
+        yield held_if(one.error is Error.INVALID_PRODUCER_EPOCH, one)
