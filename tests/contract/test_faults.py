@@ -67,7 +67,6 @@ NOT_PLAYED = {
     "ring": "the miniature's brokers reach each other or not, and no other shape has been needed",
     "roll-by-time": "no segments",
     "torn-producer-snapshot": "no files",
-    "upgrade": "one release",
 }
 """Faults that the miniature does not have, by name, and why. A fault is played or stands here."""
 
