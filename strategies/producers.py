@@ -161,7 +161,8 @@ FENCED_REQUESTS: tuple[FencedRequest, ...] = (
 class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced"):
     """A request of the instance before, at its epoch. Where there is none, a new instance begins first.
 
-    `seen`: the current instance writes to the partition just before, so that its leader has seen the newer epoch.
+    Of a producer without a transactional id it is a write at the epoch before. `seen`: the current instance writes to the
+    partition just before, so that its leader has seen the newer epoch.
     """
 
     producer: ProducerName = "tv2-1"

@@ -120,7 +120,7 @@ def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
 
 
 def fenced_writes(on: str) -> SearchStrategy[SendAsFenced]:
-    return builds(SendAsFenced, on=just(on), producer=_TRANSACTIONAL, seen=booleans())
+    return builds(SendAsFenced, on=just(on), producer=_ANY, seen=booleans())
 
 
 def committed_fetches(on: str) -> SearchStrategy[FetchCommitted]:

@@ -145,8 +145,9 @@ class Client:
         if timeout_ms is not None:
             self.producer.timeout_ms = timeout_ms
         given = self._granted(self.producer.init_once, "a producer id")
-        if self.producer.producer_id >= 0:
-            self._former = Fenced(copy.copy(self.producer), self._batches)
+        # A new instance without a transactional id has another producer id, which fences nobody.
+        known = self.transactional and self.producer.producer_id >= 0
+        self._former = Fenced(copy.copy(self.producer), self._batches) if known else None
         self._begin_at(given.producer_id, given.producer_epoch)
 
     def bump(self) -> None:
@@ -156,6 +157,8 @@ class Client:
         if self.transactional:
             given = self._granted(lambda: self.producer.init_once(id, epoch - 1), "the next epoch")
             id, epoch = given.producer_id, given.producer_epoch
+        else:
+            self._former = Fenced(copy.copy(self.producer), self._batches)
         self._begin_at(id, epoch)
 
     def _begin_at(self, producer_id: int, epoch: int) -> None:
@@ -176,9 +179,9 @@ class Client:
             self._end(self._ending)
 
     def fenced(self) -> Fenced:
-        """The instance before; where there is none, a new one begins first. Raises Absent."""
+        """The instance, or the epoch, before; where there is none, a new one begins first. Raises Absent."""
         while self._former is None:
-            self.init()
+            (self.init if self.transactional else self.bump)()
         return self._former
 
     # --- writing

@@ -22,6 +22,7 @@ BUGS: dict[str, Bug] = by_name(
     ),
     of_row(
         "KIP360-INV-03",
+        ("old-epoch-appended", "a leader appends batches of older epochs than it knows", "epoch-regression"),
         ("gap-appended", "a batch whose sequence is too high is appended", "sequence-hole"),
     ),
     of_row(

@@ -35,6 +35,7 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "open-transaction-expires": [OPEN, FORGET, RepeatBatch(producer="tv2-1"), COMMIT],
     "acknowledged-at-one-offset": [PLAIN, PLAIN, PLAIN],
     "gap-appended": [PLAIN, SkipSequence(producer="plain-1")],
+    "old-epoch-appended": [PLAIN, BumpEpoch(producer="plain-1"), SendAsFenced(producer="plain-1", seen=True)],
     "fenced-request-granted": [OPEN, COMMIT, AGAIN, SendAsFenced(request="add-partitions")],
     "fenced-epoch-appended": [OPEN, COMMIT, AGAIN, SendAsFenced(on="strict-1", request="produce")],
     "every-third-commit-aborted": [Write(producer="tv2-1", records=3), COMMIT],

@@ -73,7 +73,8 @@ class ProducerStates:
         if known is None:
             return Error.NONE
         if batch.producer_epoch < known.epoch:
-            return Error.NONE if "fenced-epoch-appended" in self.bugs else Error.INVALID_PRODUCER_EPOCH
+            wrongly = not {"fenced-epoch-appended", "old-epoch-appended"}.isdisjoint(self.bugs)
+            return Error.NONE if wrongly else Error.INVALID_PRODUCER_EPOCH
         if "every-third-write-fenced" in self.bugs and known.batches and (known.batches[-1][2] + 3) % 3 == 0:
             return Error.INVALID_PRODUCER_EPOCH
         expected = known.last_sequence + 1 if batch.producer_epoch == known.epoch else 0

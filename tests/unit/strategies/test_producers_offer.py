@@ -11,7 +11,7 @@ from strategies.producers import PLAIN, TRANSACTIONAL, BumpAsFenced, CommitOffse
 from strategies.producers_offer import EVERY_PARTITION, MAIN, RARELY_USED, STRICT, producers_offer
 
 OFFER = producers_offer()
-OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndTransaction, SendAsFenced)
+OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndTransaction)
 
 
 def drawn(name: str, on: str, count: int = 25) -> list[Any]:
@@ -38,6 +38,7 @@ def test_requests_of_transactions_are_those_of_transactional_producers(name: str
     steps = drawn(name, "strict-0")
     assert {step.producer for step in steps if hasattr(step, "producer")} <= {*PLAIN, *TRANSACTIONAL}
     assert {step.producer for step in steps if isinstance(step, OF_TRANSACTIONS)}.isdisjoint(PLAIN)
+    assert {step.request for step in steps if isinstance(step, SendAsFenced) and step.producer in PLAIN} <= {"produce"}
 
 
 def test_a_fenced_bump_spoils_only_what_is_rarely_used() -> None:
