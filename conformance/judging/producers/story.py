@@ -60,6 +60,11 @@ class TransactionStory(Story):
         return "tv2" if any(ends) or any(writes) else "legacy"
 
     @property
+    def groups(self) -> set[str]:
+        """Those whose offsets were, or were to be, part of its transactions."""
+        return {one.group for one in self.groups_added} | {one.group for one in self.offsets}
+
+    @property
     def answers(self) -> list[ProducerIdGiven]:
         """The answers of InitProducerId that gave a producer id and epoch."""
         return [one for one in self.given if one.error == NONE]
