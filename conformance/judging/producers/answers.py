@@ -22,6 +22,7 @@ from conformance.judging.producers.records import ALL
 from conformance.judging.producers.requests import Asked, of_write, requests
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers
+from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 from history.codes import Error
 
@@ -70,6 +71,8 @@ KIND_OF: dict[int, str] = {
     Error.TRANSACTION_ABORTABLE: "not-open",
     Error.OUT_OF_ORDER_SEQUENCE_NUMBER: "out-of-order",
 }
+KINDS = ("granted", "repeated", "out-of-order", "not-open", "fenced", "fenced-seen")
+"""Where the state is not certain, a wrong answer is of the first of these that would be right."""
 LATE = frozenset(
     (
         Error.NONE,
@@ -90,6 +93,8 @@ class Right(NamedTuple):
     why: str
     outcome: Outcome
     offset: int = -1
+    opened: int = NEVER
+    """The first request of the transaction that is open, if one is."""
 
     def is_given(self, one: Asked) -> bool:
         """Is it the answer that was given? A new producer id may be any."""
@@ -183,7 +188,8 @@ def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
         error = NONE if outcome.error == PASSED else outcome.error
         yield Right(KIND_OF.get(error, "concurrent"), error, why, outcome)
     elif outcome.error == PASSED:
-        yield from _by_leader(one, outcome)
+        opened = state.opened if state.status == "Ongoing" else NEVER
+        yield from (right._replace(opened=opened) for right in _by_leader(one, outcome))
     else:
         kind = KIND_OF.get(outcome.error, "concurrent")
         yield Right(_seen_too(one) if kind == "fenced" else kind, outcome.error, why, outcome)
@@ -215,7 +221,7 @@ def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
     """Held where all right answers are of one kind, but for those of a coordinator that is busy."""
     given = [right for right in rights if right.is_given(one)]
     kinds = {right.kind for right in rights if not right.outcome.excuse} - {"concurrent"}
-    case = f"{CASE_OF[one.request.api]}-{next(iter(sorted(kinds)), 'granted')}"
+    case = f"{CASE_OF[one.request.api]}-{min(kinds, key=KINDS.index, default='granted')}"
     if excuse or (given and all(right.outcome.excuse for right in given)):
         yield Excuse(excuse or given[0].outcome.excuse, case)
     elif given and len(kinds) == 1 and given[0].kind in kinds:
@@ -228,8 +234,9 @@ def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
 
 def _forgotten(one: Asked, rights: list[Right]) -> str:
     """The evidence by which the leader may have forgotten what it should answer by."""
-    by_leader = one.error in APPENDING and any(right.outcome.error == PASSED for right in rights)
-    return forgotten(one.partition, one.write) if by_leader and one.partition and one.write else ""
+    began = [right.opened for right in rights if right.outcome.error == PASSED]
+    by_leader = one.error in APPENDING and began
+    return forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else ""
 
 
 def _shown(one: Asked, rights: list[Right]) -> str:
