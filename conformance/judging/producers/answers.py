@@ -153,7 +153,7 @@ def _answered(coordination: Coordination, prediction: Prediction) -> Iterator[Cl
     yield from _judged(one, rights, stale)
     if given:
         refused = one.request.api == "Produce" and one.error != NONE
-        busy = one.error == Error.CONCURRENT_TRANSACTIONS and prediction.contested
+        busy = one.error == Error.CONCURRENT_TRANSACTIONS and prediction.busy
         coordination.explains(one, given, untouched=refused or busy)
     elif stale:
         coordination.passes(one)
@@ -186,19 +186,20 @@ def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
         yield from (Right(KIND_OF[error], error, why, outcome) for error in sorted(LATE))
     elif one.write is None:
         error = NONE if outcome.error == PASSED else outcome.error
-        yield Right(KIND_OF.get(error, "concurrent"), error, why, outcome)
+        yield Right(outcome.kind or KIND_OF.get(error, "concurrent"), error, why, outcome)
     elif outcome.error == PASSED:
         opened = state.opened if state.status == "Ongoing" else NEVER
         yield from (right._replace(opened=opened) for right in _by_leader(one, outcome))
     else:
-        kind = KIND_OF.get(outcome.error, "concurrent")
-        yield Right(_seen_too(one) if kind == "fenced" else kind, outcome.error, why, outcome)
+        yield from _refused(one, Right(KIND_OF.get(outcome.error, "concurrent"), outcome.error, why, outcome))
 
 
-def _seen_too(one: Asked) -> str:
-    """Fenced by the coordinator: by the leader, too, where it saw the newer epoch?"""
-    rights = _by_leader(one, Outcome(PASSED))
-    return "fenced-seen" if {right.kind for right in rights} == {"fenced-seen"} else "fenced"
+def _refused(one: Asked, right: Right) -> Iterator[Right]:
+    """A batch that the coordinator does not let pass: the leader may have recognised it before, or know the newer epoch, too."""
+    by_leader = _by_leader(one, right.outcome)
+    kinds = {each.kind for each in by_leader}
+    yield right._replace(kind="fenced-seen") if right.kind == "fenced" and kinds == {"fenced-seen"} else right
+    yield from (each for each in by_leader if each.kind == "repeated")
 
 
 def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:

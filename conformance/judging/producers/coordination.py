@@ -17,6 +17,7 @@ from conformance.judging.producers.coordinator import (
     LAST_EPOCHS,
     NEW_ID,
     NO_EPOCH,
+    PREPARED,
     UNSEEN,
     Outcome,
     State,
@@ -27,7 +28,7 @@ from conformance.judging.producers.coordinator import (
 from conformance.judging.producers.requests import Asked, Given
 from conformance.judging.producers.story import TransactionStory
 
-AT_MOST = 1000
+AT_MOST = 300
 """Configurations; where there would be more, nothing is predicted until a producer id is given or a state described."""
 IN_TIME = 0.9
 """The share of a transaction's time-out that is certainly not over: a coordinator counts by a clock of its own."""
@@ -49,8 +50,8 @@ class Prediction(NamedTuple):
 
     asked: Asked
     why: dict[Outcome, State] | None
-    contested: bool
-    """Another request may have been in flight, so that the coordinator may have been busy with it."""
+    busy: bool
+    """The coordinator may have been busy with something else: another request in flight, markers, a time-out."""
 
 
 class Coordination:
@@ -88,19 +89,21 @@ class Coordination:
     def _predicted(self, one: Asked) -> Prediction:
         if self.known is not None:
             self.known = self._closed(one.event)
-        contested = any(each.asked != one.asked for each in self._open.values())
-        return Prediction(one, self._why(one, contested), contested)
+        before = [each for each in self.known or () if one.key not in dict(each.done)]
+        busy = any(each.asked != one.asked for each in self._open.values())
+        busy = busy or any(self._may_be_busy(each.state, one.event) for each in before)
+        return Prediction(one, self._why(one, before, busy) if self.known is not None else None, busy)
 
-    def _why(self, one: Asked, contested: bool) -> dict[Outcome, State] | None:
-        if self.known is None:
-            return None
+    def _may_be_busy(self, state: State, event: int) -> bool:
+        """Writing markers, or about to abort what has timed out: an old epoch may be seen before or after that."""
+        return state.status in PREPARED or (state.status == "Ongoing" and self._may_time_out(state, event))
+
+    def _why(self, one: Asked, before: list[Configuration], busy: bool) -> dict[Outcome, State]:
         why: dict[Outcome, State] = {}
-        for state, done in self.known:
-            for key, outcome in done:
-                if key == one.key and outcome != UNSEEN:
-                    why.setdefault(outcome, state)
-        if contested:
-            why.setdefault(CONCURRENT, next(iter(self.known)).state)
+        for at in sorted(before, key=lambda each: each.state.shown, reverse=True):
+            why |= {outcome: at.state for outcome, _ in self._outcomes(at, one) if outcome != UNSEEN}
+            if busy:
+                why[CONCURRENT] = at.state
         return why
 
     def passes(self, one: Asked) -> None:
@@ -158,6 +161,8 @@ class Coordination:
             return
         self._open[one.key] = one
         self._confirmations[one.key] = (0, one.event)
+        if self.known is not None and not _begins(one):
+            self.known = frozenset(_without(each, one.key) for each in self.known)
 
     def _confirm(self, one: Asked) -> None:
         """The answer to a later request, by which earlier ones without an answer become certain."""
@@ -180,16 +185,16 @@ class Coordination:
 
     def _closed(self, event: int) -> frozenset[Configuration] | None:
         """All configurations that may be reached before an answer; None if there are too many."""
-        todo = [*(self.known or ())]
-        found = {*todo}
+        todo = sorted(self.known or (), key=_since, reverse=True)
+        found = {_without_since(each): each for each in todo}
         while todo:
             for after in self._next(todo.pop(), event):
-                if after not in found:
-                    found.add(after)
+                if (same := _without_since(after)) not in found:
+                    found[same] = after
                     todo.append(after)
             if len(found) > AT_MOST:
                 return None
-        return frozenset(found)
+        return frozenset(found.values())
 
     def _next(self, at: Configuration, event: int) -> Iterator[Configuration]:
         for state in spontaneous(at.state, timed_out=self._may_time_out(at.state, event)):
@@ -205,15 +210,18 @@ class Coordination:
     def _took_effect(self, at: Configuration, one: Asked) -> Iterator[Configuration]:
         """Of a request without an answer only what changes the state counts, whatever its outcome."""
         lost = one.key in self._confirmations
-        moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
-        # Whichever of several requests opens a transaction, it may time out as early as by the first of them.
-        first = min(each.asked for each in self._open.values())
-        for outcome, state in answers(at.state, one.request._replace(asked=first, failed_over=moved)):
+        for outcome, state in self._outcomes(at, one):
             if not lost:
                 yield Configuration(state, at.done | {(one.key, outcome)})
             elif state != at.state:
                 # But for a new instance's InitProducerId, a request that took effect twice leaves what it left the first time.
                 yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
+
+    def _outcomes(self, at: Configuration, one: Asked) -> Iterator[tuple[Outcome, State]]:
+        """Whichever of several requests opens a transaction, it may time out as early as by the first of them."""
+        moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
+        first = min(each.asked for each in self._open.values())
+        return answers(at.state, one.request._replace(asked=first, failed_over=moved))
 
     def _may_time_out(self, state: State, event: int) -> bool:
         time = self.story.timeline.time
@@ -240,6 +248,15 @@ class Coordination:
         ids = (one.producer_id, one.producer_epoch)
         at = State(status, *ids, added=frozenset(names), since=one.event)
         return at._replace(node=one.node, timeout_ms=one.timeout_ms)
+
+
+def _since(at: Configuration) -> int:
+    return at.state.since
+
+
+def _without_since(at: Configuration) -> Configuration:
+    """Equal for states that differ in how long they last: the oldest stands for all."""
+    return at._replace(state=at.state._replace(since=-1))
 
 
 def _matches(at: Configuration, key: int, outcomes: set[Outcome], untouched: bool) -> bool:

@@ -50,6 +50,11 @@ class State(NamedTuple):
     raised: bool = False
     """The epoch was raised to abort the transaction, but the log append failed: no other coordinator knows of it."""
 
+    @property
+    def shown(self) -> tuple[int, int, Status]:
+        """By which it is told in words."""
+        return self.since, self.epoch, self.status
+
 
 class Request(NamedTuple):
     """A request about a transactional id; `event` is its answer's. `names` are what it adds or writes to, as in `State`."""
@@ -74,12 +79,16 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One right answer: its error, and the producer id and epoch that come with success. `excuse`: only releases answer so."""
+    """One right answer: its error, and the producer id and epoch that come with success.
+
+    `excuse`: only releases answer so. `kind`: the kind of answer, where the error alone does not tell.
+    """
 
     error: int
     producer_id: int = NO_ID
     epoch: int = NO_EPOCH
     excuse: str = ""
+    kind: str = ""
 
 
 Next = Iterator[tuple[Outcome, State]]
@@ -222,8 +231,10 @@ def _end_second(state: State, request: Request) -> Next:
     elif not current or state.status in PREPARED:
         yield Outcome(fenced(request)), state
     elif state.status == "Ongoing" or not request.commits:
-        after = _bumped(state, request)
-        yield Outcome(Error.NONE, after.producer_id, after.epoch), after
+        # May the owner of the epoch that was ended ask for the next one by InitProducerId? No KIP says.
+        for retried in (NO_EPOCH, state.epoch):
+            after = _bumped(state, request)._replace(retried=retried)
+            yield Outcome(Error.NONE, after.producer_id, after.epoch), after
     else:
         yield Outcome(Error.INVALID_TXN_STATE), state
 
@@ -233,12 +244,13 @@ def _end_again(state: State, request: Request) -> Next:
     shown = (state.producer_id, state.epoch) if error == Error.NONE else (NO_ID, NO_EPOCH)
     yield Outcome(error, *shown), state
     if error == Error.INVALID_TXN_STATE and request.commits:
-        yield Outcome(fenced(request)), state  # KIP360-TXN-04: of a commit that came too late, both are right
+        # Of a commit that came too late both refusals are right (KIP360-TXN-04).
+        yield Outcome(fenced(request), kind="not-open"), state
 
 
 def _bumped(state: State, request: Request) -> State:
     """Decided at the next epoch; also an abort of a transaction that added nothing."""
-    after = state._replace(status=_prepared(request), epoch=state.epoch + 1, retried=state.epoch)
+    after = state._replace(status=_prepared(request), epoch=state.epoch + 1)
     return after._replace(since=request.event, node=request.node)
 
 
