@@ -16,7 +16,7 @@ from conformance.judging.facts.log import ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.appends import APPENDING, appended, forgotten, leads
-from conformance.judging.producers.coordination import Coordination, Prediction
+from conformance.judging.producers.coordination import Coordination, Prediction, Turn, in_turns
 from conformance.judging.producers.coordinator import PASSED, PASSED_LATE, Api, Outcome, State
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.requests import Asked, of_write, requests
@@ -113,9 +113,7 @@ def each_answer_is_one_that_the_state_allows(together: Together) -> Iterator[Cla
     """The answer to each request of a producer is one of those that are right in the states that are possible."""
     producers = together.derived(Producers)
     for story in together.of(TransactionStory):
-        coordination = Coordination(story)
-        for prediction in coordination.predict(requests(story, producers.partitions)):
-            yield from _answered(coordination, prediction)
+        yield from _of_transactional_id(story, producers)
     for partition in producers.partitions:
         for write in partition.produced:
             if producers.case(write.producer_id) == IDEMPOTENT and write.transactional_id is None:
@@ -135,13 +133,40 @@ def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[
 # --- transactional ids
 
 
-def _answered(coordination: Coordination, prediction: Prediction) -> Iterator[Claim]:
-    """Judge one answer, and go on with what it tells."""
+class _Judged(NamedTuple):
+    """One turn, what was known after it, and the claims about it. No later turn changes any of that, but a later one may show
+    that a wrong answer is to be excused."""
+
+    turn: Turn
+    after: Coordination
+    claims: tuple[Claim, ...]
+
+    def stands(self, turn: Turn) -> bool:
+        wrong = any(isinstance(claim, Finding) and not claim.held for claim in self.claims)
+        return self.turn == turn and not wrong
+
+
+def _of_transactional_id(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
+    """Go on from where the turns are the same as the last time."""
+    turns, kept = in_turns(requests(story, producers.partitions), story), story.judged_turns
+    pairs = enumerate(zip(kept, turns, strict=False))
+    same = next((n for n, (known, turn) in pairs if not known.stands(turn)), min(len(kept), len(turns)))
+    del kept[same:]
+    for turn in turns[len(kept) :]:
+        coordination = kept[-1].after.copy() if kept else Coordination(story)
+        prediction = coordination.predict(turn)
+        claims = () if prediction is None else tuple(_answered(coordination, prediction, turn))
+        kept.append(_Judged(turn, coordination, claims))
+    yield from (claim for known in kept for claim in known.claims)
+
+
+def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
+    """Judge one answer, and go on with what it tells. Where another broker than the leader answers, it may know less."""
     one = prediction.asked
     if one.error in UNTOUCHED:
         coordination.drops(one)
         return
-    if one.error in PASSING[one.request.api] or not _has_leader(one):
+    if one.error in PASSING[one.request.api] or not turn.led:
         coordination.passes(one)
         return
     if prediction.why is None:
@@ -159,11 +184,6 @@ def _answered(coordination: Coordination, prediction: Prediction) -> Iterator[Cl
         coordination.passes(one)
     else:
         coordination.contradicted(one)
-
-
-def _has_leader(one: Asked) -> bool:
-    """Is a batch answered by the leader of its partition? Another broker may know less."""
-    return one.partition is None or one.write is None or leads(one.partition, one.write)
 
 
 def _may_be_stale(coordination: Coordination, one: Asked) -> bool:

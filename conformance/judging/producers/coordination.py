@@ -7,11 +7,13 @@ those that explain it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.transactions import TransactionDescription
+from conformance.judging.producers.appends import leads
 from conformance.judging.producers.coordinator import (
     CONCURRENT,
     LAST_EPOCHS,
@@ -54,8 +56,29 @@ class Prediction(NamedTuple):
     """The coordinator may have been busy with something else: another request in flight, markers, a time-out."""
 
 
+class Turn(NamedTuple):
+    """The call or the answer of a request, or a description. `led`: a Produce went to the partition's leader."""
+
+    event: int
+    answered: bool
+    one: Asked | TransactionDescription
+    led: bool = True
+
+
+def in_turns(requests: Sequence[Asked], story: TransactionStory) -> list[Turn]:
+    """In the order of the events."""
+    turns = [Turn(one.asked, False, one) for one in requests]
+    turns += [Turn(one.event, True, one, led=_is_led(one)) for one in requests]
+    turns += [Turn(one.event, True, one) for one in story.described]
+    return sorted(turns, key=lambda turn: turn[:2])
+
+
+def _is_led(one: Asked) -> bool:
+    return one.partition is None or one.write is None or leads(one.partition, one.write)
+
+
 class Coordination:
-    """The requests about one transactional id, told in the order of their calls and answers."""
+    """The requests about one transactional id, turn by turn."""
 
     def __init__(self, story: TransactionStory) -> None:
         self.story = story
@@ -67,22 +90,26 @@ class Coordination:
         """The broker that granted the last request, and the event of its call."""
         self.served_at = -1
 
-    def predict(self, requests: list[Asked]) -> Iterator[Prediction]:
-        """One prediction for each request with an answer, in the order of the answers."""
-        told: list[tuple[int, bool, Asked | TransactionDescription]] = [(one.asked, False, one) for one in requests]
-        told += [(one.event, True, one) for one in requests]
-        told += [(one.event, True, one) for one in self.story.described]
-        for _, answered, one in sorted(told, key=lambda each: each[:2]):
-            if isinstance(one, TransactionDescription):
-                self._take_description(one)
-            elif not answered:
-                self._open[one.key] = one
-            elif one.given is Given.NEVER_SENT:
-                self._forget(one.key)
-            elif one.given is Given.UNKNOWN:
-                self._lose(one)
-            else:
-                yield self._predicted(one)
+    def copy(self) -> Coordination:
+        """As it is now: what comes later does not change it."""
+        same = copy.copy(self)
+        same._open, same._confirmations = {**self._open}, {**self._confirmations}
+        return same
+
+    def predict(self, turn: Turn) -> Prediction | None:
+        """For an answer, what was right; else the turn is taken in."""
+        one = turn.one
+        if isinstance(one, TransactionDescription):
+            self._take_description(one)
+        elif not turn.answered:
+            self._open[one.key] = one
+        elif one.given is Given.NEVER_SENT:
+            self._forget(one.key)
+        elif one.given is Given.UNKNOWN:
+            self._lose(one)
+        else:
+            return self._predicted(one)
+        return None
 
     # --- answers
 
@@ -113,7 +140,7 @@ class Coordination:
     def drops(self, one: Asked) -> None:
         """The error says that nothing was changed."""
         if self.known is not None:
-            self._keep(frozenset(_without(each, one.key) for each in self.known))
+            self._keep(frozenset(each for each in self.known if one.key not in dict(each.done)))
         self._open.pop(one.key, None)
 
     def explains(self, one: Asked, outcomes: set[Outcome], *, untouched: bool) -> None:
@@ -154,15 +181,16 @@ class Coordination:
 
     def _lose(self, one: Asked) -> None:
         """One that fails at the same broker again and again leaves in its log what it left the first time."""
-        same = [each.key for each in self._open.values() if each.key in self._confirmations and _is_same(each, one)]
-        if same and one.given is Given.ANSWERED:
-            self.drops(one)
-            self._confirmations[same[0]] = (0, one.event)
-            return
-        self._open[one.key] = one
-        self._confirmations[one.key] = (0, one.event)
-        if self.known is not None and not _begins(one):
+        lost = [each for each in self._open.values() if each.key in self._confirmations]
+        same = [each.key for each in lost if _is_same(each, one) and one.given is Given.ANSWERED]
+        if self.known is not None and (same or not _begins(one)):
             self.known = frozenset(_without(each, one.key) for each in self.known)
+        if same:
+            self._open.pop(one.key, None)
+            self._confirmations[same[0]] = (0, one.event)
+        else:
+            self._open[one.key] = one
+            self._confirmations[one.key] = (0, one.event)
 
     def _confirm(self, one: Asked) -> None:
         """The answer to a later request, by which earlier ones without an answer become certain."""

@@ -38,6 +38,8 @@ class TransactionStory(Story):
         self.offsets: list[OffsetCommit] = []
         self.ends: list[TransactionEnded] = []
         self.described: list[TransactionDescription] = []
+        self.judged_turns: list[Any] = []
+        """Kept by `conformance.judging.producers.answers`, which goes on from there."""
 
     _TAKES: ClassVar[dict[type[Any], Callable[[TransactionStory, Any], None]]] = {
         ProducerIdGiven: lambda story, fact: story.given.append(fact),
