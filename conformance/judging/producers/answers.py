@@ -82,7 +82,7 @@ LATE = frozenset(
         Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
     )
 )
-"""What a leader may answer while the marker of the transaction is on its way (KIP360-FENCE-06)."""
+"""The answers of a leader while the marker of the transaction is on its way (KIP360-FENCE-06)."""
 
 
 class Right(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a partition's leader has to answer to a batch of a producer, by what it was asked and answered before (KIP-360)."""
+"""The answers of a partition's leader to a batch of a producer, by what it was asked and answered before (KIP-360)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Append(NamedTuple):
 
 
 APPENDING = frozenset((Error.NONE, Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.INVALID_PRODUCER_EPOCH))
-"""What a leader answers by the producer state that it keeps."""
+"""The errors that go by the producer state which a leader keeps."""
 _FENCED, _GRANTED = frozenset((Error.INVALID_PRODUCER_EPOCH,)), frozenset((Error.NONE,))
 _OUT_OF_ORDER = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER,))
 

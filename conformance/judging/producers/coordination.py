@@ -48,7 +48,7 @@ class Configuration(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """What was right for one request. `why` has a state for each outcome; None: nothing is known of the state."""
+    """The right answers to one request. `why` has a state for each outcome; None: nothing is known of the state."""
 
     asked: Asked
     why: dict[Outcome, State] | None
@@ -164,7 +164,7 @@ class Coordination:
             self._begin_at(at._replace(node=one.request.node, timeout_ms=one.request.timeout_ms))
 
     def _begin_at(self, state: State) -> None:
-        """Whoever asked for the epoch before may ask for this one again; of an open transaction it may be raised already."""
+        """The owner of the epoch before may ask for this one again; of an open transaction it may be raised already."""
         states = [state, state._replace(retried=state.epoch - 1)]
         states += [one._replace(raised=True) for one in states if one.status == "Ongoing"]
         self.known = frozenset(map(Configuration, states))

@@ -1,4 +1,4 @@
-"""What a transaction coordinator has to answer: pure functions from its state and one request to answers and next states.
+"""The answers of a transaction coordinator: pure functions from its state and one request to answers and next states.
 
 The tables are those of KIP-98 (first protocol), KIP-360 (InitProducerId) and KIP-890 (second protocol). An answer that passes by
 itself, since a coordinator moves or loads, is none of the state's: see `conformance.judging.producers.answers`.
@@ -94,7 +94,7 @@ class Outcome(NamedTuple):
 Next = Iterator[tuple[Outcome, State]]
 CONCURRENT = Outcome(Error.CONCURRENT_TRANSACTIONS)
 UNSEEN = Outcome(-99)
-"""What a coordinator did of which no answer tells, since writing it to its log failed."""
+"""In place of an answer: the coordinator did something of which none tells, since writing it to its log failed."""
 
 
 def fenced(request: Request) -> int:

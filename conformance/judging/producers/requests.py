@@ -49,7 +49,7 @@ class Asked(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """What `Asked` has besides its key."""
+    """The fields of `Asked` besides its key."""
 
     request: Request
     error: int
