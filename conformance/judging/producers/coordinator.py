@@ -131,7 +131,7 @@ def _init(state: State, request: Request) -> Next:
 
 
 def _init_while_open(state: State, request: Request) -> Next:
-    """It aborts the transaction, and is to be asked again."""
+    """It aborts the transaction, and is to be asked again; a coordinator may wait for that, too, and give the epoch at once."""
     stale = request.epoch not in (NO_EPOCH, state.epoch)
     if stale:
         yield Outcome(fenced(request)), state
@@ -139,6 +139,9 @@ def _init_while_open(state: State, request: Request) -> Next:
         yield Outcome(Error.NONE, state.producer_id, state.epoch), state
     for outcome, after in _fenced_by_server(state, request.event):
         yield (outcome._replace(excuse=BUMPED_WHILE_OPEN) if stale and outcome != UNSEEN else outcome), after
+        if outcome == CONCURRENT and not stale:
+            ended = _init_at_rest(after._replace(status="CompleteAbort", added=frozenset()), request)
+            yield from (each for each in ended if each[0].error == Error.NONE)
 
 
 def _fenced_by_server(state: State, event: int) -> Next:
