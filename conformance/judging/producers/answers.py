@@ -176,6 +176,8 @@ def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) ->
     given = {right.outcome for right in rights if right.is_given(one)}
     stale = "" if given or not _may_be_stale(coordination, one) else STALE_COORDINATOR
     yield from _judged(one, rights, stale)
+    # Whether the leader answers a batch rightly says nothing about the coordinator that let it pass.
+    given |= {outcome for outcome in prediction.why if outcome.error == PASSED and one.error in APPENDING}
     if given:
         refused = one.request.api == "Produce" and one.error != NONE
         busy = one.error == Error.CONCURRENT_TRANSACTIONS and prediction.busy
