@@ -1,6 +1,6 @@
-"""`python -m benchmarks startup|faults --kafka-version 4.3.1`, `python -m benchmarks judging|reports`: prints Markdown tables.
+"""`python -m benchmarks startup|faults --kafka-version 4.3.1`, `python -m benchmarks judging|reports|small-merges`.
 
-Progress goes to stderr.
+Prints Markdown tables; progress goes to stderr.
 """
 
 import argparse
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import faults, judging, reports, startup
+from benchmarks import faults, judging, reports, small_merges, startup
 from fixtures.errors import KitError, UnknownVersion
 from fixtures.images import newest, obtain
 from fixtures.leases import workers
@@ -62,6 +62,10 @@ def _parser() -> argparse.ArgumentParser:
     scaled.add_argument("--scale", choices=reports.SCALES, default="small", help="default: small")
     scaled.add_argument("--part", choices=reports.PARTS, action="append", help="one of them; default: both")
     scaled.add_argument("--keep", metavar="DIR", type=Path, help="leave the generated data in this new folder")
+    small = benchmarks.add_parser("small-merges", help="a merge of two columns in smoke beside an empty Spark session")
+    small.add_argument("--shards", metavar="DIR", type=Path, help="a run's shards, instead of generated ones")
+    small.add_argument("--rounds", metavar="N", type=_rounds, default=3, help="default: 3")
+    small.set_defaults(run=lambda asked: small_merges.table(small_merges.measure(asked.shards, asked.rounds, _tell)))
     parser.set_defaults(run=lambda asked: asked.measure(obtain(asked.kafka_version, progress=_tell), asked))
     judges.set_defaults(run=_judged)
     scaled.set_defaults(

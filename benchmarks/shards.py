@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +44,30 @@ MACHINE = "machines.log.LogMachine"
 _CATALOGUES = Path(__file__).parent.parent / "conformance" / "catalogue"
 
 
-def write_shards(folder: Path, observations: int, seed: int = 1) -> int:
-    """Writes at least that many observations below `folder`. Returns their size in bytes."""
+def write_shards(
+    folder: Path,
+    observations: int,
+    seed: int = 1,
+    *,
+    versions: Sequence[str] = (),
+    workers: int = WORKERS,
+    skewed: float = SKEWED,
+) -> int:
+    """Writes at least that many observations below `folder`. Returns their size in bytes.
+
+    `versions` are the newest patches of all minor ones unless named, `skewed` is the fraction in the first shard.
+    """
     folder.mkdir(parents=True)
-    cases = _cases()
-    rest = int(observations * (1 - SKEWED) / (len(newest_patches()) * WORKERS))
-    for place, version in enumerate(newest_patches()):
-        for worker in range(WORKERS):
-            is_skewed = (place, worker) == (0, 0)
+    cases, versions = _cases(), versions or newest_patches()
+    rest = int(observations * (1 - skewed) / (len(versions) * workers))
+    for place, version in enumerate(versions):
+        for worker in range(workers):
+            is_skewed = skewed and (place, worker) == (0, 0)
             shard = _Shard(
                 f"{RUN}-gw{worker}-{version}", f"gw{worker}", version, cases, random.Random(f"{seed} {place} {worker}")
             )
             with (folder / f"{shard.name}.jsonl").open("wb") as file:
-                file.writelines(map(encode_line, shard.lines(int(observations * SKEWED) if is_skewed else rest)))
+                file.writelines(map(encode_line, shard.lines(int(observations * skewed) if is_skewed else rest)))
     return sum(path.stat().st_size for path in folder.iterdir())
 
 

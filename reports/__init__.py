@@ -8,15 +8,15 @@ the code as a zip:
     python -m zipfile -c kit.zip history conformance reports
     spark-submit --py-files kit.zip reports/__main__.py --in DIR/shards --out DIR/matrix
 
-(or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2 and
-rich; executors run no Python.
+(or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2,
+pyarrow and rich; executors run no Python.
 
 The flow of data: `ingest` makes a table of distinct whole lines with an explicit schema and sums up each shard;
-`conformance.judging.intake` decides on the driver which shards count and which columns are marked; `pool` makes small tables of
-observations, checks, faults and violations; `matrix` has each cell judged by `conformance.judging.pooling`; `insights`
-holds the other tables; `site` and `texts` present all of them. Everything after `ingest` is a function of the *set* of
-lines: neither the order of
-shards nor their splitting or repetition changes a byte of the result.
+`conformance.judging.intake` decides on the driver which shards count and which columns are marked; `pool` adds observations
+and the other lines up to small tables, which come to the driver in one job; `tables` makes of them what the cells are judged by;
+`matrix` has each cell judged by `conformance.judging.pooling`; `insights` holds the other tables, `over_versions` makes those
+about columns in their `order`; `site` and `texts` present all of them. Everything after `ingest` is a function of the *set* of
+lines: neither the order of shards nor their splitting or repetition changes a byte of the result.
 
 `--out` gets `matrix.json` (the contract), `insights.json` (since when, how often, how long), `index.html` and the
 other pages (offline, no JavaScript needed), `matrix.md` (for a pull request; with `--baseline` also what changed),

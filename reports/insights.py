@@ -1,7 +1,7 @@
 """Questions about matrices beside the verdicts: since when, how often, how long, what changed.
 
-Each is a row of a table that a function of `reports.pool` makes in Spark; none of them grows with the number of
-observations, so they are collected for the site, the terminal and Markdown. Columns are named by their labels, runs by
+Each is a row of a table that `reports.tables` or `reports.over_versions` makes; none of them grows with the number of
+observations, so they are at hand for the site, the terminal and Markdown. Columns are named by their labels, runs by
 their ids, run dates as `2026-11-21` (UTC).
 """
 
@@ -43,7 +43,7 @@ class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Firsts(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a row breaks and where it is mended, over the released versions in their order.
+    """Where a row breaks and where it is mended, over the columns that have a place in the order of versions (`reports.order`).
 
     `bad` are the versions that violate it, `good` those that satisfy it; other verdicts decide nothing. `first_bad` is the
     oldest bad one and `last_good` the newest good one before it ("" if none: bad since the oldest column that decides);

@@ -22,7 +22,7 @@ from reports.rule_changes import RuleChange, rule_changes
 SCHEMA = 1
 
 Row = Mapping[str, Any]
-"""One row of a table of `reports.pool.cells`, as a plain mapping."""
+"""One row of a small table, as a plain mapping."""
 
 
 class Pooled(msgspec.Struct, kw_only=True):

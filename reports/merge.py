@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial, reduce
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from conformance.catalogue import Catalogue
 from conformance.catalogue.deviations import Deviation
-from conformance.judging.intake import Intake, ShardSummary
-from history.shards import FaultCount
+from conformance.judging.intake import Intake
+from conformance.judging.verdicts import CaseTally, Verdict
+from reports import tables
 from reports.archive.adding import Filed
 from reports.archive.adding import archive as add
 from reports.archive.reading import trend
 from reports.ingest import read, validate
 from reports.ingest.distinct import DistinctLines, fitting, once
 from reports.ingest.intake import take_in
-from reports.insights import TABLES, Insights, TrendPoint, assemble
-from reports.jobs import Job, side_by_side
-from reports.matrix import Matrix, Pooled, build
+from reports.insights import TABLES, FaultReach, Insights, assemble
+from reports.jobs import side_by_side
+from reports.matrix import Matrix, Pooled, ReportedCell, Row, build
+from reports.order import Order, in_order
+from reports.over_versions import Change, by_column, changes, firsts, neighbours, runs
+from reports.parquet import write_table
 from reports.pool import cells
-from reports.pool.cells import wavering
-from reports.pool.reached import coverage, excused, faults_met, premises, spent
+from reports.pool.counts import counted
 from reports.pool.shape import schema
-from reports.pool.versions import changes, columns, firsts, runs
+from reports.rows import collected
 
-MATRIX_COLUMNS = (
-    "kafka_version string, requirement string, verdict string, reason string, observations long, violations long, "
-    "faults map<string,struct<injected:long,witnessed:long,healed:long>>, evidence array<string>, known boolean"
-)
+
+class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell as a row of Parquet; `known`: a known deviation covers it."""
+
+    kafka_version: str
+    requirement: str
+    verdict: Verdict
+    reason: str
+    observations: int
+    violations: int
+    faults: dict[str, FaultReach]
+    evidence: list[str]
+    known: bool
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +61,7 @@ def merge(
     folder: str,
     catalogue: Catalogue,
     deviations: Sequence[Deviation],
-    parquet: str = "",
+    parquet: Path | None = None,
     archive: str = "",
 ) -> Merged:
     """The matrix of all shards below `folder`; its tables also go to `parquet`, if that is given.
@@ -56,32 +69,29 @@ def merge(
     With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend is that of all its runs.
     Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
     """
-    texts = read.read_text(spark, folder)
-    with once(validate.classify(read.parse(texts))) as distinct:
-        summaries, empty = _summaries(distinct), read.empty_files(spark, folder)
-        intake = take_in(summaries, catalogue, empty)
-        tables = _Tables(spark, distinct, intake, catalogue)
+    lines = validate.classify(read.parse(read.read_text(spark, folder)))
+    with once(lines) as distinct:
+        empty = read.empty_files(spark, folder)
+        intake = take_in(distinct.summaries, catalogue, empty)
+        spark_tables = _Tables(spark, distinct, intake, catalogue)
         with side_by_side(spark) as start:
             if parquet:
-                start(partial(tables.write, parquet))
-            found = tables.collect()
-            matrix = build(catalogue, intake, _pooled(found), deviations)
-            cells = spark.createDataFrame(_cells(matrix), MATRIX_COLUMNS)
-            if parquet:
-                start(partial(_write_cells, cells, parquet))
-            found["firsts"] = _collected(firsts(cells))
+                start(partial(spark_tables.write, parquet))
+            found = spark_tables.collect()
+            matrix = build(catalogue, intake, found.pooled, deviations)
+            order = in_order(matrix.columns)
+            insights = found.insights | {"firsts": firsts(by_column(matrix.cells), order.labels)}
             filed: list[Filed] = []
             if archive:
-                by_run = take_in(summaries, catalogue, empty, by_run=True)
+                by_run = take_in(distinct.summaries, catalogue, empty, by_run=True)
                 judge = partial(_alone, spark, distinct, matrix, catalogue)
                 filed = add(spark, archive, distinct.lines, by_run, judge, catalogue)
-                found["trend"] = _collected(trend(spark, archive))
-            insights = assemble(found, matrix.kafka_versions)
+                insights["trend"] = [row.asDict(recursive=True) for row in trend(spark, archive).collect()]
+            assembled = assemble(insights, matrix.kafka_versions)
             if parquet:
-                for job in _writing_insights(spark, insights, parquet):
-                    start(job)
-        tables.alike.unpersist()
-    return Merged(matrix=matrix, insights=insights, filed=filed)
+                _write(found.pooled.cases, matrix, order, assembled, parquet)
+        spark_tables.alike.unpersist()
+    return Merged(matrix=matrix, insights=assembled, filed=filed)
 
 
 def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalogue: Catalogue, runs: Intake) -> Matrix:
@@ -92,24 +102,18 @@ def _alone(spark: SparkSession, distinct: DistinctLines, matrix: Matrix, catalog
         return msgspec.structs.replace(
             matrix, cells=[msgspec.structs.replace(cell, kafka_version=names[cell.kafka_version]) for cell in cells]
         )
-    return build(catalogue, runs, _pooled(_Tables(spark, distinct, runs, catalogue).collect()), ())
+    return build(catalogue, runs, _Tables(spark, distinct, runs, catalogue).collect().pooled, ())
 
 
-def _pooled(found: dict[str, list[dict[str, Any]]]) -> Pooled:
-    return Pooled(**{name: found[name] for name in Pooled.__struct_fields__})
+class _Found(msgspec.Struct, frozen=True):
+    """The tables by which cells are judged, and those beside the verdicts, by their names in `reports.insights`."""
 
-
-def _as_json(name: str, table: DataFrame) -> DataFrame:
-    content = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
-    return table.select(F.lit(name).alias("table"), content.alias("content"))
-
-
-def _summaries(found: DistinctLines) -> list[ShardSummary]:
-    return validate.collected(validate.summarise(found.counts, found.few, found.several))
+    pooled: Pooled
+    insights: dict[str, Sequence[Any]]
 
 
 class _Tables:
-    """The tables of `reports.pool.cells` and `reports.pool` over the shards that count."""
+    """The tables of `reports.pool` over the shards that count."""
 
     def __init__(self, spark: SparkSession, distinct: DistinctLines, intake: Intake, catalogue: Catalogue) -> None:
         shards = spark.createDataFrame(sorted(intake.shards.items()), "shard string, kafka_version string")
@@ -117,40 +121,45 @@ class _Tables:
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
         self.observations = cells.observations(cells.usable(distinct.lines, shards), outdated)
         self.alike = fitting(cells.alike(self.observations)).persist()
-        self.cases = cells.cases(self.alike, {row.id: row.incidental for row in catalogue if row.incidental})
         usable = cells.usable(distinct.few, shards)
-        replays = cells.replays(usable, outdated)
-        examples = cells.examples(usable, outdated)
-        faults = cells.faults(examples)
-        applicable = spark.createDataFrame(
-            _applicable(intake, catalogue), "kafka_version string, requirement string, case string"
-        )
-        self.small = {
+        self._applicable = _applicable(intake, catalogue)
+        self._small = {
+            "decided": cells.decided(self.alike),
+            "distinct": cells.distinct(self.alike, {row.id: row.incidental for row in catalogue if row.incidental}),
+            "wavers": cells.wavers(self.alike),
+            "wavering": cells.wavering(self.alike),
+            "paths": cells.paths(self.alike),
             "violations": cells.violations(cells.observations(usable, outdated)),
-            "paths": cells.paths(self.alike, replays),
-            "replays": cells.replayed(replays),
-            "checks": cells.checks(usable, self.alike, outdated),
-            "faults": faults,
-            "wavering": wavering(self.alike),
-            "coverage": coverage(applicable, self.cases, examples, faults),
-            "faults_met": faults_met(usable),
-            "premises": premises(usable),
-            "excused": excused(usable, self.alike, outdated),
-            "spent": spent(usable),
+            "sums": counted(usable, outdated),
         }
 
-    def collect(self) -> dict[str, list[dict[str, Any]]]:
+    def collect(self) -> _Found:
         """All in one job. None of these grows with the number of observations."""
-        tables = self.small | {"cases": self.cases}
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in tables}
-        for row in reduce(DataFrame.unionAll, [_as_json(name, table) for name, table in tables.items()]).collect():
-            found[row.table].append(msgspec.json.decode(row.content))
-        return found
+        found = collected(self._small)
+        sums, decided = tables.by_entry(found["sums"]), found["decided"]
+        cases = tables.cases(decided, found["distinct"], found["wavers"])
+        pooled = Pooled(
+            cases=cases,
+            violations=found["violations"],
+            paths=tables.paths(found["paths"], sums, cells.PATHS),
+            replays=tables.replays(sums),
+            checks=tables.checks(sums, decided),
+            faults=tables.faults(sums),
+        )
+        insights: dict[str, Sequence[Any]] = {
+            "wavering": found["wavering"],
+            "coverage": tables.coverage(self._applicable, cases, sums),
+            "faults_met": tables.faults_met(sums),
+            "premises": tables.premises(sums),
+            "excused": tables.excused(sums, decided),
+            "spent": tables.spent(sums),
+        }
+        return _Found(pooled, insights)
 
-    def write(self, folder: str) -> None:
+    def write(self, folder: Path) -> None:
         # As they were read: a task has lines of a shard or two. To bring each column together would move them all once more.
-        self.observations.write.mode("overwrite").partitionBy("kafka_version").parquet(f"{folder}/observations")
-        _write(self.cases.coalesce(1).sort("kafka_version", "requirement", "case"), f"{folder}/tallies")
+        place = f"file://{folder.absolute()}/observations"
+        self.observations.write.mode("overwrite").partitionBy("kafka_version").parquet(place)
 
 
 def _applicable(intake: Intake, catalogue: Catalogue) -> list[tuple[str, str, str]]:
@@ -163,41 +172,19 @@ def _applicable(intake: Intake, catalogue: Catalogue) -> list[tuple[str, str, st
     ]
 
 
-def _cells(matrix: Matrix) -> list[tuple[Any, ...]]:
-    return [
-        (
-            cell.kafka_version, cell.requirement, cell.verdict, cell.reason, cell.observations, cell.violations,
-            {name: _counts(count) for name, count in cell.faults.items()}, cell.evidence, bool(cell.known),
-        )
-        for cell in matrix.cells
-    ]  # fmt: skip
-
-
-def _counts(count: FaultCount) -> tuple[int, int, int]:
-    return count.injected, count.witnessed, count.healed
-
-
-def _write_cells(cells: DataFrame, folder: str) -> None:
-    """The matrix, and what changed from column to column."""
-    _write(cells, f"{folder}/matrix")
-    _write(changes(*columns(cells)), f"{folder}/changes")
-
-
-def _writing_insights(spark: SparkSession, insights: Insights, folder: str) -> Iterator[Job]:
-    """A job for each table of the insights, and for what changed from run to run."""
-    for name, struct in TABLES.items():
-        rows = [msgspec.to_builtins(row) for row in getattr(insights, name)]
-        yield partial(_write, spark.createDataFrame(rows, schema(struct)), f"{folder}/{name}")
+def _write(cases: Sequence[Row], matrix: Matrix, order: Order, insights: Insights, folder: Path) -> None:
+    """Tallies, matrix and insights, and what changed from column to column and from run to run."""
+    tallies = StructType([StructField(name, StringType()) for name in (*cells.CELL, "case")] + schema(CaseTally).fields)
+    write_table(cases, tallies, folder / "tallies")
+    write_table(map(_cell, matrix.cells), schema(MatrixRow), folder / "matrix")
+    made = {"changes": changes(by_column(matrix.cells), neighbours(order.labels))}
     if insights.trend:
-        points = [msgspec.to_builtins(point) for point in insights.trend]
-        made = changes(*runs(spark.createDataFrame(points, schema(TrendPoint))))
-        yield partial(_write, made, f"{folder}/changes_of_runs")
+        made["changes_of_runs"] = changes(*runs(insights.trend))
+    for name, rows in made.items():
+        write_table(map(msgspec.to_builtins, rows), schema(Change), folder / name)
+    for name, struct in TABLES.items():
+        write_table(map(msgspec.to_builtins, getattr(insights, name)), schema(struct), folder / name)
 
 
-def _write(table: DataFrame, folder: str) -> None:
-    """A small table, as one file."""
-    table.coalesce(1).write.mode("overwrite").parquet(folder)
-
-
-def _collected(table: DataFrame) -> list[dict[str, Any]]:
-    return [row.asDict(recursive=True) for row in table.collect()]
+def _cell(cell: ReportedCell) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(cell)) | {"known": bool(cell.known)}

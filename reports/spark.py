@@ -37,10 +37,12 @@ _FLAGS = f"-Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    "spark.sql.shuffle.partitions": "1",
 }
 _ALWAYS_PRINTED = "WARNING: Using incubator modules"
-_SMALL_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# Most of what is read stays until the end: with the usual first size of the heap it was collected a hundred times.
+_SMALL_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xms1g -Xmn600m -XX:MetaspaceSize=256m"
 # Cached tables fill the memory, and all cores wait while it is collected.
 _LARGE_FLAGS = "-XX:+UseParallelGC"
 

@@ -12,6 +12,7 @@ from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, Rollin
 from fixtures.faults.kinds.producers import ForgetProducers
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from strategies.steps import (
     CancelReassignment,
@@ -52,6 +53,7 @@ ProducerFault = (
     | RemoveRebuiltFile
     | Stop
     | UncleanElection
+    | Upgrade
 )
 BriefProducerFault = (
     ForgetProducers | MoveCoordinator | MoveLeader | PreferredElection | RetentionBySize | RollBySize | RollingRestart
@@ -157,10 +159,14 @@ FENCED_REQUESTS: tuple[FencedRequest, ...] = (
 
 
 class SendAsFenced(OnPartition, frozen=True, kw_only=True, tag="send-as-fenced"):
-    """A request of the instance before, at its epoch. Where there is none, a new instance begins first."""
+    """A request of the instance before, at its epoch. Where there is none, a new instance begins first.
+
+    `seen`: the current instance writes to the partition just before, so that its leader has seen the newer epoch.
+    """
 
     producer: ProducerName = "tv2-1"
     request: FencedRequest = "produce"
+    seen: bool = False
 
 
 # --- reading

@@ -14,6 +14,7 @@ from fixtures.faults.kinds.process import Freeze, Kill, PausePastFencing, Rollin
 from fixtures.faults.kinds.producers import ForgetProducers
 from fixtures.faults.kinds.shapes import Isolate, OneLink
 from fixtures.faults.kinds.unclean import UncleanElection
+from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.faults.kinds.zombies import CutOffFromControllers, PausedZombie
 from strategies.episodes import FaultKind, Offer, always, offered
 from strategies.faults import faults_of
@@ -118,6 +119,10 @@ def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
     )
 
 
+def fenced_writes(on: str) -> SearchStrategy[SendAsFenced]:
+    return builds(SendAsFenced, on=just(on), producer=_TRANSACTIONAL, seen=booleans())
+
+
 def committed_fetches(on: str) -> SearchStrategy[FetchCommitted]:
     return builds(FetchCommitted, on=just(on), role=_ROLE, back=one_of(none(), integers(0, 6)))
 
@@ -169,6 +174,7 @@ def _offered() -> dict[str, FaultKind]:
     ]
     others = [
         offered(RemoveRebuiltFile, faults_of(RemoveRebuiltFile, role=_HIT), STRICT),
+        offered(Upgrade, faults_of(Upgrade, role=_NODE), STRICT),
         offered(UncleanElection, faults_of(UncleanElection, own_topic=just(False)), ("loose-0",)),
     ]
     return dict([*processes, *links, *others])
@@ -231,6 +237,7 @@ def producers_offer() -> Offer:
             "commit-offset": _of_transactional(CommitOffset),
             "end-transaction": ends,
             "send-as-fenced": fenced_requests,
+            "write-as-fenced": fenced_writes,
             "fetch-committed": committed_fetches,
             "describe": always(Describe()),
             "delete-records": deletions,

@@ -43,8 +43,8 @@ from conformance.running.planning.budget import MINUTES
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches, released
 from fixtures.ready import have_ready
-from history.releases import place
 from history.shards import ObservationLine, Shard, read_shards
+from reports.order import in_order
 
 _OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
 _MARKS: dict[Outcome, str] = {"bad": "✗", "good": "✓", "": "–"}
@@ -226,7 +226,8 @@ def bisect(
 
     The newest patch of each minor is run first, then the middle version between neighbours that differ, until they are
     adjacent. Builds of your own are run too, and stand in the order of their versions: a snapshot before a release candidate,
-    and this before its release. Columns that are in the folder already are not run again. Options that are not listed here go
+    and this before its release. One whose place is not known, such as a build of a released version, is left out with the
+    reason. Columns that are in the folder already are not run again. Options that are not listed here go
     to pytest.
 
     The exit code is 0 if the row is decided on a version, 3 if on none.
@@ -234,7 +235,7 @@ def bisect(
     _refuse_row(row)
     own, folder = means or Means(), out or Path("out") / f"bisect-{row}"
     releases = patches(versions.replace(",", " ").split())
-    ordered = _in_order(releases, _labelled(columns), own)
+    ordered = _in_order(row, releases, _labelled(columns), own)
     wanted = [column.title for column in ordered]
     anchors = wanted if every else _anchors(wanted)
     search = Bisect(row, ordered, folder, ["--requirement", row, "--conformance-profile", profile, *rest])
@@ -259,13 +260,29 @@ def _labelled(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:
     return [msgspec.structs.replace(column, label=column.title) for column in own]
 
 
-def _in_order(releases: Sequence[str], builds: Sequence[WantedColumn], means: Means) -> list[WantedColumn]:
-    """All columns by their versions; of equal versions the release comes first."""
+class _Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """A column as `reports.order` asks for it."""
+
+    kafka_version: str
+    version: str
+    selection: list[str]
+
+
+def _in_order(row: str, releases: Sequence[str], builds: Sequence[WantedColumn], means: Means) -> list[WantedColumn]:
+    """All columns by their versions, without builds whose place is not known: of these the reason is told."""
     if builds:
         means.prepare(())
     versions = {column.title: means.version_of(column) for column in builds}
-    named = wanted_columns(releases)
-    return sorted([*named, *builds], key=lambda column: place(versions.get(column.title, column.name)))
+    named = {column.title: column for column in (*wanted_columns(releases), *builds)}
+    order = in_order(
+        [
+            _Placed(kafka_version=title, version=versions.get(title, column.name), selection=column.selection)
+            for title, column in named.items()
+        ]
+    )
+    for left in order.unordered:
+        say(f"{row}: {left}. It is left out; to see the row on it: matrix --requirement {row}")
+    return [named[label] for label in order.labels]
 
 
 def _anchors(names: Sequence[str]) -> Sequence[str]:

@@ -39,9 +39,8 @@ def _merged(shards: str, out: Path, archive: str, master: str) -> Merged:
     catalogue = shipped()
     _make(out)
     deviations = load_deviations(catalogue)
-    parquet = _uri(str(out / "parquet"))
     with session(master, small=_bytes(shards) < _SMALL_BYTES) as spark:
-        return merge(spark, shards, catalogue, deviations, parquet, archive=_uri(archive))
+        return merge(spark, shards, catalogue, deviations, out / "parquet", archive=_uri(archive))
 
 
 def _uri(folder: str) -> str:

@@ -7,19 +7,22 @@ shards are compared: those that were cut, have bad lines, or exist more than onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import msgspec
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from reports.ingest.validate import count
+from conformance.judging.intake import ShardSummary
+from reports.ingest.validate import count, distinct_numbers, summarise, texts
+from reports.matrix import Row
+from reports.rows import collected
 
 
 class DistinctLines(msgspec.Struct, frozen=True):
-    """Distinct lines, their counts (`reports.ingest.validate.count`), and the shards whose counts leave duplicates possible.
+    """Distinct lines, what they come to by shard, and the shards whose counts leave duplicates possible.
 
     `few` are those of them that are no whole observations, or violations: most tables need only these, and scanning all
     lines for each table took an eighth of a merge.
@@ -27,13 +30,8 @@ class DistinctLines(msgspec.Struct, frozen=True):
 
     lines: DataFrame
     few: DataFrame
-    counts: DataFrame
+    summaries: list[ShardSummary]
     doubtful: list[str]
-
-    @property
-    def several(self) -> DataFrame:
-        """The lines of doubtful shards: different lines may have the same number."""
-        return self.lines.where(F.col("shard").isin(self.doubtful))
 
 
 @contextmanager
@@ -42,43 +40,45 @@ def once(lines: DataFrame) -> Iterator[DistinctLines]:
     # Memory cannot hold them all. Filling it with as many as possible doubled the time for garbage collection.
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
-        kept.append(counts := count(lines).persist())
-        doubtful = _doubtful(counts)
+        kept.append(few := _few(lines))
+        found = collected({"counts": count(lines), "texts": texts(few)})
+        counts, numbers, doubtful = found["counts"], list[Row](), _doubtful(found["counts"])
         if doubtful:
             is_doubtful = F.col("shard").isin(doubtful)
             kept.append(compared := lines.where(is_doubtful).dropDuplicates(["text"]).persist())
+            again = collected({"counts": count(compared), "numbers": distinct_numbers(compared)})
+            counts = [row for row in counts if row["shard"] not in doubtful] + again["counts"]
+            numbers = again["numbers"]
             lines = lines.where(~is_doubtful).unionAll(compared)
-            counts = counts.where(~is_doubtful).unionAll(count(compared))
-        rare = ~F.col("whole") | (F.col("type") != "observation") | (F.col("result") == "violated")
-        kept.append(few := fitting(lines.where(rare)).persist())
-        yield DistinctLines(lines, few, counts, doubtful)
+            kept.append(few := _few(lines))
+        yield DistinctLines(lines, few, summarise(counts, found["texts"], numbers), doubtful)
     finally:
         for table in kept:
             table.unpersist()
 
 
+def _few(lines: DataFrame) -> DataFrame:
+    rare = ~F.col("whole") | (F.col("type") != "observation") | (F.col("result") == "violated")
+    return fitting(lines.where(rare)).persist()
+
+
 def fitting(table: DataFrame) -> DataFrame:
-    """A table that is scanned often, in no more partitions than the cores can use: each takes a task every time."""
-    return table.coalesce(2 * table.sparkSession.sparkContext.defaultParallelism)
+    """A table that is scanned often, in no more partitions than the cores can use: each takes a task every time.
+
+    In one if a shuffle of this session has one: then its groups need no shuffle.
+    """
+    spark = table.sparkSession
+    shuffled = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return table.coalesce(min(2 * spark.sparkContext.defaultParallelism, shuffled))
 
 
-def _doubtful(counts: DataFrame) -> list[str]:
-    """Shards whose line numbers may repeat. One row per shard comes to the driver."""
-    shards = counts.collect()
-    hopeful = [
-        (one.shard, one.last, one.mark)
-        for one in shards
-        if not one.bad and one.first == 0 and one.lines == one.last + 1
-    ]
-    return sorted({one.shard for one in shards} - _in_order(counts.sparkSession, hopeful))
-
-
-def _in_order(spark: SparkSession, hopeful: list[tuple[str, int, int]]) -> set[str]:
-    """Shards with as many lines as numbers up to the last, and the mark of these: the hashes of all, added up bit by bit.
+def _doubtful(counts: Iterable[Row]) -> list[str]:
+    """Shards whose line numbers may repeat: all but those with as many lines as numbers up to the last, and their mark.
 
     Where one number was missing and another there twice, the marks would differ (but for one chance in 2**64).
     """
-    wanted = spark.createDataFrame(hopeful, "shard string, last long, mark long")
-    numbers = wanted.select("shard", "mark", F.explode(F.sequence(F.lit(0).cast("long"), "last")).alias("n"))
-    marks = numbers.groupBy("shard", "mark").agg(F.bit_xor(F.xxhash64("n")).alias("expected"))
-    return {row.shard for row in marks.where("mark = expected").collect()}
+    return sorted(
+        one["shard"]
+        for one in counts
+        if one["bad"] or one["first"] != 0 or one["lines"] != one["last"] + 1 or one["mark"] != one["expected"]
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_, or_
 from typing import Any, get_args
 
 import msgspec
@@ -68,20 +66,28 @@ def line_schema() -> StructType:
 
 
 def is_whole() -> Column:
-    """True if the line has a known type and all fields that the type requires."""
-    known = reduce(or_, (_has_all(struct(line)) for line in LINES))
-    return F.coalesce(F.col(UNREADABLE).isNull() & known, F.lit(False))
+    """True if the line has a known type and all fields that the type requires.
+
+    As SQL: to build it column by column took a thousand calls of the JVM.
+    """
+    known = " OR ".join(f"({_has_all(struct(line))})" for line in LINES)
+    return F.expr(f"coalesce({UNREADABLE} IS NULL AND ({known}), false)")
 
 
-def _has_all(kind: inspect.StructType) -> Column:
-    conditions = [F.col("type") == kind.tag]
+def _has_all(kind: inspect.StructType) -> str:
+    conditions = [f"type = '{kind.tag}'"]
     for field in kind.fields:
-        column = F.col(field.encode_name)
         if field.required:
-            conditions.append(column.isNotNull())
+            conditions.append(f"`{field.encode_name}` IS NOT NULL")
         if isinstance(field.type, inspect.LiteralType):
-            conditions.append(column.isin(list(field.type.values)))
-    return reduce(and_, conditions)
+            conditions.append(f"`{field.encode_name}` IN ({', '.join(map(text, field.type.values))})")
+    return " AND ".join(conditions)
+
+
+def text(value: Any) -> str:
+    """A text as a literal of SQL."""
+    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def struct(line: type[msgspec.Struct]) -> inspect.StructType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,6 +11,7 @@ from pyspark.sql import functions as F
 from conformance.judging.intake import ShardSummary
 from history.shards import SCHEMA, Header
 from reports.ingest.schema import KINDS, is_whole
+from reports.matrix import Row
 
 # The beginning of a torn line from which its shard can still be read (`history.shards` writes type, shard and number first).
 _SHARD = r'^\{"type":"[a-z]+","shard":"([^"\\]+)"'
@@ -46,11 +49,11 @@ def _one() -> Column:
 def count(lines: DataFrame) -> DataFrame:
     """One row per shard id: how many lines of which kind, and their numbers; lines without a shard id are under ''.
 
-    `mark` is what the hashes of the numbers come to, added up bit by bit.
+    `mark` is what the hashes of the numbers come to, added up bit by bit; `expected` what those of 0, 1, 2 up to the last do.
     """
     number = F.when(F.col("whole"), F.col("n"))
     kinds = [F.count_if(_whole(kind)).alias(f"of {kind}") for kind in KINDS]
-    return lines.groupBy("shard").agg(
+    counted = lines.groupBy("shard").agg(
         F.count(number).alias("lines"),
         F.count_if(~F.col("whole")).alias("bad"),
         F.min(number).alias("first"),
@@ -60,38 +63,48 @@ def count(lines: DataFrame) -> DataFrame:
         F.min("foreign").alias("foreign"),
         *kinds,
     )
+    zero = F.lit(0).cast("long")
+    numbers = F.sequence(zero, F.when(F.col("lines") == F.col("last") + 1, F.col("last")))
+    added_up = F.aggregate(numbers, zero, lambda mark, n: mark.bitwiseXOR(F.xxhash64(n)))
+    return counted.withColumn("expected", added_up)
 
 
-def summarise(counts: DataFrame, few: DataFrame, several: DataFrame) -> DataFrame:
-    """One row per shard id, from the `count` of all lines: `conformance.judging.intake.ShardSummary`, its header as text.
+def texts(few: DataFrame) -> DataFrame:
+    """Per shard id, its header as text and what its footer tells; `few` are at least all lines that are no whole observations.
 
-    `few` are at least all lines that are no whole observations, `several` those of shards where different lines may carry one
-    number.
+    Apart from the counts, since what texts are aggregated by is sorted first.
     """
-    # Apart from the counts, since what texts are aggregated by is sorted first.
     is_header, is_footer = _whole("header"), _whole("footer")
-    texts = few.where(~F.col("whole") | is_header | is_footer).groupBy("shard").agg(
+    return few.where(~F.col("whole") | is_header | is_footer).groupBy("shard").agg(
         F.min(F.when(is_header, F.col("text"))).alias("header"),
         F.max("column_label").alias("label"),
         F.min_by("counts", F.when(is_footer, F.col("n"))).alias("counted"),
         F.max(F.when(is_footer, F.col("ended_early"))).alias("ended_early"),
     )  # fmt: skip
-    numbers = several.where("whole").groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
-    by_kind = F.create_map(*(part for kind in KINDS for part in (F.lit(kind), F.col(f"of {kind}"))))
-    filled = {
-        "headers": F.col("of header"),
-        "kinds": by_kind,
-        "numbers": F.coalesce("numbers", "lines"),
-        "label": F.coalesce("label", F.lit("")),
-    }
-    found = counts.join(texts, "shard", "left").join(numbers, "shard", "left").withColumns(filled)
-    return found.drop("mark", *(f"of {kind}" for kind in KINDS))
 
 
-def collected(summaries: DataFrame) -> list[ShardSummary]:
-    """The rows of `summarise`, with their headers read."""
-    rows = [row.asDict(recursive=True) for row in summaries.collect()]
-    return [ShardSummary(**(row | {"header": header_in(row["header"])})) for row in rows]
+def distinct_numbers(lines: DataFrame) -> DataFrame:
+    """Per shard id, how many numbers its whole lines have: different ones may carry the same."""
+    return lines.where("whole").groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
+
+
+def summarise(counts: Iterable[Row], texts: Iterable[Row], numbers: Iterable[Row]) -> list[ShardSummary]:
+    """From the rows of `count`, `texts` and `distinct_numbers`; shards without one of the last have as many numbers as lines."""
+    of_shard, differing = {row["shard"]: row for row in texts}, {row["shard"]: row["numbers"] for row in numbers}
+    return [_summary(row, of_shard.get(row["shard"], {}), differing.get(row["shard"])) for row in counts]
+
+
+def _summary(counted: Row, text: Row, numbers: int | None) -> ShardSummary:
+    return ShardSummary(
+        **{name: counted[name] for name in ("shard", "lines", "bad", "first", "last", "footer", "foreign")},
+        numbers=counted["lines"] if numbers is None else numbers,
+        headers=counted["of header"],
+        kinds={kind: counted[f"of {kind}"] for kind in KINDS},
+        header=header_in(text.get("header")),
+        label=text.get("label") or "",
+        counted=text.get("counted"),
+        ended_early=text.get("ended_early"),
+    )
 
 
 def header_in(text: str | None) -> Header | None:

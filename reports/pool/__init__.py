@@ -1,6 +1,5 @@
 """Small tables from the lines of all shards: functions from tables to a table, in Spark.
 
-Those for reports beside the verdicts have the schema of their struct in `reports.insights`, in that order of fields
-(`shape.shaped`); a table that compares carries the names of its two sides before it. Inputs are the tables of `cells`, the
-lines of shards that count, or cells (`kafka_version`, `requirement`, `verdict`).
+`cells` is about observations, `counts` about all other lines. None of their tables grows with the number of observations, but for
+`cells.observations` and `cells.alike`; `reports.tables` makes of the others what a merge tells.
 """

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from conformance.catalogue.former_ids import MODULES, NAMES
 from history.observations import KEEPS
+from reports.ingest.schema import text
 from reports.insights import Wavering
 from reports.pool.shape import as_map, shaped
 
@@ -23,9 +24,6 @@ SAMPLES = 5
 """How many violations of a cell are shown in words."""
 PATHS = 20
 """How many pieces of evidence a cell names: directories of violations first, then histories."""
-
-_NAMES = "array<string>"
-
 
 Outdated: TypeAlias = DataFrame | None
 """Columns shard and requirement: rows that were changed since the shard was written. None if there are none."""
@@ -48,8 +46,12 @@ def current_check(check: Column) -> Column:
 
 
 def _looked_up(table: Mapping[str, str], key: Column) -> Column:
-    pairs = [F.lit(text) for pair in table.items() for text in pair]
-    return F.try_element_at(F.create_map(*pairs), key)
+    return F.try_element_at(_map({name: text(found) for name, found in table.items()}), key)
+
+
+def _map(table: Mapping[str, str]) -> Column:
+    """Texts to expressions, as SQL: to build it column by column took thousands of calls of the JVM."""
+    return F.expr(f"map({', '.join(f'{text(key)}, {value}' for key, value in table.items())})")
 
 
 def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
@@ -69,32 +71,35 @@ def alike(observations: DataFrame) -> DataFrame:
     return observations.groupBy(*CELL, *same).agg(F.count("*").alias("times"))
 
 
-def cases(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
-    """Counts per case, as `conformance.judging.verdicts.CaseTally`; `wavering` is meant for probes only.
-
-    `incidental` names, by row, the inputs that do not shape the situation.
-    """
-    key = [*CELL, "case"]
-    counts = alike.groupBy(*key).agg(
+def decided(alike: DataFrame) -> DataFrame:
+    """How many observations of each case and check had which result."""
+    return alike.groupBy(*CELL, "case", "check").agg(
         *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
         times(F.col("variant") == KEEPS).alias("kept"),
         times((F.col("result") == "held") & F.col("changed")).alias("changed"),
-        F.count_distinct(_shaping(incidental)).alias("inputs"),
-        F.count_distinct("shard", "example").alias("examples"),
     )
-    tries = (
-        alike.where("variant != ''").groupBy(*key, "check", "inputs").agg(F.count_distinct("variant").alias("answers"))
+
+
+def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
+    """Distinct inputs and examples of each case; `incidental` names, by row, the inputs that do not shape the situation."""
+    return alike.groupBy(*CELL, "case").agg(
+        F.count_distinct(_shaping(incidental)).alias("inputs"), F.count_distinct("shard", "example").alias("examples")
     )
-    wavering = tries.where("answers > 1").select(*key).distinct().withColumn("wavering", F.lit(True))
-    return counts.join(wavering, key, "left").fillna(False, "wavering")
+
+
+def wavers(alike: DataFrame) -> DataFrame:
+    """Cases of which identical tries were answered in more than one way; meant for probes only."""
+    key = [*CELL, "case"]
+    tries = alike.where("variant != ''").groupBy(*key, "check", "inputs")
+    return tries.agg(F.count_distinct("variant").alias("answers")).where("answers > 1").select(*key).distinct()
 
 
 def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
     """The inputs without the incidental ones, as `conformance.catalogue.floors.shaping`."""
     if not incidental:
         return F.col("inputs")
-    by_row = [part for row, names in incidental.items() for part in (F.lit(row), F.array(*map(F.lit, names)))]
-    names = F.element_at(F.create_map(*by_row), F.col("requirement"))
+    by_row = _map({row: f"array({', '.join(map(text, names))})" for row, names in incidental.items()})
+    names = F.element_at(by_row, F.col("requirement"))
     left = F.map_filter(F.from_json("inputs", "map<string,string>"), lambda name, _: ~F.array_contains(names, name))
     return F.when(names.isNotNull() & (F.col("inputs") != ""), F.to_json(left)).otherwise(F.col("inputs"))
 
@@ -112,71 +117,15 @@ def violations(observations: DataFrame) -> DataFrame:
     return first_of(first.select(*CELL, *words, "first.*", "times"), SAMPLES, *words)
 
 
-def paths(observations: DataFrame, replays: DataFrame) -> DataFrame:
+def paths(observations: DataFrame) -> DataFrame:
     """The first few paths of evidence of each cell: `rank` 0 for a violation's directory, 1 for a history."""
-    found = [
-        observations.select(*CELL, F.lit(0).alias("rank"), F.col("evidence").alias("path")),
-        replays.select(*CELL, F.lit(0).alias("rank"), F.col("evidence").alias("path")),
-        observations.select(*CELL, F.lit(1).alias("rank"), F.col("history").alias("path")),
+    named = [
+        F.struct(F.lit(rank).alias("rank"), F.col(name).alias("path"))
+        for rank, name in enumerate(("evidence", "history"))
     ]
-    named = found[0].unionByName(found[1]).unionByName(found[2]).where("path != ''").distinct()
-    return first_of(named, PATHS, "rank", "path")
-
-
-def replays(lines: DataFrame, outdated: Outdated) -> DataFrame:
-    """Every replay of a violation."""
-    return current(lines.where("type = 'replay'").select(*CELL, "evidence", "seen", "tries", "shard"), outdated)
-
-
-def replayed(replays: DataFrame) -> DataFrame:
-    """How often the violations of a cell were seen again."""
-    return replays.groupBy(*CELL).agg(F.sum("seen").alias("seen"), F.sum("tries").alias("tries"))
-
-
-def checks(lines: DataFrame, observations: DataFrame, outdated: Outdated) -> DataFrame:
-    """How many checks of a row ran, how many ended in trouble of the kit, and the first trouble in words."""
-    is_error = F.col("outcome") == "error"
-    has_run = (F.col("outcome") != "cut-off") | (F.coalesce("examples", F.lit(0)) > 0)
-    ended = lines.where("type = 'check'").select(
-        "kafka_version", _rows(), "check", has_run.alias("ran"), is_error.alias("error"),
-        F.when(is_error, F.coalesce("detail", F.lit(""))).alias("trouble"), "shard",
-    )  # fmt: skip
-    unended = observations.select(
-        *CELL,
-        "check",
-        F.lit(True).alias("ran"),
-        F.lit(False).alias("error"),
-        F.lit(None).cast("string").alias("trouble"),
-    ).distinct()
-    return (
-        current(ended, outdated).drop("shard").unionByName(unended).groupBy(*CELL).agg(
-            F.count_distinct(F.when(F.col("ran"), F.col("check"))).alias("ran"),
-            F.count_distinct(F.when(F.col("error"), F.col("check"))).alias("errors"),
-            F.min("trouble").alias("trouble"),
-        )
-    )  # fmt: skip
-
-
-def examples(lines: DataFrame, outdated: Outdated) -> DataFrame:
-    """Every example behind a cell: how it ended, and its faults."""
-    brought = lines.where("type = 'example'").select("kafka_version", _rows(), "outcome", "faults", "shard")
-    return current(brought, outdated)
-
-
-def faults(examples: DataFrame) -> DataFrame:
-    """Faults that the examples behind a cell brought: injected, witnessed, healed."""
-    single = examples.select(*CELL, F.explode("faults").alias("fault", "count"))
-    return single.groupBy(*CELL, "fault").agg(*reach())
-
-
-def reach() -> list[Column]:
-    """Aggregates of `count`, a fault's counts in one example: how often it was injected, witnessed and healed in all."""
-    return [F.sum(F.coalesce(f"count.{name}", F.lit(0))).alias(name) for name in ("injected", "witnessed", "healed")]
-
-
-def _rows() -> Column:
-    """`rows` is the text of a JSON list here, since headers use the same name for a map."""
-    return F.explode(F.array_distinct(F.from_json("rows", _NAMES))).alias("requirement")
+    single = observations.select(*CELL, F.explode(F.array(*named)).alias("named")).where("named.path != ''")
+    first = F.slice(F.array_sort(F.collect_set("named")), 1, PATHS)
+    return single.groupBy(*CELL).agg(first.alias("paths"))
 
 
 def current(table: DataFrame, outdated: Outdated) -> DataFrame:

@@ -36,13 +36,3 @@ def _field(field: StructField) -> Column:
 def as_map(name: str, value: str | Column) -> Column:
     """An aggregate: names to values, in the order of the names. Each name may come once."""
     return F.map_from_entries(F.array_sort(F.collect_list(F.struct(name, value))))
-
-
-def version_numbers(name: str) -> Column:
-    """A version by which it can be ordered, as `history.releases.place` does: 3.9.2, 3.10.0-SNAPSHOT, 3.10.0-rc1, 3.10.0."""
-    numbers = F.split(F.regexp_extract(name, r"^[0-9.]+", 0), r"\.").cast("array<int>")
-    candidate = F.regexp_extract(name, r"^[0-9.]+-rc([0-9]+)", 1)
-    snapshot = F.col(name).rlike(r"^[0-9.]+-SNAPSHOT")
-    stage = F.when(snapshot, 0).when(candidate != "", 1).otherwise(2)
-    number = F.when(candidate != "", candidate.cast("int")).otherwise(0)
-    return F.struct(numbers.alias("numbers"), stage.alias("stage"), number.alias("candidate"))

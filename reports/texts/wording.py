@@ -11,6 +11,7 @@ import msgspec
 from conformance.catalogue.rows import Level, family_of
 from conformance.judging.verdicts import VERDICTS, Verdict
 from reports.matrix import Matrix, ReportedCell
+from reports.order import in_order
 
 GLYPHS: dict[Verdict, str] = {
     "violated": "✗",
@@ -139,6 +140,8 @@ def problems(matrix: Matrix) -> list[str]:
             found.append(
                 f"Column {column.kafka_version}: its clusters declared {name} as {levels}; the highest counts."
             )
+    if len(matrix.columns) > 1:
+        found += [f"Column {left}; it is left out of since when." for left in in_order(matrix.columns).unordered]
     found += [
         f"Shard {entry.shard} of column {entry.kafka_version or '(unknown)'} is quarantined: {entry.reason}."
         for entry in matrix.quarantine.shards

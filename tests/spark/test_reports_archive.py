@@ -24,6 +24,7 @@ from reports.ingest.intake import take_in
 from reports.insights import TrendPoint
 from reports.matrix import Matrix, Pooled, build
 from reports.merge import merge
+from reports.rows import collected
 from reports.spark import session
 from tests.support.sample_matrix import ROW, all_cases, checks
 from tests.support.sample_shards import ShardBuilder, all_checks, write_lines
@@ -50,7 +51,8 @@ def _shard(name: str, version: str = "4.3.1", run: str = NIGHT, **header: str) -
 def _offer(spark: SparkSession, uri: str, folder: Path) -> list[Filed]:
     """Archives all shards of a folder. Whatever they hold, each run is judged to have satisfied ROW."""
     lines = validate.classify(read.parse(read.read_text(spark, str(folder))))
-    summaries = validate.collected(validate.summarise(validate.count(lines), lines, lines))
+    tables = collected({"counts": validate.count(lines), "texts": validate.texts(lines)})
+    summaries = validate.summarise(tables["counts"], tables["texts"], [])
     return archive(spark, uri, lines, take_in(summaries, shipped(), by_run=True), _judge, shipped())
 
 

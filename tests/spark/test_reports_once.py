@@ -8,9 +8,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from conformance.catalogue import shipped
+from conformance.judging.intake import ShardSummary
 from reports.ingest.distinct import once
 from reports.ingest.read import parse
-from reports.ingest.validate import classify, count, summarise
+from reports.ingest.validate import classify, count, distinct_numbers, summarise
+from reports.ingest.validate import texts as texts_of
+from reports.rows import collected
 from reports.spark import session
 from tests.support.sample_shards import ShardBuilder
 
@@ -48,10 +51,11 @@ def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None
     with once(lines) as found:
         assert found.doubtful == ["", "false", "late", "swapped", "torn", "twice"]
         assert sorted(row.text for row in found.lines.collect()) == sorted(set(texts))
-        summed = summarise(found.counts, found.few, found.several).collect()
+        summed = found.summaries
     every = _lines(spark, sorted(set(texts)))
-    assert sorted(map(str, summed)) == sorted(map(str, summarise(count(every), every, every).collect()))
-    numbers = {row.shard: (row.lines, row.numbers) for row in summed}
+    tables = collected({"counts": count(every), "texts": texts_of(every), "numbers": distinct_numbers(every)})
+    assert _in_order(summed) == _in_order(summarise(*tables.values()))
+    numbers = {one.shard: (one.lines, one.numbers) for one in summed}
     assert numbers["false"] == (len(FALSE), len(FALSE) - 1)
     assert numbers["swapped"] == (len(SWAPPED) - 1, len(SWAPPED) - 1)
 
@@ -62,3 +66,7 @@ def test_whole_shards_are_taken_as_they_are(spark: SparkSession) -> None:
         assert (found.doubtful, found.lines) == ([], lines)
         assert lines.is_cached
     assert not lines.is_cached
+
+
+def _in_order(summaries: Sequence[ShardSummary]) -> list[ShardSummary]:
+    return sorted(summaries, key=lambda one: one.shard)

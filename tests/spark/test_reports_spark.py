@@ -310,12 +310,23 @@ def test_parquet_holds_the_same_rows_for_the_same_lines(spark: SparkSession, tmp
     for number, line in enumerate(line for shard in reversed(_sample().values()) for line in shard):
         write_lines(many / f"{number % 7}" / f"{number}.jsonl", [line])
     for folder in (one, many):
-        merge(spark, str(folder), shipped(), [], parquet=str(folder / "parquet"))
+        merge(spark, str(folder), shipped(), [], parquet=folder / "parquet")
     for table in ("matrix", "tallies", "observations"):
         first, second = (spark.read.parquet(str(folder / "parquet" / table)) for folder in (one, many))
         assert first.schema == second.schema
         assert sorted(map(str, first.collect())) == sorted(map(str, second.collect()))
         assert first.count() > 0
+
+
+def test_a_small_merge_takes_few_jobs_and_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """Two for tables and one for observations; each table that is joined is broadcast by one of its own."""
+    folder, tracker = _write(tmp_path / "shards", _sample()), spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup())
+    merge(spark, str(folder), shipped(), [], parquet=tmp_path / "parquet")
+    jobs = [tracker.getJobInfo(job) for job in set(tracker.getJobIdsForGroup()) - before]
+    assert len(jobs) <= 8
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    assert sum(stage.numTasks for stage in stages if stage) <= 40
 
 
 def test_small_files_share_tasks_and_a_large_one_is_split(spark: SparkSession, tmp_path: Path) -> None:

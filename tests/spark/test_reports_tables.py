@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conformance.catalogue.former_ids import NAMES, current_id
 from conformance.core.registry import every_check
-from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.differences import better, compare
+from reports import tables
 from reports.insights import (
     TABLES,
     Coverage,
     Excused,
     FaultMet,
     FaultReach,
-    Firsts,
     PremiseReach,
     Spent,
-    TrendPoint,
-    VerdictChange,
     Wavering,
     assemble,
     encode,
 )
 from reports.pool.cells import SHOWN, current_check, wavering
 from reports.pool.cells import observations as observed
-from reports.pool.reached import coverage, excused, faults_met, premises, spent
+from reports.pool.counts import counted
 from reports.pool.shape import schema
-from reports.pool.versions import changes, columns, firsts, runs
 from reports.spark import session
 
 pytestmark = pytest.mark.spark
 
-IN_SPARK = settings(
-    deadline=None, derandomize=True, database=None, max_examples=3,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)  # fmt: skip
 A, B = "KIP320-FETCH-01", "KIP320-FETCH-02"
 V = "4.3.1"
-CELLS = "kafka_version string, requirement string, verdict string"
 
 
 @pytest.fixture(scope="module")
@@ -65,149 +54,6 @@ def _rows(table: DataFrame, struct: type[Any]) -> list[Any]:
 
 def _named(struct: type[Any]) -> list[str]:
     return [name for name, known in TABLES.items() if known is struct]
-
-
-# Changes
-
-
-def _changes(spark: SparkSession, sides: Mapping[str, Mapping[str, Verdict]], *pairs: tuple[str, str]) -> list[Any]:
-    lines = [(side, row, verdict) for side, verdicts in sides.items() for row, verdict in verdicts.items()]
-    cells = spark.createDataFrame(lines, "side string, requirement string, verdict string")
-    found = changes(cells, spark.createDataFrame(list(pairs), "old string, new string"))
-    return sorted(found.collect(), key=lambda row: (row.old, row.new, row.requirement))
-
-
-def test_what_changed_between_two_columns(spark: SparkSession) -> None:
-    old: dict[str, Verdict] = {
-        "broke": "satisfied",
-        "mended": "violated",
-        "same": "recorded",
-        "gone": "error",
-        "sinks": "flaky",
-    }
-    new: dict[str, Verdict] = {
-        "broke": "flaky",
-        "mended": "satisfied",
-        "same": "recorded",
-        "new": "violated",
-        "sinks": "violated",
-    }
-    found = _changes(spark, {"3.9.2": old, V: new, "5.0.0": new}, ("3.9.2", V))
-    assert [tuple(row) for row in found] == [
-        ("3.9.2", V, "broke", "changed", "satisfied", "flaky", True),
-        ("3.9.2", V, "gone", "removed", "error", "", False),
-        ("3.9.2", V, "mended", "changed", "violated", "satisfied", False),
-        ("3.9.2", V, "new", "added", "", "violated", True),
-        ("3.9.2", V, "same", "unchanged", "recorded", "recorded", False),
-        ("3.9.2", V, "sinks", "changed", "flaky", "violated", True),
-    ]
-    assert [change.requirement for change in compare(old, new) if better(change)] == ["mended"]
-
-
-COLUMN = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(VERDICTS))
-
-
-@settings(IN_SPARK)
-@given(columns=st.lists(COLUMN, min_size=6, max_size=6))
-def test_changes_agree_with_plain_python_turn_around_and_are_none_beside_oneself(
-    spark: SparkSession, columns: Sequence[dict[str, Verdict]]
-) -> None:
-    sides = {str(place): column for place, column in enumerate(columns)}
-    pairs = [(old, new) for old in sides for new in sides]
-    found: dict[tuple[str, str], list[VerdictChange]] = {pair: [] for pair in pairs}
-    for old, new, *rest in map(tuple, _changes(spark, sides, *pairs)):
-        found[old, new].append(VerdictChange(**dict(zip(VerdictChange.__struct_fields__, rest, strict=True))))
-    for old, new in pairs:
-        assert found[old, new] == sorted(compare(sides[old], sides[new]), key=lambda change: change.requirement)
-        assert [_turned(change) for change in found[new, old]] == [_seen(change) for change in found[old, new]]
-        assert not any(change.worse and better(change) for change in found[old, new])
-    assert not [change for side in sides for change in found[side, side] if change.kind != "unchanged" or change.worse]
-
-
-def _seen(change: VerdictChange) -> tuple[str, ...]:
-    return change.requirement, change.kind, change.before, change.after
-
-
-def _turned(change: VerdictChange) -> tuple[str, ...]:
-    kind = {"added": "removed", "removed": "added"}.get(change.kind, change.kind)
-    return change.requirement, kind, change.after, change.before
-
-
-def test_each_released_version_is_compared_with_the_one_before_it(spark: SparkSession) -> None:
-    verdicts = [("3.10.0", "violated"), ("3.9.2", "satisfied"), ("4.0.0", "error"), ("4.0.0@mine:1", "violated")]
-    cells = spark.createDataFrame([(version, A, verdict) for version, verdict in verdicts], CELLS)
-    found = changes(*columns(cells)).collect()
-    assert sorted((row.old, row.new, row.worse) for row in found) == [
-        ("3.10.0", "4.0.0", False),
-        ("3.9.2", "3.10.0", True),
-    ]
-
-
-def test_each_run_of_a_column_is_compared_with_the_run_before_it(spark: SparkSession) -> None:
-    verdicts = [
-        ("2026-11-20", "b", V, "satisfied"), ("2026-11-19", "c", V, "violated"), ("2026-11-20", "d", V, "violated"),
-        ("2026-11-20", "b", "3.9.2", "error"),
-    ]  # fmt: skip
-    points = [(A, version, date, run, verdict, 9, 0) for date, run, version, verdict in verdicts]
-    found = changes(*runs(spark.createDataFrame(points, schema(TrendPoint))))
-    assert sorted((row.old, row.new, row.before, row.after, row.worse) for row in found.collect()) == [
-        (f"{V} in run b", f"{V} in run d", "satisfied", "violated", True),
-        (f"{V} in run c", f"{V} in run b", "violated", "satisfied", False),
-    ]
-
-
-# Firsts
-
-
-def _firsts(spark: SparkSession, rows: Mapping[str, Mapping[str, Verdict]]) -> list[Firsts]:
-    lines = [(version, row, verdict) for row, found in rows.items() for version, verdict in found.items()]
-    return _rows(firsts(spark.createDataFrame(lines, CELLS)), Firsts)
-
-
-def test_first_bad_and_first_good_go_by_numbers_and_by_releases_only(spark: SparkSession) -> None:
-    found = _firsts(
-        spark,
-        {
-            "always": {"3.3.2": "violated", "4.3.1": "violated", "4.0.0": "inconclusive"},
-            "mended": {"3.9.2": "violated", "3.10.0": "violated", "3.10.1": "satisfied", "3.8.1": "satisfied"},
-            "broke": {"4.0.0": "satisfied", "4.0.1": "violated", "4.3.1@mine:1": "satisfied", "3.3.2": "violated"},
-            "right": {"4.0.0": "satisfied", "4.0.1": "inapplicable"},
-            "silent": {"4.0.0": "untested", "4.0.0@mine": "violated"},
-        },
-    )
-    assert found == [
-        Firsts(requirement="always", bad=["3.3.2", "4.3.1"], good=[], first_bad="3.3.2", last_good="", first_good=""),
-        Firsts(requirement="broke", bad=["3.3.2", "4.0.1"], good=["4.0.0"], first_bad="3.3.2", last_good="", first_good=""),
-        Firsts(
-            requirement="mended", bad=["3.9.2", "3.10.0"], good=["3.8.1", "3.10.1"], first_bad="3.9.2", last_good="3.8.1",
-            first_good="3.10.1",
-        ),
-        Firsts(requirement="right", bad=[], good=["4.0.0"], first_bad="", last_good="", first_good=""),
-    ]  # fmt: skip
-
-
-VERSIONS = [f"3.{minor}.{patch}" for minor in (3, 9, 10, 11) for patch in (0, 2, 10)]
-VERSIONS += ["4.5.0-SNAPSHOT@/opt/trunk", "4.5.0-rc2", "4.5.0-rc10", "4.5.0"]
-ROWS = st.dictionaries(
-    st.sampled_from([f"row-{number}" for number in range(20)]),
-    st.dictionaries(st.sampled_from(VERSIONS), st.sampled_from(VERDICTS), min_size=1), min_size=10,
-)  # fmt: skip
-
-
-@settings(IN_SPARK)
-@given(rows=ROWS)
-def test_firsts_follow_from_the_lists_of_bad_and_good(spark: SparkSession, rows: dict[str, dict[str, Verdict]]) -> None:
-    found = {each.requirement: each for each in _firsts(spark, rows)}
-    for row, verdicts in rows.items():
-        bad, good = ([v for v in VERSIONS if verdicts.get(v) == verdict] for verdict in ("violated", "satisfied"))
-        if not bad and not good:
-            assert row not in found
-            continue
-        each, place = found[row], VERSIONS.index
-        assert (each.bad, each.good) == (bad, good)
-        assert each.first_bad == (bad[0] if bad else "")
-        assert each.last_good == next((v for v in reversed(good) if bad and place(v) < place(bad[0])), "")
-        assert each.first_good == next((v for v in good if bad and place(v) > place(bad[-1])), "")
 
 
 # Wavering
@@ -286,20 +132,38 @@ def test_a_check_has_the_id_of_today_in_spark_too(spark: SparkSession) -> None:
     assert {row.check: row.today for row in found if row.today != current_id(row.check)} == {}
 
 
-# Coverage, premises, time
+# Examples, checks and replays
+
+LINES = (
+    "type string, shard string, kafka_version string, requirement string, `check` string, outcome string, rows string, "
+    "examples long, seconds double, detail string, evidence string, seen long, tries long, "
+    "faults map<string,struct<injected:long,witnessed:long,healed:long>>, premises map<string,struct<met:long,unmet:long>>, "
+    "excuses array<struct<requirement:string,`case`:string,excuse:string,times:long>>"
+)
+
+
+def _sums(spark: SparkSession, *lines: Mapping[str, Any], changed: Sequence[tuple[str, str]] = ()) -> tables.Sums:
+    """Of lines of shard s, column V and check p unless they say something else; `changed` are shards with outdated rows."""
+    given = {"shard": "s", "kafka_version": V, "check": "p", "rows": "[]"}
+    table = spark.createDataFrame([given | dict(line) for line in lines], LINES)
+    outdated = spark.createDataFrame(list(changed), "shard string, requirement string") if changed else None
+    return tables.by_entry([row.asDict() for row in counted(table, outdated).collect()])
+
+
+def _example(rows: Sequence[str] = (), **fields: Any) -> dict[str, Any]:
+    return {"type": "example", "outcome": "judged", "rows": json.dumps(rows), **fields}
 
 
 def test_coverage_counts_applicable_cases_examples_and_faults(spark: SparkSession) -> None:
-    cases = "kafka_version string, requirement string, case string"
-    applicable = spark.createDataFrame([(V, A, "x"), (V, A, "y"), (V, B, "z")], cases)
-    seen = spark.createDataFrame([(V, A, "x"), (V, A, "unheard-of"), ("3.9.2", A, "y")], cases)
-    ended = [(V, A, "judged"), (V, A, "judged"), (V, A, "premise lost")]
-    examples = spark.createDataFrame(ended, "kafka_version string, requirement string, outcome string")
-    faults = spark.createDataFrame(
-        [(V, A, "pause", 3, 2, 1), (V, A, "kill", 1, 1, 1)],
-        "kafka_version string, requirement string, fault string, injected long, witnessed long, healed long",
+    seen = [_of(V, A, case="x"), _of(V, A, case="unheard-of"), _of("3.9.2", A, case="y")]
+    sums = _sums(
+        spark,
+        _example([A, A], faults={"pause": (2, 1, 1)}),
+        _example([A], faults={"pause": (1, 1, None), "kill": (1, 1, 1)}),
+        _example([A], outcome="premise lost"),
+        _example([B], kafka_version="3.9.2", faults={"kill": (1, 1, 1)}),
     )
-    assert _rows(coverage(applicable, seen, examples, faults), Coverage) == [
+    assert tables.coverage([(V, A, "x"), (V, A, "y"), (V, B, "z")], seen, sums) == [
         Coverage(
             requirement=A, kafka_version=V, examples=3, outcomes={"judged": 2, "premise lost": 1}, cases_reached=1, cases=2,
             faults={
@@ -309,38 +173,83 @@ def test_coverage_counts_applicable_cases_examples_and_faults(spark: SparkSessio
         ),
         Coverage(requirement=B, kafka_version=V, examples=0, outcomes={}, cases_reached=0, cases=1, faults={}),
     ]  # fmt: skip
+    assert tables.faults(sums)[-2:] == [
+        _of(V, A, fault="kill", injected=1, witnessed=1, healed=1),
+        _of(V, A, fault="pause", injected=3, witnessed=2, healed=1),
+    ]
 
 
-LINES = (
-    "type string, shard string, kafka_version string, `check` string, outcome string, examples long, seconds double, "
-    "premises map<string,struct<met:long,unmet:long>>"
-)
+def _of(version: str, row: str, **fields: Any) -> dict[str, Any]:
+    return {"kafka_version": version, "requirement": row, **fields}
+
+
+def test_rows_that_were_changed_since_tell_nothing(spark: SparkSession) -> None:
+    lines = [
+        _example([A, B], faults={"kill": (1, 1, 1)}),
+        {"type": "replay", "requirement": A, "evidence": "e", "seen": 1, "tries": 1},
+    ]
+    sums = _sums(spark, *lines, changed=[("s", A), ("t", B)])
+    assert [row["requirement"] for row in tables.faults(sums)] == [B]
+    assert tables.replays(sums) == []
+    assert [one.examples for one in tables.faults_met(sums)] == [1]
+
+
+def test_replays_are_added_up_and_their_evidence_comes_first(spark: SparkSession) -> None:
+    replay = {"type": "replay", "requirement": A}
+    sums = _sums(
+        spark,
+        {**replay, "evidence": "evidence/b", "seen": 2, "tries": 3},
+        {**replay, "evidence": "evidence/b", "seen": 0, "tries": 1},
+        {**replay, "evidence": "", "seen": 1, "tries": 1},
+    )
+    assert tables.replays(sums) == [_of(V, A, seen=3, tries=5)]
+    observed = [_of(V, A, paths=[{"rank": 0, "path": "evidence/a"}, {"rank": 1, "path": "histories/a"}])]
+    paths = [(row["place"], row["path"]) for row in tables.paths(observed, sums, 9)]
+    assert paths == [(0, "evidence/a"), (1, "evidence/b"), (2, "histories/a")]
+    assert len(tables.paths(observed, sums, 2)) == 2
+
+
+def test_checks_that_ran_and_those_that_ended_in_trouble(spark: SparkSession) -> None:
+    ended = {"type": "check", "rows": json.dumps([A])}
+    sums = _sums(
+        spark,
+        {**ended, "outcome": "done", "examples": 5},
+        {**ended, "check": "q", "outcome": "error", "detail": "no engine"},
+        {**ended, "check": "r", "outcome": "error", "detail": "a full disk"},
+        {**ended, "check": "t", "outcome": "cut-off", "examples": 0, "detail": "its time was up"},
+        {**ended, "check": "u", "outcome": "cut-off", "examples": 2},
+    )
+    killed = [_of(V, A, check="k"), _of(V, B, check="k")]
+    assert tables.checks(sums, killed) == [
+        _of(V, A, ran=5, errors=2, trouble="a full disk"),
+        _of(V, B, ran=1, errors=0, trouble=None),
+    ]
 
 
 def test_faults_of_a_column_are_added_up_over_examples(spark: SparkSession) -> None:
-    lines = [
-        ("example", V, {"kill": (2, 1, 2), "pause": (1, 1, None)}),
-        ("example", V, {"kill": (1, 1, 1)}),
-        ("example", "3.9.2", {"kill": (1, 1, 1)}),
-        ("check", V, {"kill": (9, 9, 9)}),
-        ("example", V, None),
-    ]
-    counts = "map<string,struct<injected:long,witnessed:long,healed:long>>"
-    table = spark.createDataFrame(lines, f"type string, kafka_version string, faults {counts}")
-    assert _rows(faults_met(table), FaultMet) == [
+    sums = _sums(
+        spark,
+        _example([A, B], faults={"kill": (2, 1, 2), "pause": (1, 1, None)}),
+        _example(faults={"kill": (1, 1, 1)}),
+        _example(kafka_version="3.9.2", faults={"kill": (1, 1, 1)}),
+        {"type": "check", "faults": {"kill": (9, 9, 9)}},
+        _example(faults=None),
+    )
+    assert tables.faults_met(sums) == [
+        FaultMet(kafka_version="3.9.2", fault="kill", examples=1, injected=1, witnessed=1, healed=1),
         FaultMet(kafka_version=V, fault="kill", examples=2, injected=3, witnessed=2, healed=3),
         FaultMet(kafka_version=V, fault="pause", examples=1, injected=1, witnessed=1, healed=0),
-        FaultMet(kafka_version="3.9.2", fault="kill", examples=1, injected=1, witnessed=1, healed=1),
     ]
 
 
 def test_premises_are_added_up_and_one_that_was_never_met_is_reported(spark: SparkSession) -> None:
-    lines = [
-        ("example", "s", V, "p", "judged", None, 1.0, {"bumped": (2, 1), "truncated": (0, 4)}),
-        ("example", "t", V, "p", "judged", None, 1.0, {"bumped": (1, None)}),
-        ("check", "s", V, "p", "done", 2, 1.0, None),
-    ]
-    assert _rows(premises(spark.createDataFrame(lines, LINES)), PremiseReach) == [
+    sums = _sums(
+        spark,
+        _example(premises={"bumped": (2, 1), "truncated": (0, 4)}),
+        _example(shard="t", premises={"bumped": (1, None)}),
+        {"type": "check", "outcome": "done"},
+    )
+    assert tables.premises(sums) == [
         PremiseReach(kafka_version=V, check="p", premise="bumped", met=3, unmet=1),
         PremiseReach(kafka_version=V, check="p", premise="truncated", met=0, unmet=4),
     ]
@@ -348,46 +257,49 @@ def test_premises_are_added_up_and_one_that_was_never_met_is_reported(spark: Spa
 
 def test_excuses_are_added_up_beside_what_was_decided(spark: SparkSession) -> None:
     lines = [
-        ("example", "s", V, "p", [(A, "x", "open", 2), (A, "x", "late", 1)]),
-        ("example", "t", V, "p", [(A, "x", "open", 3), (B, "y", "open", 1)]),
-        ("example", "t", V, "q", [(A, "x", "open", 1)]),
-        ("example", "u", V, "p", None),
-        ("check", "s", V, "p", None),
+        _example(excuses=[(A, "x", "open", 2), (A, "x", "late", 1)]),
+        _example(shard="t", excuses=[(A, "x", "open", 3), (B, "y", "open", 1)]),
+        _example(shard="t", check="q", excuses=[(A, "x", "open", 1)]),
+        _example(shard="u"),
     ]
-    counts = "array<struct<requirement:string,`case`:string,excuse:string,times:long>>"
-    table = spark.createDataFrame(
-        lines, f"type string, shard string, kafka_version string, `check` string, excuses {counts}"
-    )
-    decided = [(V, A, "p", "x", "held", 4), (V, A, "p", "x", "violated", 1), (V, A, "r", "x", "held", 9)]
-    alike = spark.createDataFrame(
-        decided, "kafka_version string, requirement string, `check` string, `case` string, result string, times long"
-    )
+    decided = [
+        _of(V, A, check="p", case="x", held=4, violated=1),
+        _of(V, A, check="r", case="x", held=9, violated=0),
+    ]
     first = Excused(
         requirement=A, kafka_version=V, check="p", case="x", held=4, violated=1, excused={"late": 1, "open": 5}
     )
     second = Excused(requirement=A, kafka_version=V, check="q", case="x", held=0, violated=0, excused={"open": 1})
     third = Excused(requirement=B, kafka_version=V, check="p", case="y", held=0, violated=0, excused={"open": 1})
-    assert _rows(excused(table, alike, None), Excused) == [first, second, third]
-    changed = spark.createDataFrame([("t", A)], "shard string, requirement string")
-    assert [one.excused for one in _rows(excused(table, alike, changed), Excused)] == [
-        {"late": 1, "open": 2},
-        {"open": 1},
-    ]
+    assert tables.excused(_sums(spark, *lines), decided) == [first, second, third]
+    changed = _sums(spark, *lines, changed=[("t", A)])
+    assert [one.excused for one in tables.excused(changed, decided)] == [{"late": 1, "open": 2}, {"open": 1}]
 
 
 def test_time_is_that_of_checks_and_of_the_examples_of_one_that_was_cut_short(spark: SparkSession) -> None:
-    lines = [
-        ("example", "s", V, "p", "judged", None, 0.5, None),
-        ("check", "s", V, "p", "done", 5, 10.25, None),
-        ("check", "t", V, "p", "cut-off", 2, 1.5, None),
-        ("example", "u", V, "p", "judged", None, 0.125, None),
-        ("example", "u", V, "p", "judged", None, 0.125, None),
-        ("check", "s", V, "q", "error", None, None, None),
-    ]
-    assert _rows(spent(spark.createDataFrame(lines, LINES)), Spent) == [
+    sums = _sums(
+        spark,
+        _example(seconds=0.5),
+        {"type": "check", "outcome": "done", "examples": 5, "seconds": 10.25},
+        {"type": "check", "shard": "t", "outcome": "cut-off", "examples": 2, "seconds": 1.5},
+        _example(shard="u", seconds=0.125),
+        _example(shard="u", seconds=0.125),
+        {"type": "check", "check": "q", "outcome": "error"},
+    )
+    assert tables.spent(sums) == [
         Spent(kafka_version=V, check="p", examples=9, seconds=12.0, outcomes={"cut-off": 1, "done": 1, "unended": 1}),
         Spent(kafka_version=V, check="q", examples=0, seconds=0.0, outcomes={"error": 1}),
     ]
+
+
+def test_counts_of_a_case_are_added_up_over_its_checks() -> None:
+    counts = {"held": 2, "violated": 1, "recorded": 0, "kept": 0, "changed": 1}
+    decided = [_of(V, A, case="x", check=check, **counts) for check in "pq"]
+    distinct = [_of(V, A, case="x", inputs=3, examples=4)]
+    (found,) = tables.cases(decided, distinct, [_of(V, A, case="x")])
+    sums = {"held": 4, "violated": 2, "recorded": 0, "kept": 0, "changed": 2}
+    assert found == _of(V, A, case="x", inputs=3, examples=4, wavering=True, **sums)
+    assert not tables.cases(decided, distinct, [_of(V, B, case="x")])[0]["wavering"]
 
 
 def test_insights_are_in_the_order_of_columns_whatever_order_their_rows_came_in() -> None:

@@ -32,7 +32,7 @@ def main() -> int:
     with (asked.conformance_out.parent / "calls.jsonl").open("a") as calls:
         calls.write(json.dumps([label, sys.argv[1:]]) + "\n")
     if "no-shard" not in words:
-        _shard(asked, asked.conformance_run, label, words)
+        _shard(asked, asked.conformance_run, asked.label or label, words)
     if "killed" in words:
         os.kill(os.getpid(), signal.SIGKILL)
     if "waits" in words:
@@ -42,7 +42,7 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    for option in ("--kafka-version", "--kafka-image", "--kafka-home", "--conformance-run"):
+    for option in ("--kafka-version", "--kafka-image", "--kafka-home", "--label", "--conformance-run"):
         parser.add_argument(option, default="")
     parser.add_argument("--conformance-out", type=Path, default=Path("out"))
     parser.add_argument("--conformance-seed", type=int, default=7)

@@ -92,6 +92,12 @@ class ProducerHistory(LogHistory):
         )
         return self._answered(call, answer)
 
+    def refuses_id(self, error: Error) -> Self:
+        """InitProducerId of a new instance is refused."""
+        call = self._asked(2, "init_producer_id", TID, producer_id=-1, producer_epoch=-1)
+        answer = InitProducerIdAnswer(version=5, throttle_time_ms=0, error=error, producer_id=-1, producer_epoch=-1)
+        return self._answered(call, answer)
+
     def writes(
         self,
         *values: str,

@@ -99,7 +99,8 @@ def _compared(
         same = not differing
         if not case:
             continue
-        if differing and (excuse := _excuse(partition, id, follower, differing)):
+        states = [one for one in (mine.get(id), theirs.get(id)) if one is not None]
+        if differing and (excuse := _excuse(partition, id, follower, differing, states)):
             yield Excuse(excuse, case)
             continue
         shown = f"leader {leader.node} has {_words(mine.get(id))}, {follower.node} has {_words(theirs.get(id))}"
@@ -115,18 +116,26 @@ def _words(known: DescribedProducer | None) -> str:
     )
 
 
-def _excuse(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> str:
+def _excuse(
+    partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[DescribedProducer]
+) -> str:
     if _is_deleted(partition, id, by, differing):
         return PRODUCER_STATE_DELETED
-    return PRODUCER_STATE_EXPIRED if _has_expired(partition, id, by, differing) else ""
+    return PRODUCER_STATE_EXPIRED if _has_expired(partition, id, by, differing, states) else ""
 
 
-def _has_expired(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:
-    """A replica that is built from the log later knows a producer that others let expire, or its last marker."""
-    written = [one.event for one in partition.produced if one.producer_id == id]
-    unknown = differing == set(DescribedProducer._fields)
-    since = moment(partition, max(written, default=-1) if unknown else -1)
-    return (unknown or differing == {"coordinator_epoch"}) and may_have_expired(partition, since, by)
+def _has_expired(
+    partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str], states: list[DescribedProducer]
+) -> bool:
+    """A replica that is built from the log later knows a producer that others let expire, or its last marker.
+
+    An open transaction keeps its producer, and what a producer writes after that is known to all.
+    """
+    own = (one for one in partition.produced if one.producer_id == id and one.error == NONE)
+    written = max((one.asked for one in own), default=-1)
+    if may_have_expired(partition, moment(partition, written), by):
+        return all(one.transaction_start < 0 for one in states)
+    return differing == {"coordinator_epoch"} and may_have_expired(partition, moment(partition, -1), by)
 
 
 def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:

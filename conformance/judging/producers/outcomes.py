@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from conformance.judging.excuses import UNSTABLE_OFFSETS
@@ -24,6 +25,8 @@ from conformance.judging.together import Together
 
 ENDED = frozenset(("CompleteCommit", "CompleteAbort", "Empty"))
 """States of a transactional id without an open transaction, in the coordinator's words."""
+MARKED_WITHIN = 30.0
+"""Seconds that a healed cluster has to write the markers of a decided transaction (KIP360-INV-06)."""
 WORDS = {True: "committed", False: "aborted", None: "without a marker"}
 
 # --- INV-06
@@ -141,6 +144,7 @@ def no_transaction_dangles(together: Together) -> Iterator[Claim]:
         yield from _moves_on(partition)
     for story in together.of(TransactionStory):
         yield from _dangling(story, producers)
+        yield from _unfinished(story)
 
 
 def _not_past(transaction: Transaction) -> Iterator[Claim]:
@@ -190,6 +194,18 @@ def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
         if any(batch.transactional for batch in read.batches):
             shown = f"{read.node} shows {read.last_stable_offset} as stable, its log says {wanted}"
             yield Finding(read.last_stable_offset == wanted, "last-stable-offset", (read.event,), shown, "stuck-offset")
+
+
+def _unfinished(story: TransactionStory) -> Iterator[Finding]:
+    """With all faults healed, a decided transaction is complete within `MARKED_WITHIN`."""
+    at_rest = [one for one in story.described if one.error == NONE and _at_rest(story, one)]
+    pending = [*takewhile(lambda one: one.state.startswith("Prepare"), reversed(at_rest))]
+    if pending:
+        last, first = pending[0], pending[-1]
+        seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
+        if seconds >= MARKED_WITHIN:
+            shown = f"{last.node} describes {story.name} as {last.state}, {seconds:.0f} s after {first.node} as {first.state}"
+            yield Finding(False, "no-dangling", (first.event, last.event), shown, "unfinished-transaction")
 
 
 def _dangling(story: TransactionStory, producers: Producers) -> Iterator[Claim]:

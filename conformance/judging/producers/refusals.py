@@ -6,8 +6,9 @@ Only what is certain is predicted: after a request of unknown outcome, a competi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
-from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
@@ -19,6 +20,8 @@ from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Tr
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 
+GIVEN_WITHIN = 30.0
+"""Seconds that a coordinator has to find its state, and to end the transaction before."""
 IN_TIME = 0.9
 """The share of a transaction's time-out that is certainly not over: a coordinator counts by a clock of its own."""
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
@@ -46,6 +49,26 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
                 yield from _answered(partition, write, IDEMPOTENT)
     for transaction in producers.transactions:
         yield from _of_transaction(transaction)
+    for story in together.of(TransactionStory):
+        yield from _begins(story)
+
+
+def _begins(story: TransactionStory) -> Iterator[Finding]:
+    """Once the last fault is healed, a new instance is given a producer id within `GIVEN_WITHIN`, whatever errors pass."""
+    calm = max((span.ended for span in story.timeline.spans), default=-1)
+    asked = [one for one in story.given if one.asked > calm and one.sent_epoch < 0 and one.error != UNKNOWN_OUTCOME]
+    refused = [*takewhile(lambda one: one.error != NONE, asked)]
+    if calm < 0:
+        return
+    if len(asked) > len(refused):
+        given = asked[len(refused)]
+        yield Finding(True, story.dialect, (asked[0].event, given.event))
+        return
+    seconds = story.timeline.time(refused[-1].asked) - story.timeline.time(refused[0].event) if refused else 0.0
+    if seconds >= GIVEN_WITHIN:
+        first, last = refused[0], refused[-1]
+        shown = f"{last.node} refused InitProducerId of {story.name} with error {last.error}, {seconds:.0f} s after {first.error}"
+        yield Finding(False, story.dialect, (first.event, last.event), shown, "never-given")
 
 
 def _of_transaction(transaction: Transaction) -> Iterator[Claim]:

@@ -11,7 +11,8 @@ from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
-from conformance.judging.producers.outcomes import ENDED
+from conformance.judging.producers.outcomes import ENDED, MARKED_WITHIN
+from conformance.judging.producers.refusals import GIVEN_WITHIN
 from conformance.machines.producers.clients import Client, InFlight
 from conformance.rigs.log.partition import Partition, PartitionData, keep_last
 from conformance.rigs.log.quiescence import at_rest, log_start, read_whole
@@ -46,8 +47,8 @@ from strategies.producers import (
 )
 from strategies.steps import Step, Sweep
 
-MARKED_WITHIN = 30.0
-"""Seconds that a healed cluster has to write the markers of a decided transaction (KIP360-INV-06)."""
+ONE_MORE = 3.0
+"""Seconds beyond a bound, so that an answer after it is seen."""
 
 
 class ProducersExecutor(TopicAdministration[ProducerStep]):
@@ -167,6 +168,8 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     @run.register
     def _(self, step: SendAsFenced) -> None:
         fenced, partition = self.clients[step.producer].fenced(), self.partitions[step.on]
+        if step.seen:
+            self.run(Write(producer=step.producer, on=step.on))
         match step.request:
             case "produce":
                 fenced.write(step.on, partition, self.roles.node(step.on, "leader"), self._value(), self._began)
@@ -250,7 +253,7 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
             with suppress(*UNANSWERED, Absent):
                 client.end(self.partitions, commit=False)
         if healed:
-            self.bench.settles(self._all_begun, "a last instance of each transactional id", MARKED_WITHIN)
+            self.bench.settles(self._all_begun, "a last instance of each transactional id", GIVEN_WITHIN + ONE_MORE)
 
     def _all_begun(self) -> bool:
         """No coordinator gives a producer id before the markers of the transaction before are written."""

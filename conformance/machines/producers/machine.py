@@ -84,7 +84,7 @@ OPENING: list[ProducerStep] = [
     DisturbBriefly(on="strict-0", fault=MoveCoordinator(role="transaction coordinator")),
     Write(producer="tv2-1", on="strict-1"),
     InitProducerId(producer="tv2-1"),
-    SendAsFenced(producer="tv2-1", on="strict-1", request="produce"),
+    SendAsFenced(producer="tv2-1", on="strict-1", request="produce", seen=True),
     SendAsFenced(producer="tv2-1", on="strict-1", request="commit"),
     Write(producer="tv2-1", on="strict-1"),
     Describe(),

@@ -14,13 +14,18 @@ import msgspec
 
 from conformance.running.evidence.on_disk import controllers, replicas
 from fixtures.disk.metadata_log import DIRECTORY
+from fixtures.views.coordinator import LOGS, partition_for
+from fixtures.wire.cluster import CoordinatorType
 from history.subjects import Kind, Subject
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
-OFFSETS, TRANSACTIONS = "__consumer_offsets-0", "__transaction_state-0"
-"""The kit's clusters keep both topics in a single partition (`fixtures/cluster/config.py`)."""
+PARTITIONS = {
+    CoordinatorType.GROUP: "offsets.topic.num.partitions",
+    CoordinatorType.TRANSACTION: "transaction.state.log.num.partitions",
+}
+"""The settings for how many partitions the log of a coordinator has: one, unless a topology says otherwise."""
 
 
 class FilesOnDisk(msgspec.Struct, kw_only=True):
@@ -42,11 +47,25 @@ def partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> Fil
 
 
 def groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    return partitions(cluster, folder, [OFFSETS])
+    """Members are not told by their group, so it may be any partition of the topic."""
+    return _of_coordinator(cluster, folder, names, CoordinatorType.GROUP, range(_count(cluster, CoordinatorType.GROUP)))
 
 
 def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
-    return partitions(cluster, folder, [TRANSACTIONS])
+    count = _count(cluster, CoordinatorType.TRANSACTION)
+    places = sorted({partition_for(name, count) for name in names})
+    return _of_coordinator(cluster, folder, names, CoordinatorType.TRANSACTION, places)
+
+
+def _count(cluster: KRaftCluster, kind: CoordinatorType) -> int:
+    return int(cluster.topology.config.get(PARTITIONS[kind], "1"))
+
+
+def _of_coordinator(
+    cluster: KRaftCluster, folder: Path, names: Sequence[str], kind: CoordinatorType, places: Sequence[int]
+) -> FilesOnDisk:
+    lines, lacking = replicas(cluster, folder, [f"{LOGS[kind]}-{place}" for place in places], names)
+    return FilesOnDisk(lines=lines, lacking=lacking)
 
 
 def quorum(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from fixtures.cluster.config import INDEXES
 from fixtures.disk.checkpoint import LOG_STARTS, MalformedFile, parse_offsets
 from fixtures.disk.metadata_log import metadata_log_of
 from fixtures.disk.replicas import Replica, replica_of
 from fixtures.disk.segments import Segment, StoredBatch
+from fixtures.disk.transactions import in_words
 from fixtures.disk.volume import copies
+from fixtures.views.coordinator import LOGS
+from fixtures.wire.cluster import CoordinatorType
+from fixtures.wire.records import Record
 
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
+Words: TypeAlias = Callable[[Record], str]
+"""A record in words."""
 
-def replicas(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Copies each broker's replicas to `folder`/<broker>/; returns a description of their content, and the missing ones."""
+
+def replicas(
+    cluster: KRaftCluster, folder: Path, partitions: Sequence[str], about: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Copies each broker's replicas to `folder`/<broker>/; returns a description of their content, and the missing ones.
+
+    Of a coordinator's log only batches are described whose keys name one of those that it is `about`.
+    """
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
     lines: list[str] = []
     lacking: list[str] = []
@@ -26,7 +38,7 @@ def replicas(cluster: KRaftCluster, folder: Path, partitions: Sequence[str]) -> 
         _write(folder / name, files)
         for partition in partitions:
             inside = _inside(files, partition)
-            lines += _replica(name, partition, inside, files) if inside else []
+            lines += _replica(name, partition, inside, files, [one.encode() for one in about]) if inside else []
             lacking += [] if inside else [f"the replica of {partition} on {name}: it has no such directory"]
     return lines, lacking
 
@@ -55,7 +67,9 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             (folder / path).write_bytes(data)
 
 
-def _replica(node: str, partition: str, inside: Mapping[str, bytes], files: Mapping[str, bytes]) -> Iterator[str]:
+def _replica(
+    node: str, partition: str, inside: Mapping[str, bytes], files: Mapping[str, bytes], about: Sequence[bytes]
+) -> Iterator[str]:
     try:
         starts = parse_offsets(files.get(LOG_STARTS, b""), LOG_STARTS)
         replica = replica_of(node, partition, dict(inside), starts.get(partition, 0))
@@ -63,8 +77,9 @@ def _replica(node: str, partition: str, inside: Mapping[str, bytes], files: Mapp
     except MalformedFile as error:
         yield f"{node} {partition}: {error}"
         return
+    words = _transaction if partition.startswith(f"{LOGS[CoordinatorType.TRANSACTION]}-") else _record
     for segment in replica.segments:
-        yield from _segment(segment)
+        yield from _segment(segment, words, about)
 
 
 def _controller(node: str, inside: Mapping[str, bytes]) -> Iterator[str]:
@@ -83,20 +98,38 @@ def _epochs(replica: Replica) -> str:
     )
 
 
-def _segment(segment: Segment) -> Iterator[str]:
+def _record(record: Record) -> str:
+    return "null" if record.value is None else repr(record.value[:60])[1:]
+
+
+def _transaction(record: Record) -> str:
+    try:
+        return in_words(record)
+    except MalformedFile as error:
+        return str(error)
+
+
+def _control(record: Record) -> str:
+    return "control" if record.control_type is None else record.control_type.name
+
+
+def _segment(segment: Segment, words: Words = _record, about: Sequence[bytes] = ()) -> Iterator[str]:
     yield f"    {segment.name}.log, {segment.size} bytes"
-    for batch in segment.batches:
-        yield f"      {_batch(batch)}"
+    shown = [batch for batch in segment.batches if not about or _names(batch, about)]
+    for batch in shown:
+        yield f"      {_batch(batch, words)}"
+    if others := len(segment.batches) - len(shown):
+        yield f"      and {others} of others"
     if segment.torn is not None:
         yield f"      then {segment.torn.size} bytes that are no batch: {segment.torn.why}"
 
 
-def _batch(batch: StoredBatch) -> str:
+def _names(batch: StoredBatch, about: Sequence[bytes]) -> bool:
+    return any(name in (record.key or b"") for record in batch.records() for name in about)
+
+
+def _batch(batch: StoredBatch, words: Words) -> str:
     crc = f"CRC {batch.crc:08x}" if batch.crc_valid else f"CRC {batch.crc:08x} IS WRONG"
     owner = f", producer {batch.producer_id} epoch {batch.producer_epoch}" if batch.producer_id >= 0 else ""
-    values = "control" if batch.control else " ".join(_text(record.value) for record in batch.records())
+    values = " ".join(_control(record) if batch.control else words(record) for record in batch.records())
     return f"{batch.base_offset}-{batch.last_offset} of epoch {batch.leader_epoch}, {crc}{owner}: {values}"
-
-
-def _text(value: bytes | None) -> str:
-    return "null" if value is None else repr(value[:60])[1:]

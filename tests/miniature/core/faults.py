@@ -11,7 +11,7 @@ from fixtures.errors import KitError
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
 from fixtures.faults.base.together import clash
-from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, zombies
+from fixtures.faults.kinds import disk, elections, logs, network, process, producers, shapes, unclean, upgrade, zombies
 from fixtures.tape import Tape
 from fixtures.waiting import Overdue
 from fixtures.wire.calls import Topic
@@ -51,6 +51,7 @@ PLAYED_BY: dict[type[Fault], type[Effect]] = {
     process.Pause: Frozen,
     process.PausePastFencing: FrozenPastFencing,
     process.RollingRestart: Rolling,
+    upgrade.Upgrade: Rolling,
     zombies.CutOffFromControllers: CutOff,
     zombies.PausedZombie: Woken,
     network.RateLimit: Slowed,

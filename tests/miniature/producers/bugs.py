@@ -47,6 +47,11 @@ BUGS: dict[str, Bug] = by_name(
         "KIP360-INV-07",
         ("open-transactions-shown", "the last stable offset is the high watermark", "past-open-transaction"),
         ("markers-end-nothing", "a leader keeps a transaction open beyond its marker", "dangling-transaction"),
+        (
+            "spread-transaction-stays-prepared",
+            "a transaction of several partitions has its markers, and stays prepared",
+            "unfinished-transaction",
+        ),
         also=("GEN-17",),
     ),
     of_row(
@@ -62,6 +67,7 @@ BUGS: dict[str, Bug] = by_name(
     of_row(
         "KIP360-INV-15",
         ("every-third-write-fenced", "at every third offset a producer is refused for its epoch", "spurious-refusal"),
+        ("third-instance-never-given", "from epoch 2 on a coordinator has always something to complete", "never-given"),
         also=("KIP360-INV-16",),
     ),
     of_row(

@@ -69,7 +69,7 @@ class Transactions:
             return Error.NONE, one
         if one.state in OPEN:
             self._abort(one, epoch)
-        if one.unmarked:
+        if one.state.startswith("Prepare") or (one.epoch >= 2 and "third-instance-never-given" in self.cluster.bugs):
             return Error.CONCURRENT_TRANSACTIONS, None
         if not 0 <= epoch == one.retried:
             self._raise(one, epoch)
@@ -191,7 +191,7 @@ class Transactions:
         return replica.append(marker(one, committed, self.cluster.unix_ms)).last + 1
 
     def _complete(self, one: Transaction) -> None:
-        if one.unmarked:
+        if one.unmarked or (len(one.partitions) > 1 and "spread-transaction-stays-prepared" in self.cluster.bugs):
             return
         if one.state == "PrepareCommit" or "aborted-offsets-kept" in self.cluster.bugs:
             for key, (place, fields) in one.offsets.items():

@@ -27,9 +27,15 @@ OWN = {"trunk": "4.5.0-SNAPSHOT", "candidate": "4.4.0-rc1"}
 """Builds of a user's own, by their folders' names, and their versions."""
 
 
+UNPLACED = {"vendor": "4.3.1", "monday": "4.6.0-SNAPSHOT", "tuesday": "4.6.0-SNAPSHOT"}
+"""Builds whose place among releases is not known."""
+
+
 def called(*options: str) -> int:
     """The exit code of `./kit bisect` with these options. Raises WrongUse."""
-    means = Means(prepare=lambda versions: None, pytest=FAKE, version_of=lambda column: OWN[Path(column.name).name])
+    means = Means(
+        prepare=lambda versions: None, pytest=FAKE, version_of=lambda column: (OWN | UNPLACED)[Path(column.name).name]
+    )
     code: int = bisect.main(list(options), standalone_mode=False, obj=means)
     return code
 
@@ -164,6 +170,22 @@ def test_builds_of_ones_own_stand_in_the_order_of_their_versions(search: Search)
     code, output = search("--versions", "4.3.1..4.4.0", *homes, bad=f"{candidate} 4.4.0")
     assert (code, sorted(search.ran)) == (0, sorted([candidate, trunk, "4.3.1", "4.4.0"]))
     assert f"first bad: {candidate} (4.3.1 is good)\nfirst good: {trunk} (4.4.0 is bad)" in output
+
+
+def test_a_trunk_with_a_label_has_its_place(search: Search) -> None:
+    trunk = search.home("trunk")
+    label = ("--label", "nightly")
+    _, output = search("--versions", "4.3.1..4.4.0", "--kafka-home", trunk, *label, bad=trunk)
+    assert "first bad: nightly (4.4.0 is good)" in output
+
+
+def test_builds_without_a_known_place_are_left_out_with_the_reason(search: Search) -> None:
+    homes = [word for name in UNPLACED for word in ("--kafka-home", search.home(name))]
+    code, output = search("--versions", "4.3.1..4.4.0", *homes, bad="4.4.0")
+    assert (code, sorted(search.ran)) == (0, ["4.3.1", "4.4.0"])
+    assert "vendor has no place in the order of versions: it is a build of its own, made from 4.3.1" in output
+    assert output.count("which is older is not known. It is left out") == 2
+    assert "first bad: 4.4.0 (4.3.1 is good)" in output
 
 
 def test_a_release_candidate_ends_a_range(search: Search) -> None:

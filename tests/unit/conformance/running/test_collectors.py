@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.running.evidence import on_disk
 from conformance.running.evidence.collectors import COLLECTORS, groups, partitions, quorum, transactional_ids, wanted
+from fixtures.wire.records import NewBatch, NewRecord
 from history.subjects import QUORUM, Subject
 from tests.support.sample_evidence import DISKS, PARTITION, FakeCluster
 
@@ -71,6 +74,43 @@ def test_what_a_coordinator_keeps_is_a_partition_of_its_topic(
     assert [asked for _, asked in disks.asked] == [(directory,)]
     assert all(f"the replica of {directory} on " in line for line in found.lacking)
     assert found.lacking
+
+
+def with_config(**config: str) -> Any:
+    made = FakeCluster()
+    made.topology = msgspec.structs.replace(
+        made.topology, config={name.replace("_", "."): value for name, value in config.items()}
+    )
+    return made
+
+
+def test_a_coordinators_log_of_several_partitions_is_read_where_the_keys_are(disks: Disks, tmp_path: Path) -> None:
+    ids = with_config(transaction_state_log_num_partitions="3")
+    transactional_ids(ids, tmp_path, ["a", "d"])
+    groups(with_config(offsets_topic_num_partitions="2"), tmp_path, ["g"])
+    assert [asked for _, asked in disks.asked] == [
+        ("__transaction_state-1",),  # 97 and 100 modulo 3
+        ("__consumer_offsets-0", "__consumer_offsets-1"),
+    ]
+
+
+def of_transactional_id(name: str, state: int) -> NewRecord:
+    """As a coordinator writes it: version 1 of the value, without partitions."""
+    key = struct.pack(">hh", 0, len(name)) + name.encode()
+    return NewRecord(struct.pack(">hqhib", 1, 7, 2, 60_000, state) + bytes(18), key=key)
+
+
+def test_of_a_coordinators_log_what_is_about_the_ids_is_told_in_words(disks: Disks, tmp_path: Path) -> None:
+    records = [of_transactional_id("mine", 1), of_transactional_id("other", 2), of_transactional_id("mine", 4)]
+    stored = b"".join(NewBatch((one,), base_offset=place).encoded() for place, one in enumerate(records))
+    log = {"__transaction_state-0/00000000000000000000.log": stored}
+    disks.held = {"broker-1": log, "broker-2": log}
+    lines = transactional_ids(cluster(), tmp_path, ["mine"]).lines
+    assert [line.strip().partition(": ")[2] for line in lines if ", CRC" in line][:2] == [
+        "mine is Ongoing, producer 7 epoch 2, time-out 60000 ms",
+        "mine is CompleteCommit, producer 7 epoch 2, time-out 60000 ms",
+    ]
+    assert lines.count("      and 1 of others") == 2
 
 
 def test_the_quorum_is_read_on_every_controller(disks: Disks, tmp_path: Path) -> None:

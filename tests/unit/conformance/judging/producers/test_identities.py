@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.producers.identities import epochs_rise, producer_ids_are_unique, replicas_agree_on_producers
+from fixtures.wire import Error
 from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by
 from tests.support.producers import ID, TV2, ProducerHistory, marker, written
@@ -67,10 +68,21 @@ def test_a_replica_need_not_know_what_was_deleted() -> None:
 
 
 def test_a_replica_need_not_know_a_producer_that_expired() -> None:
-    """All know its later batches, and agree on its last sequence."""
+    """All know its later batches, and its open transaction."""
     assert excused(replicas_agree_on_producers, after_expiry()) == [("legacy", PRODUCER_STATE_EXPIRED)]
+    assert excused(replicas_agree_on_producers, after_expiry(other=(ID, 0, -1, -1)))
     assert broken(replicas_agree_on_producers, after_expiry("b")) == ["legacy"]
-    assert broken(replicas_agree_on_producers, after_expiry(other=(ID, 0, 1, -1))) == ["legacy"]
+    assert broken(replicas_agree_on_producers, after_expiry("b", other=(ID, 0, -1, -1))) == ["legacy"]
+    assert broken(replicas_agree_on_producers, after_expiry(other=(ID, 0, 0, 0))) == ["legacy"], "open on one of them"
+
+
+def test_a_batch_that_was_sent_before_the_expiry_may_have_come_before_it() -> None:
+    history = ProducerHistory().given()
+    effects = Effects(forgets_producers=True, every_partition=True)
+    history.writes("a", lost="Unanswered").hit("forget-producers", 1, 2, 3, effects=effects)
+    history.heal("forget-producers", 1, 2, 3).writes("a", error=Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    history.rests().knows(1, (ID, 0, 0, -1)).knows(2, (ID, 0, -1, -1)).reads(*LOG)
+    assert excused(replicas_agree_on_producers, history) == [("legacy", PRODUCER_STATE_EXPIRED)]
 
 
 def after_expiry(*values: str, other: tuple[int, int, int, int] | None = None) -> ProducerHistory:

@@ -128,3 +128,20 @@ def test_no_ended_transaction_is_open_on_a_partition() -> None:
 
 def test_a_transaction_that_its_coordinator_describes_as_ongoing_does_not_dangle() -> None:
     assert judged_by(no_transaction_dangles, opened().rests().describes("Ongoing").knows(1, (ID, 0, 0, 0))) == []
+
+
+def prepared(*states: str, seconds: float = 40) -> ProducerHistory:
+    """At rest the coordinator describes the transaction in these states, the last one that much later."""
+    history = ProducerHistory().given().adds().writes("a", at=0, tid=TID).ends(True).rests()
+    for state in states[:-1]:
+        history.describes(state)
+    return history.later(seconds).describes(states[-1])
+
+
+def test_a_decided_transaction_is_complete_soon() -> None:
+    assert labels(no_transaction_dangles, prepared("PrepareCommit", "PrepareCommit")) == {"unfinished-transaction"}
+    assert broken(no_transaction_dangles, prepared("PrepareAbort", "PrepareEpochFence")) == ["no-dangling"]
+    assert not broken(no_transaction_dangles, prepared("PrepareCommit", "PrepareCommit", seconds=20))
+    assert not broken(no_transaction_dangles, prepared("PrepareCommit", "CompleteCommit"))
+    assert not broken(no_transaction_dangles, prepared("PrepareCommit", "Ongoing", "PrepareCommit"))
+    assert not broken(no_transaction_dangles, prepared("Ongoing", "Ongoing"))

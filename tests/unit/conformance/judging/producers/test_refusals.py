@@ -112,3 +112,21 @@ def test_an_epoch_that_a_fenced_instance_asked_for_is_current_too() -> None:
     history = ProducerHistory().given(epoch=0).given(epoch=1).given(epoch=2, sent=(ID, 0))
     history.adds(epoch=2).writes("a", at=0, epoch=2, tid=TID).ends(True, epoch=2, error=FENCED)
     assert broken(a_current_producer_is_not_refused, history) == ["legacy"]
+
+
+def asked_again(*errors: Error, seconds: float = 40) -> ProducerHistory:
+    """A fault is healed, and new instances ask for a producer id: answered at once, and the last one that much later."""
+    history = ProducerHistory().hit("kill", 3).heal("kill", 3)
+    for error in errors[:-1]:
+        history.refuses_id(error)
+    return history.later(seconds).refuses_id(errors[-1])
+
+
+def test_a_new_instance_gets_its_producer_id_soon() -> None:
+    busy, loading = Error.CONCURRENT_TRANSACTIONS, Error.COORDINATOR_LOAD_IN_PROGRESS
+    assert labels(a_current_producer_is_not_refused, asked_again(busy, busy)) == {"never-given"}
+    assert broken(a_current_producer_is_not_refused, asked_again(loading, busy, busy)) == ["legacy"]
+    assert results(asked_again(busy, busy, seconds=20)) == []
+    assert results(asked_again(busy, busy, seconds=20).given()) == [("legacy", "held")]
+    assert results(asked_again(busy, busy).hit("kill", 2)) == [], "a fault stands"
+    assert results(asked_again(busy).hit("kill", 2).heal("kill", 2).refuses_id(busy)) == [], "it was healed just now"

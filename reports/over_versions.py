@@ -1,0 +1,82 @@
+"""The versions since which a row is broken or mended, and the changes between neighbours: columns, or runs of a column.
+
+All of it is about the cells of a matrix, which are few: plain Python, no job.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from conformance.judging.verdicts import Verdict
+from reports.differences import compare
+from reports.insights import Firsts, TrendPoint, VerdictChange
+from reports.matrix import ReportedCell
+
+Sides = Mapping[str, Mapping[str, Verdict]]
+"""The verdict of each row on each side: a column by its label, or a run by `4.3.1 in run 261121-…`."""
+
+
+class Change(VerdictChange, frozen=True, kw_only=True):
+    """A row on two sides that are neighbours."""
+
+    old: str
+    new: str
+
+
+def by_column(cells: Iterable[ReportedCell]) -> dict[str, dict[str, Verdict]]:
+    found: dict[str, dict[str, Verdict]] = defaultdict(dict)
+    for cell in cells:
+        found[cell.kafka_version][cell.requirement] = cell.verdict
+    return found
+
+
+def firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
+    """One for each row that a column of `order`, oldest first, breaks or satisfies."""
+    rows = dict.fromkeys(row for label in order for row in sides.get(label, {}))
+    found = (_first(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
+    return [one for one in found if one.bad or one.good]
+
+
+def _first(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
+    bad, good = ([place for place, (_, seen) in enumerate(verdicts) if seen == v] for v in ("violated", "satisfied"))
+    before = [place for place in good if bad and place < bad[0]]
+    after = [place for place in good if bad and place > bad[-1]]
+
+    def named(places: Sequence[int]) -> list[str]:
+        return [verdicts[place][0] for place in places]
+
+    return Firsts(
+        requirement=row,
+        bad=named(bad),
+        good=named(good),
+        first_bad="".join(named(bad[:1])),
+        last_good="".join(named(before[-1:])),
+        first_good="".join(named(after[:1])),
+    )
+
+
+def changes(sides: Sides, pairs: Iterable[tuple[str, str]]) -> Iterator[Change]:
+    """Each row that one of two sides has, for each pair of them: old, new."""
+    for old, new in pairs:
+        for change in compare(sides.get(old, {}), sides.get(new, {})):
+            yield Change(old=old, new=new, **msgspec.structs.asdict(change))
+
+
+def neighbours(order: Sequence[str]) -> list[tuple[str, str]]:
+    """Each column beside the one before it."""
+    return list(pairwise(order))
+
+
+def runs(trend: Iterable[TrendPoint]) -> tuple[Sides, list[tuple[str, str]]]:
+    """The sides of archived runs, and as pairs each run of a column beside the run before it."""
+    sides: dict[str, dict[str, Verdict]] = defaultdict(dict)
+    ran: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
+    for point in trend:
+        side = f"{point.kafka_version} in run {point.run}"
+        sides[side][point.requirement] = point.verdict
+        ran[point.kafka_version].add((point.run_date, point.run, side))
+    return sides, [(old, new) for seen in ran.values() for (_, _, old), (_, _, new) in pairwise(sorted(seen))]

@@ -1,0 +1,82 @@
+"""Lines of examples, checks and replays, added up at once: a table for each question took stages of its own.
+
+Every line becomes *entries*: a name, what it is counted under, and up to three numbers that are added up. From their sums
+`reports.tables` makes its tables; none of them grows with the number of observations.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from reports.ingest.schema import text
+from reports.pool.cells import Outdated, current
+
+OUTCOME, FAULT, MET, PREMISE, EXCUSE = "outcome", "fault", "met", "premise", "excuse"
+"""Entries of examples: by cell how they ended and their faults, by column their faults, then premises and excuses."""
+UNENDED, ENDED, CHECK, REPLAY = "unended", "ended", "check", "replay"
+"""Entries by check and shard, of examples and of ended checks; those of checks by cell, and those of replays."""
+
+NAMES = "array<string>"
+KEY = ("entry", "kafka_version", "requirement", "check", "case", "name")
+SUMS = ("a", "b", "c")
+
+
+def counted(lines: DataFrame, outdated: Outdated) -> DataFrame:
+    """One row per KEY with its SUMS, and `times`, how many entries it is made of; `lines` of shards that count."""
+    lines = lines.where("type IN ('example', 'check', 'replay')")
+    single = lines.select("kafka_version", "shard", F.expr(f"inline({_ENTRIES})"))
+    sums = [F.sum(name).alias(name) for name in SUMS]
+    return current(single, outdated).groupBy(*KEY).agg(*sums, F.count("*").alias("times"))
+
+
+# As SQL: to build it column by column took thousands of calls of the JVM.
+
+
+def _entry(entry: str, *numbers: str, **under: str) -> str:
+    """A struct of the entry's name, its key and its numbers; null is "" or 0."""
+    names = {name: f"coalesce({under.get(name, text(''))}, '')" for name in KEY[2:]}
+    sums = {name: f"coalesce(CAST({number} AS long), 0L)" for name, number in zip_longest(SUMS, numbers, fillvalue="0")}
+    fields = {"entry": text(entry), **names, **sums}
+    return f"named_struct({', '.join(f'{text(name)}, {value}' for name, value in fields.items())})"
+
+
+def _each(items: str, name: str, entries: str) -> str:
+    """An entry, or a list of them, for each item; none for null."""
+    return f"coalesce(transform({items}, {name} -> {entries}), array())"
+
+
+def _all(*lists: str) -> str:
+    return f"flatten(array({', '.join(lists)}))"
+
+
+_ROWS = f"array_distinct(from_json(rows, '{NAMES}'))"
+_FAULTS, _PREMISES = "map_entries(faults)", "map_entries(premises)"
+_REACH = ("one.value.injected", "one.value.witnessed", "one.value.healed")
+# Sums of floating-point numbers depend on their order, which is not fixed.
+_MILLISECONDS = "round(coalesce(seconds, 0D) * 1000)"
+_OF_EXAMPLE = _all(
+    _each(_ROWS, "row", _entry(OUTCOME, requirement="row", name="outcome")),
+    f"flatten({_each(_ROWS, 'row', _each(_FAULTS, 'one', _entry(FAULT, *_REACH, requirement='row', name='one.key')))})",
+    _each(_FAULTS, "one", _entry(MET, *_REACH, name="one.key")),
+    _each(_PREMISES, "one", _entry(PREMISE, "one.value.met", "one.value.unmet", check="`check`", name="one.key")),
+    _each(
+        "excuses",
+        "one",
+        _entry(
+            EXCUSE, "one.times", requirement="one.requirement", check="`check`", case="one.`case`", name="one.excuse"
+        ),
+    ),
+    f"array({_entry(UNENDED, '1', _MILLISECONDS, check='`check`', case='shard')})",
+)
+# `case` is the shard of an ended check; `name` of one that ended in trouble of the kit that trouble in words.
+_RAN = "outcome != 'cut-off' OR coalesce(examples, 0) > 0"
+_TROUBLE = "CASE WHEN outcome = 'error' THEN detail END"
+_OF_CHECK = _all(
+    f"array({_entry(ENDED, 'examples', _MILLISECONDS, check='`check`', case='shard', name='outcome')})",
+    _each(_ROWS, "row", _entry(CHECK, _RAN, "outcome = 'error'", requirement="row", check="`check`", name=_TROUBLE)),
+)
+_OF_REPLAY = f"array({_entry(REPLAY, 'seen', 'tries', requirement='requirement', name='evidence')})"
+_ENTRIES = f"CASE type WHEN 'example' THEN {_OF_EXAMPLE} WHEN 'check' THEN {_OF_CHECK} ELSE {_OF_REPLAY} END"

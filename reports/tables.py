@@ -1,0 +1,178 @@
+"""From the sums of `reports.pool.counts` to the tables of a merge: checks, replays and faults of a cell, and what was reached."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from reports.insights import Coverage, Excused, FaultMet, FaultReach, PremiseReach, Spent
+from reports.matrix import Row
+from reports.pool import counts
+
+Sums: TypeAlias = Mapping[str, Sequence[Row]]
+"""The rows of `reports.pool.counts.counted`, by their entries."""
+
+CutShort: TypeAlias = tuple[str, str, str]
+"""Column, check and shard."""
+
+UNENDED = counts.UNENDED
+"""The outcome of a check whose worker was killed: its time is that of its examples."""
+
+
+def by_entry(rows: Iterable[Row]) -> Sums:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: [row[name] for name in counts.KEY]):
+        found[row["entry"]].append(row)
+    return found
+
+
+def _cell(row: Row) -> tuple[str, str]:
+    return row["kafka_version"], row["requirement"]
+
+
+# --- what a cell is judged by
+
+
+def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Row]) -> list[Row]:
+    """Counts per case, as `conformance.judging.verdicts.CaseTally`, in a fixed order: the tables of `reports.pool.cells`."""
+    sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for row in decided:
+        sums[*_cell(row), row["case"]].update(
+            {name: row[name] for name in ("held", "violated", "recorded", "kept", "changed")}
+        )
+    waver = {(*_cell(row), row["case"]) for row in wavering}
+    found = {(*_cell(row), row["case"]): row for row in distinct}
+    return [{**found[key], **sums[key], "wavering": key in waver} for key in sorted(found)]
+
+
+def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
+    """How many checks of a row ran, how many ended in trouble of the kit, and the first trouble in words.
+
+    A check that has observations ran, though its worker may have been killed before it ended.
+    """
+    ran, errors, troubles = (defaultdict[tuple[str, str], set[str]](set) for _ in range(3))
+    for row in decided:
+        ran[_cell(row)].add(row["check"])
+    for row in sums.get(counts.CHECK, ()):
+        ran[_cell(row)].update([row["check"]] if row["a"] else [])
+        errors[_cell(row)].update([row["check"]] if row["b"] else [])
+        troubles[_cell(row)].update([row["name"]] if row["b"] else [])
+    return [
+        _of_cell(cell, ran=len(ran[cell]), errors=len(errors[cell]), trouble=min(troubles[cell], default=None))
+        for cell in {**ran, **errors}
+    ]
+
+
+def _of_cell(cell: tuple[str, str], **fields: Any) -> Row:
+    version, requirement = cell
+    return {"kafka_version": version, "requirement": requirement, **fields}
+
+
+def replays(sums: Sums) -> list[Row]:
+    """How often the violations of a cell were seen again."""
+    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in sums.get(counts.REPLAY, ()):
+        found[_cell(row)].update(seen=row["a"], tries=row["b"])
+    return [_of_cell(cell, **count) for cell, count in found.items()]
+
+
+def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
+    """The first paths of evidence of each cell, at most `most`, those of replays among them."""
+    found: dict[tuple[str, str], set[tuple[int, str]]] = defaultdict(set)
+    for row in observed:
+        found[_cell(row)].update((path["rank"], path["path"]) for path in row["paths"])
+    for row in sums.get(counts.REPLAY, ()):
+        found[_cell(row)].update([(0, row["name"])] if row["name"] else [])
+    return [
+        _of_cell(cell, path=path, place=place)
+        for cell, named in found.items()
+        for place, (_, path) in enumerate(sorted(named)[:most])
+    ]
+
+
+def faults(sums: Sums) -> list[Row]:
+    """Faults that the examples behind a cell brought: injected, witnessed, healed."""
+    return [_of_cell(_cell(row), fault=row["name"], **_reach(row)) for row in sums.get(counts.FAULT, ())]
+
+
+def _reach(row: Row) -> dict[str, int]:
+    return dict(zip(("injected", "witnessed", "healed"), (row["a"], row["b"], row["c"]), strict=True))
+
+
+# --- what was reached
+
+
+def coverage(applicable: Iterable[tuple[str, str, str]], cases: Iterable[Row], sums: Sums) -> list[Coverage]:
+    """One for each cell that has an applicable case; `applicable` names column, row and case."""
+    seen = {(*_cell(row), row["case"]) for row in cases}
+    reached: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for version, requirement, case in applicable:
+        reached[version, requirement].append((version, requirement, case) in seen)
+    outcomes: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for row in sums.get(counts.OUTCOME, ()):
+        outcomes[_cell(row)][row["name"]] = row["times"]
+    brought: dict[tuple[str, str], dict[str, FaultReach]] = defaultdict(dict)
+    for row in sums.get(counts.FAULT, ()):
+        brought[_cell(row)][row["name"]] = FaultReach(**_reach(row))
+    return [
+        Coverage(
+            requirement=cell[1], kafka_version=cell[0], examples=sum(outcomes[cell].values()), outcomes=outcomes[cell],
+            cases_reached=sum(hits), cases=len(hits), faults=brought[cell],
+        )
+        for cell, hits in reached.items()
+    ]  # fmt: skip
+
+
+def faults_met(sums: Sums) -> list[FaultMet]:
+    return [
+        FaultMet(kafka_version=row["kafka_version"], fault=row["name"], examples=row["times"], **_reach(row))
+        for row in sums.get(counts.MET, ())
+    ]
+
+
+def premises(sums: Sums) -> list[PremiseReach]:
+    return [
+        PremiseReach(
+            kafka_version=row["kafka_version"], check=row["check"], premise=row["name"], met=row["a"], unmet=row["b"]
+        )
+        for row in sums.get(counts.PREMISE, ())
+    ]
+
+
+def excused(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
+    """One for each row, check and case of a column that was left undecided at times."""
+    named: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
+    for row in sums.get(counts.EXCUSE, ()):
+        named[*_cell(row), row["check"], row["case"]][row["name"]] = row["a"]
+    known = {(*_cell(row), row["check"], row["case"]): row for row in decided}
+    return [
+        Excused(
+            requirement=row, kafka_version=version, check=check, case=case, excused=left,
+            **{result: known.get((version, row, check, case), {}).get(result, 0) for result in ("held", "violated")},
+        )
+        for (version, row, check, case), left in named.items()
+    ]  # fmt: skip
+
+
+def spent(sums: Sums) -> list[Spent]:
+    """One for each column and check."""
+    ended = {_part(row) for row in sums.get(counts.ENDED, ())}
+    unended = [{**row, "name": UNENDED, "times": 1} for row in sums.get(counts.UNENDED, ()) if _part(row) not in ended]
+    totals: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    outcomes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in [*sums.get(counts.ENDED, ()), *unended]:
+        key = row["kafka_version"], row["check"]
+        totals[key].update(examples=row["a"], milliseconds=row["b"])
+        outcomes[key][row["name"]] += row["times"]
+    return [
+        Spent(
+            kafka_version=version, check=check, examples=total["examples"], seconds=total["milliseconds"] / 1000,
+            outcomes=dict(outcomes[version, check]),
+        )
+        for (version, check), total in totals.items()
+    ]  # fmt: skip
+
+
+def _part(row: Row) -> CutShort:
+    return row["kafka_version"], row["check"], row["case"]

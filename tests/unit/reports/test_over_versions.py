@@ -1,0 +1,145 @@
+"""Since when a row is broken or mended, and what changed from neighbour to neighbour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.judging.verdicts import VERDICTS, Verdict
+from reports.differences import better
+from reports.insights import Firsts, TrendPoint, VerdictChange
+from reports.over_versions import Change as Found
+from reports.over_versions import changes, firsts, neighbours, runs
+
+A, V = "KIP320-FETCH-01", "4.3.1"
+
+# Changes
+
+
+def test_what_changed_between_two_columns() -> None:
+    old: dict[str, Verdict] = {
+        "broke": "satisfied",
+        "mended": "violated",
+        "same": "recorded",
+        "gone": "error",
+        "sinks": "flaky",
+    }
+    new: dict[str, Verdict] = {
+        "broke": "flaky",
+        "mended": "satisfied",
+        "same": "recorded",
+        "new": "violated",
+        "sinks": "violated",
+    }
+    found = sorted(changes({"3.9.2": old, V: new, "5.0.0": new}, [("3.9.2", V)]), key=lambda one: one.requirement)
+    assert [(one.old, one.new, one.requirement, one.kind, one.before, one.after, one.worse) for one in found] == [
+        ("3.9.2", V, "broke", "changed", "satisfied", "flaky", True),
+        ("3.9.2", V, "gone", "removed", "error", "", False),
+        ("3.9.2", V, "mended", "changed", "violated", "satisfied", False),
+        ("3.9.2", V, "new", "added", "", "violated", True),
+        ("3.9.2", V, "same", "unchanged", "recorded", "recorded", False),
+        ("3.9.2", V, "sinks", "changed", "flaky", "violated", True),
+    ]
+
+
+COLUMN = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(VERDICTS))
+
+
+@given(old=COLUMN, new=COLUMN)
+def test_changes_turn_around_and_are_none_beside_oneself(old: dict[str, Verdict], new: dict[str, Verdict]) -> None:
+    sides = {"old": old, "new": new}
+    there, back = (
+        {one.requirement: one for one in changes(sides, [pair])} for pair in (("old", "new"), ("new", "old"))
+    )
+    assert there.keys() == back.keys() == old.keys() | new.keys()
+    for row, change in there.items():
+        assert (change.before, change.after) == (back[row].after, back[row].before)
+        assert change.kind == {"added": "removed", "removed": "added"}.get(back[row].kind, back[row].kind)
+        assert not (change.worse and better(change))
+    assert not [one for one in changes(sides, [("old", "old")]) if one.kind != "unchanged" or one.worse]
+
+
+def test_each_column_is_compared_with_the_one_before_it() -> None:
+    assert neighbours(["3.9.2", "3.10.0", "4.0.0"]) == [("3.9.2", "3.10.0"), ("3.10.0", "4.0.0")]
+    assert neighbours(["3.9.2"]) == neighbours([]) == []
+
+
+def test_each_run_of_a_column_is_compared_with_the_run_before_it() -> None:
+    verdicts: list[tuple[str, str, str, Verdict]] = [
+        ("2026-11-20", "b", V, "satisfied"), ("2026-11-19", "c", V, "violated"), ("2026-11-20", "d", V, "violated"),
+        ("2026-11-20", "b", "3.9.2", "error"),
+    ]  # fmt: skip
+    points = [
+        TrendPoint(
+            requirement=A, kafka_version=version, run_date=date, run=run, verdict=verdict, observations=9, violations=0
+        )
+        for date, run, version, verdict in verdicts
+    ]
+    found: list[Found] = sorted(changes(*runs(points)), key=lambda one: one.old)
+    assert [(one.old, one.new, one.before, one.after, one.worse) for one in found] == [
+        (f"{V} in run b", f"{V} in run d", "satisfied", "violated", True),
+        (f"{V} in run c", f"{V} in run b", "violated", "satisfied", False),
+    ]
+    assert all(isinstance(one, VerdictChange) for one in found)
+
+
+# Firsts
+
+
+def _firsts(rows: Mapping[str, Mapping[str, Verdict]], order: Sequence[str]) -> list[Firsts]:
+    sides = {label: {row: seen[label] for row, seen in rows.items() if label in seen} for label in order}
+    return sorted(firsts(sides, order), key=lambda one: one.requirement)
+
+
+def test_first_bad_and_first_good_go_by_the_order_of_columns() -> None:
+    found = _firsts(
+        {
+            "always": {"3.3.2": "violated", "4.3.1": "violated", "4.0.0": "inconclusive"},
+            "mended": {"3.9.2": "violated", "3.10.0": "violated", "3.10.1": "satisfied", "3.8.1": "satisfied"},
+            "broke": {"4.0.0": "satisfied", "4.0.1": "violated", "3.3.2": "violated"},
+            "right": {"4.0.0": "satisfied", "4.0.1": "inapplicable"},
+            "silent": {"4.0.0": "untested"},
+            "trunk": {"4.3.1": "satisfied", "nightly": "violated"},
+        },
+        ["3.3.2", "3.8.1", "3.9.2", "3.10.0", "3.10.1", "4.0.0", "4.0.1", "4.3.1", "nightly"],
+    )
+    assert found == [
+        Firsts(requirement="always", bad=["3.3.2", "4.3.1"], good=[], first_bad="3.3.2", last_good="", first_good=""),
+        Firsts(requirement="broke", bad=["3.3.2", "4.0.1"], good=["4.0.0"], first_bad="3.3.2", last_good="", first_good=""),
+        Firsts(
+            requirement="mended", bad=["3.9.2", "3.10.0"], good=["3.8.1", "3.10.1"], first_bad="3.9.2", last_good="3.8.1",
+            first_good="3.10.1",
+        ),
+        Firsts(requirement="right", bad=[], good=["4.0.0"], first_bad="", last_good="", first_good=""),
+        Firsts(requirement="trunk", bad=["nightly"], good=["4.3.1"], first_bad="nightly", last_good="4.3.1", first_good=""),
+    ]  # fmt: skip
+
+
+def test_a_column_without_a_place_says_nothing_of_since_when() -> None:
+    sides: dict[str, dict[str, Verdict]] = {V: {A: "satisfied"}, "mine": {A: "violated", "only-here": "violated"}}
+    assert firsts(sides, [V]) == [Firsts(requirement=A, bad=[], good=[V], first_bad="", last_good="", first_good="")]
+
+
+VERSIONS = [f"3.{minor}.{patch}" for minor in (3, 9, 10, 11) for patch in (0, 2, 10)]
+VERSIONS += ["nightly", "4.5.0-rc2", "4.5.0-rc10", "4.5.0"]
+ROWS = st.dictionaries(
+    st.sampled_from([f"row-{number}" for number in range(20)]),
+    st.dictionaries(st.sampled_from(VERSIONS), st.sampled_from(VERDICTS), min_size=1), min_size=10,
+)  # fmt: skip
+
+
+@given(rows=ROWS)
+def test_firsts_follow_from_the_lists_of_bad_and_good(rows: dict[str, dict[str, Verdict]]) -> None:
+    found = {each.requirement: each for each in _firsts(rows, VERSIONS)}
+    for row, verdicts in rows.items():
+        bad, good = ([v for v in VERSIONS if verdicts.get(v) == verdict] for verdict in ("violated", "satisfied"))
+        if not bad and not good:
+            assert row not in found
+            continue
+        each, place = found[row], VERSIONS.index
+        assert (each.bad, each.good) == (bad, good)
+        assert each.first_bad == (bad[0] if bad else "")
+        assert each.last_good == next((v for v in reversed(good) if bad and place(v) < place(bad[0])), "")
+        assert each.first_good == next((v for v in good if bad and place(v) > place(bad[-1])), "")
