@@ -7,11 +7,16 @@ from typing import Self
 
 import msgspec
 
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.story import TransactionStory
+from conformance.judging.reading import Reading
+from conformance.judging.together import Together
 from fixtures.wire import Error
 from fixtures.wire.groups import NewOffset
 from fixtures.wire.log import ProducedPartition
 from fixtures.wire.records import Batch, ControlType, Record, batch
 from fixtures.wire.transactions import (
+    AddOffsetsToTxnAnswer,
     AddPartitionsToTxnAnswer,
     DescribedTransaction,
     EndTxnAnswer,
@@ -50,6 +55,14 @@ def marker(offset: int, committed: bool, *, epoch: int = 0, id: int = ID) -> Bat
     return msgspec.structs.replace(made, records=(record,), transactional=True, crc=crc)
 
 
+def stories(history: ProducerHistory) -> Together:
+    """Of its transactional ids and partitions."""
+    types = (TransactionStory, PartitionStory)
+    reading = Reading(history.example, types)
+    reading.feed(history.events)
+    return Together(reading.timeline, {one: reading.stories(one) for one in types})
+
+
 class ProducerHistory(LogHistory):
     """The same for a partition that broker 1 leads at epoch 0, and a coordinator on broker 2."""
 
@@ -57,11 +70,25 @@ class ProducerHistory(LogHistory):
         super().__init__()
         self.created().settled(1, 0)
 
-    def given(self, id: int = ID, epoch: int = 0, *, tid: str | None = TID, sent: tuple[int, int] = (-1, -1)) -> Self:
-        """InitProducerId, with the id and epoch that were sent."""
-        call = self._asked(2, "init_producer_id", tid, producer_id=sent[0], producer_epoch=sent[1])
+    def given(
+        self,
+        id: int = ID,
+        epoch: int = 0,
+        *,
+        tid: str | None = TID,
+        sent: tuple[int, int] = (-1, -1),
+        error: Error = Error.NONE,
+        version: int = 5,
+        by: int = 2,
+        lost: bool = False,
+    ) -> Self:
+        """InitProducerId of a broker, with the id and epoch that were sent; with an error none is given."""
+        call = self._asked(by, "init_producer_id", tid, producer_id=sent[0], producer_epoch=sent[1])
+        if lost:
+            return self._lost(call)
+        id, epoch = (id, epoch) if error is Error.NONE else (-1, -1)
         answer = InitProducerIdAnswer(
-            version=5, throttle_time_ms=0, error=Error.NONE, producer_id=id, producer_epoch=epoch
+            version=version, throttle_time_ms=0, error=error, producer_id=id, producer_epoch=epoch
         )
         return self._answered(call, answer)
 
@@ -93,17 +120,29 @@ class ProducerHistory(LogHistory):
         answer = ProducedPartition(version=version, topic=TOPIC.name, partition=0, error=error, base_offset=at)
         return self._answered(call, answer)
 
-    def adds(self, *, epoch: int = 0, error: Error = Error.NONE) -> Self:
+    def adds(
+        self, *, epoch: int = 0, error: Error = Error.NONE, id: int = ID, version: int = 3, lost: bool = False
+    ) -> Self:
         """AddPartitionsToTxn."""
-        call = self._asked(2, "add_partitions_to_txn", TID, ID, epoch, [(TOPIC.name, 0)])
-        added = TxnPartition(version=3, topic=TOPIC.name, partition=0, error=error, transactional_id=TID)
-        return self._answered(call, AddPartitionsToTxnAnswer(version=3, throttle_time_ms=0, partitions=(added,)))
+        call = self._asked(2, "add_partitions_to_txn", TID, id, epoch, [(TOPIC.name, 0)])
+        if lost:
+            return self._lost(call)
+        added = TxnPartition(version=version, topic=TOPIC.name, partition=0, error=error, transactional_id=TID)
+        answer = AddPartitionsToTxnAnswer(version=version, throttle_time_ms=0, partitions=(added,))
+        return self._answered(call, answer)
 
-    def commits(self, offset: int, *, epoch: int = 0, group: str = "g") -> Self:
+    def adds_offsets(self, *, epoch: int = 0, error: Error = Error.NONE, id: int = ID, group: str = "g") -> Self:
+        """AddOffsetsToTxn."""
+        call = self._asked(2, "add_offsets_to_txn", TID, id, epoch, group)
+        return self._answered(call, AddOffsetsToTxnAnswer(version=4, throttle_time_ms=0, error=error))
+
+    def commits(
+        self, offset: int, *, epoch: int = 0, group: str = "g", error: Error = Error.NONE, version: int = 4
+    ) -> Self:
         """TxnOffsetCommit."""
         call = self._asked(3, "txn_offset_commit", TID, group, ID, epoch, [NewOffset(TOPIC, 0, offset)])
-        one = TxnOffsetResult(version=4, topic=TOPIC.name, partition=0, error=Error.NONE)
-        return self._answered(call, TxnOffsetCommitAnswer(version=4, throttle_time_ms=0, partitions=(one,)))
+        one = TxnOffsetResult(version=version, topic=TOPIC.name, partition=0, error=error)
+        return self._answered(call, TxnOffsetCommitAnswer(version=version, throttle_time_ms=0, partitions=(one,)))
 
     def ends(
         self,
@@ -113,9 +152,13 @@ class ProducerHistory(LogHistory):
         error: Error = Error.NONE,
         version: int = LEGACY,
         then: tuple[int, int] = (-1, -1),
+        id: int = ID,
+        lost: bool = False,
     ) -> Self:
         """EndTxn, with the id and epoch that it answered for the next transaction."""
-        call = self._asked(2, "end_txn", TID, ID, epoch, committed=committed)
+        call = self._asked(2, "end_txn", TID, id, epoch, committed=committed, version=version)
+        if lost:
+            return self._lost(call)
         answer = EndTxnAnswer(
             version=version, throttle_time_ms=0, error=error, producer_id=then[0], producer_epoch=then[1]
         )

@@ -90,6 +90,13 @@ def error_of(answer: Answer) -> int:
     return NEVER_SENT if answer.outcome == "fail" else UNKNOWN_OUTCOME
 
 
+def version_of(call: Call, answer: Answer) -> int:
+    """The version of a request, by its answer or by its caller; -1 where both leave it open."""
+    answered = answer.value.get("version") if answer.outcome == "ok" and answer.value else None
+    wanted = call.request.get("version") if answered is None else answered
+    return -1 if wanted is None else int(wanted)
+
+
 def name_of(topic: Any) -> str:
     """The name of a topic that a request gives by name, or by name and id."""
     return str(topic) if isinstance(topic, str) else str(topic["name"])

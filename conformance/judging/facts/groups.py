@@ -18,6 +18,7 @@ from conformance.judging.facts.exchange import (
     error_of,
     name_of,
     partition_of,
+    version_of,
 )
 from history.events import Answer, Call
 from history.since import since
@@ -46,6 +47,7 @@ class OffsetCommit(Exchange, frozen=True, gc=False):
     producer_id: int = -1
     producer_epoch: int = -1
     accepted: int = UNKNOWN_OUTCOME
+    version: int = -1
 
 
 class FetchedOffset(Exchange, frozen=True, gc=False):
@@ -189,6 +191,7 @@ def _txn_offset_commit(call: Call, answer: Answer, at: Decoding) -> Iterator[Att
             transactional_id=request["transactional_id"],
             producer_id=request["producer_id"],
             producer_epoch=request["producer_epoch"],
+            version=version_of(call, answer),
         )
 
 

@@ -17,6 +17,7 @@ from conformance.judging.facts.exchange import (
     Exchange,
     decodes,
     partition_of,
+    version_of,
 )
 from history.events import Answer, Call
 from history.since import since
@@ -381,7 +382,7 @@ def _produced(call: Call, answer: Answer, at: Decoding, request: Any, value: Any
         log_start=value.get("log_start_offset", -1) if acknowledged else -1,
         transactional_id=request.get("transactional_id"),
         opaque=request["records"] is not None and batch is not request["records"],
-        version=answer.value.get("version", -1) if answer.outcome == "ok" and answer.value else -1,
+        version=version_of(call, answer),
         timed_out=answer.kind == "Unanswered",
         **_of_producer(batch),
     )

@@ -15,6 +15,7 @@ from conformance.judging.facts.exchange import (
     decodes,
     error_of,
     partition_of,
+    version_of,
 )
 from history.events import Answer, Call
 
@@ -29,6 +30,7 @@ class ProducerIdGiven(Exchange, frozen=True, gc=False):
     error: int
     producer_id: int
     producer_epoch: int
+    version: int = -1
 
 
 class OfTransaction(Exchange, frozen=True, gc=False):
@@ -45,12 +47,14 @@ class PartitionsAdded(OfTransaction, frozen=True, gc=False):
 
     errors: tuple[tuple[str, int], ...]
     verify_only: bool = False
+    version: int = -1
 
 
 class OffsetsAdded(OfTransaction, frozen=True, gc=False):
     """AddOffsetsToTxn: the offsets of a group belong to the transaction."""
 
     group: str
+    version: int = -1
 
 
 class TransactionEnded(OfTransaction, frozen=True, gc=False):
@@ -126,6 +130,7 @@ def _init_producer_id(call: Call, answer: Answer, at: Decoding) -> Iterator[Attr
         error=error_of(answer),
         producer_id=value.get("producer_id", -1),
         producer_epoch=value.get("producer_epoch", -1),
+        version=version_of(call, answer),
     )
     if fact.transactional_id is not None:
         yield ("transactional-id", fact.transactional_id, fact)
@@ -147,7 +152,8 @@ def _attributed(fact: OfTransaction) -> Iterator[Attributed]:
 @decodes("add_partitions_to_txn", about=["transactional-id", "producer"])
 def _add_partitions(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
     wanted = [f"{topic}-{index}" for topic, index in call.request["partitions"]]
-    yield from _attributed(PartitionsAdded(*_of_transaction(call, answer, at), errors=_errors(answer, wanted)))
+    known = _of_transaction(call, answer, at)
+    yield from _attributed(PartitionsAdded(*known, errors=_errors(answer, wanted), version=version_of(call, answer)))
 
 
 @decodes("add_partitions_to_txns", about=["transactional-id", "producer"])
@@ -162,6 +168,7 @@ def _add_partitions_to_many(call: Call, answer: Answer, at: Decoding) -> Iterato
             error=error_of(answer),
             errors=_errors(answer, wanted, transactional_id=one["transactional_id"]),
             verify_only=one["verify_only"],
+            version=version_of(call, answer),
         )
         yield from _attributed(fact)
 
@@ -178,7 +185,8 @@ def _errors(answer: Answer, wanted: list[str], **whose: Any) -> tuple[tuple[str,
 
 @decodes("add_offsets_to_txn", about=["transactional-id", "producer", "group"])
 def _add_offsets(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
-    fact = OffsetsAdded(*_of_transaction(call, answer, at), group=call.request["group_id"])
+    known, group = _of_transaction(call, answer, at), call.request["group_id"]
+    fact = OffsetsAdded(*known, group=group, version=version_of(call, answer))
     yield from _attributed(fact)
     yield ("group", fact.group, fact)
 
@@ -191,7 +199,7 @@ def _end_txn(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
         committed=call.request["committed"],
         next_id=value.get("producer_id", -1),
         next_epoch=value.get("producer_epoch", -1),
-        version=value.get("version", -1),
+        version=version_of(call, answer),
     )
     yield from _attributed(fact)
 

@@ -42,6 +42,7 @@ class _Named(NamedTuple):
     producer_id: int
     epoch: int
     by: str
+    sent_epoch: int = -1
 
 
 @story_judge("KIP360-INV-12", TransactionStory, "given", "ends")
@@ -54,8 +55,8 @@ def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
             continue
         if one.producer_id != before.producer_id:
             former.add(before.producer_id)
-        # A repeated EndTxn is answered with the same pair.
-        least = before.epoch + (one.by == "InitProducerId")
+        # A repeated EndTxn is answered with the same pair, and so is InitProducerId with the epoch before it (KIP360-INIT-04).
+        least = before.epoch + (one.by == "InitProducerId" and one.sent_epoch in (-1, before.epoch))
         rises = one.epoch >= least if one.producer_id == before.producer_id else one.producer_id not in former
         shown = (
             f"{story.name}: {one.by} answered {one.producer_id}/{one.epoch} after {before.producer_id}/{before.epoch}"
@@ -65,7 +66,7 @@ def epochs_rise(story: TransactionStory) -> Iterator[Finding]:
 
 def _named(story: TransactionStory) -> Iterator[_Named]:
     for one in story.answers:
-        yield _Named(one.asked, one.event, one.producer_id, one.producer_epoch, "InitProducerId")
+        yield _Named(one.asked, one.event, one.producer_id, one.producer_epoch, "InitProducerId", one.sent_epoch)
     for end in story.ends:
         if end.error == NONE and end.next_epoch >= 0:
             yield _Named(end.asked, end.event, end.next_id, end.next_epoch, "EndTxn")

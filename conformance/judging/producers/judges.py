@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.judge import Judge
-from conformance.judging.producers import fencing, identities, outcomes, records, refusals
+from conformance.judging.producers import answers, fencing, identities, outcomes, records, refusals
 
 PRODUCER_JUDGES: tuple[Judge, ...] = (
     records.no_second_copy,
@@ -17,4 +17,5 @@ PRODUCER_JUDGES: tuple[Judge, ...] = (
     identities.epochs_rise,
     identities.replicas_agree_on_producers,
     refusals.a_current_producer_is_not_refused,
+    answers.each_answer_is_one_that_the_state_allows,
 )

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, by_asked
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
-from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import moment
+from conformance.judging.producers.appends import forgotten, leads
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Transaction, Write
@@ -130,14 +129,7 @@ def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
     same = [one for one in before if one.producer_epoch == write.producer_epoch]
     last = max((one.base_sequence + len(one.values) for one in same), default=0)
     begins = bool(before) or write.base_sequence == 0
-    return not unknown and not newer and begins and write.base_sequence == last and _leads(partition, write)
-
-
-def _leads(partition: PartitionStory, write: ProduceResult) -> bool:
-    """By the newest leader epoch before the request, and still by the next one that a broker names after it."""
-    epoch = partition.newest_epoch_before(write.asked)
-    after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)
-    return partition.leaders.get(epoch) == write.node and after == epoch
+    return not unknown and not newer and begins and write.base_sequence == last and leads(partition, write)
 
 
 def _answered(partition: PartitionStory, write: ProduceResult, case: str, began: int = NEVER) -> Iterator[Claim]:
@@ -145,7 +137,7 @@ def _answered(partition: PartitionStory, write: ProduceResult, case: str, began:
     refused = write.error in FATAL
     if write.error not in (NONE, *FATAL):
         return
-    if refused and (excuse := _forgotten(partition, write, began)):
+    if refused and (excuse := forgotten(partition, write, began)):
         yield Excuse(excuse, case)
         return
     shown = (
@@ -153,16 +145,6 @@ def _answered(partition: PartitionStory, write: ProduceResult, case: str, began:
         f"{write.producer_epoch}, sequence {write.base_sequence}) with error {write.error}"
     )
     yield Finding(not refused, case, (write.event,), shown if refused else "", "spurious-refusal")
-
-
-def _forgotten(partition: PartitionStory, write: ProduceResult, began: int) -> str:
-    """The evidence by which the leader need not know what the producer wrote last; none is needed where it wrote nothing."""
-    own = [one for one in partition.produced if one.producer_id == write.producer_id and one.event < write.asked]
-    last = max(own, key=by_asked, default=None)
-    if last is None:
-        return ""
-    since, in_transaction = moment(partition, last.asked), last.asked >= began
-    return may_be_forgotten(partition, last.offset, since, write, in_transaction=in_transaction)
 
 
 def _ended(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:

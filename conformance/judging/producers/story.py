@@ -38,6 +38,8 @@ class TransactionStory(Story):
         self.offsets: list[OffsetCommit] = []
         self.ends: list[TransactionEnded] = []
         self.described: list[TransactionDescription] = []
+        self.judged_turns: list[Any] = []
+        """Kept by `conformance.judging.producers.answers`, which goes on from there."""
 
     _TAKES: ClassVar[dict[type[Any], Callable[[TransactionStory, Any], None]]] = {
         ProducerIdGiven: lambda story, fact: story.given.append(fact),
@@ -58,6 +60,11 @@ class TransactionStory(Story):
         ends = (end.version >= TV2_END for end in self.ends)
         writes = (write.version >= TV2_PRODUCE for write in self.writes)
         return "tv2" if any(ends) or any(writes) else "legacy"
+
+    @property
+    def groups(self) -> set[str]:
+        """Those whose offsets were, or were to be, part of its transactions."""
+        return {one.group for one in self.groups_added} | {one.group for one in self.offsets}
 
     @property
     def answers(self) -> list[ProducerIdGiven]:

@@ -145,7 +145,7 @@ class Client:
         if timeout_ms is not None:
             self.producer.timeout_ms = timeout_ms
         given = self._granted(self.producer.init_once, "a producer id")
-        # A new instance without a transactional id has another producer id, which fences nobody.
+        # A new instance without a transactional id has another producer id, and fences none.
         known = self.transactional and self.producer.producer_id >= 0
         self._former = Fenced(copy.copy(self.producer), self._batches) if known else None
         self._begin_at(given.producer_id, given.producer_epoch)

@@ -26,6 +26,7 @@ VERSION_WITHOUT_BUG = 9
 PATIENCE = 24
 """Rounds that a request waits for followers before it is answered REQUEST_TIMED_OUT."""
 TRANSACTIONS_BEGIN_FROM = 12
+ABORTABLE_FROM = 11
 """The version of Produce from which a write begins its transaction, and adds its partition (KIP-890)."""
 ANY_REPLICA_FROM = 11
 """The Fetch version from which consumers may read from followers (KIP-392)."""
@@ -99,10 +100,11 @@ def _appended_before(replica: Replica, data: bytes) -> int | None:
 def _unwelcome(replica: Replica, data: bytes, request: Plain) -> Error:
     """The reason why a producer's batch must not be appended: its epoch, its sequence, its transaction."""
     name, adds = request["transactional_id"], request["version"] >= TRANSACTIONS_BEGIN_FROM
+    abortable = request["version"] >= ABORTABLE_FROM
     for batch in batches(data):
         if batch.transactional:
             whose, key = (name or "", batch.producer_id, batch.producer_epoch), replica.state.key
-            error = replica.broker.cluster.transactions.verify(*whose, key, adds=adds)
+            error = replica.broker.cluster.transactions.verify(*whose, key, adds=adds, abortable=abortable)
             if error is not Error.NONE and "fenced-epoch-appended" not in replica.bugs:
                 return error
         if (error := replica.log.producers.refusal(batch)) is not Error.NONE:

@@ -14,6 +14,8 @@ Plain = dict[str, Any]
 
 BUMPS_FROM = 5
 """The version of EndTxn from which it raises the epoch (KIP-890)."""
+ABORTABLE_FROM = 4
+"""The version of TxnOffsetCommit that knows TRANSACTION_ABORTABLE."""
 
 
 def _coordinates(broker: Broker) -> bool:
@@ -85,7 +87,10 @@ def _offsets_refused(broker: Broker, asked: Plain) -> Error:
     if asked["version"] >= BUMPS_FROM:
         transactions.begin(one)
         one.groups.add(asked["group_id"])
-    return Error.NONE if asked["group_id"] in one.groups and one.state == "Ongoing" else Error.INVALID_TXN_STATE
+    added = asked["group_id"] in one.groups and one.state == "Ongoing"
+    if added or "offsets-without-group" in broker.cluster.bugs:
+        return Error.NONE
+    return Error.TRANSACTION_ABORTABLE if asked["version"] >= ABORTABLE_FROM else Error.INVALID_TXN_STATE
 
 
 def end_txn(broker: Broker, asked: Plain) -> Plain:

@@ -37,8 +37,9 @@ class Transaction:
     """Partitions without a committed marker; the leader epoch and log end of the last one that was appended."""
     began_ms: int = -1
     former_epoch: int = -1
-    bumping: int = -1
-    """The epoch by which its own producer asked for the next one, while the transaction was open."""
+    retried: int = -1
+    """The epoch by which its own producer asked for the current one, and may ask again (KIP-360)."""
+    busy: bool = True
 
 
 class Transactions:
@@ -62,17 +63,28 @@ class Transactions:
         if one is None:
             one = self.by_name[name] = Transaction(self.new_id(), 0, timeout_ms)
             return Error.NONE, one
-        if epoch >= 0 and (id, epoch) not in ((one.id, one.epoch), (one.id, one.bumping)):
+        if epoch >= 0 and (id, epoch) not in ((one.id, one.epoch), (one.id, one.retried)):
             return Error.PRODUCER_FENCED, None
+        if one.state in OPEN and 0 <= epoch == one.retried:
+            return Error.NONE, one
         if one.state in OPEN:
-            one.bumping, one.epoch = epoch, one.epoch + 1
-            self._end(one, committed=False)
+            self._abort(one, epoch)
         if one.state.startswith("Prepare") or (one.epoch >= 2 and "third-instance-never-given" in self.cluster.bugs):
             return Error.CONCURRENT_TRANSACTIONS, None
-        one.former_epoch, one.bumping, one.state, one.timeout_ms = one.epoch, -1, "Empty", timeout_ms
-        if "epoch-not-raised" not in self.cluster.bugs:
-            one.epoch += 1
+        if not 0 <= epoch == one.retried:
+            self._raise(one, epoch)
+        one.state, one.timeout_ms, one.busy = "Empty", timeout_ms, True
         return Error.NONE, one
+
+    def _raise(self, one: Transaction, epoch: int) -> None:
+        one.retried, one.former_epoch = epoch, one.epoch
+        if "epoch-not-raised" not in self.cluster.bugs:
+            one.epoch += 2 if "epoch-skipped" in self.cluster.bugs else 1
+
+    def _abort(self, one: Transaction, retried: int = -1) -> None:
+        """At the next epoch."""
+        one.retried, one.former_epoch, one.epoch = retried, one.epoch, one.epoch + 1
+        self._end(one, committed=False)
 
     def entered(self, name: str, id: int, epoch: int) -> tuple[Error, Transaction | None]:
         """The transaction that a request of this epoch may add to."""
@@ -81,7 +93,8 @@ class Transactions:
             return Error.INVALID_PRODUCER_ID_MAPPING, None
         if epoch != one.epoch and "fenced-request-granted" not in self.cluster.bugs:
             return Error.PRODUCER_FENCED, None
-        if one.unmarked:
+        busy, one.busy = one.busy and "busy-at-rest" in self.cluster.bugs, False
+        if one.unmarked or busy:
             return Error.CONCURRENT_TRANSACTIONS, None
         return Error.NONE, one
 
@@ -90,44 +103,55 @@ class Transactions:
             one.state, one.partitions, one.groups, one.offsets = "Ongoing", set(), set(), {}
             one.began_ms = self.cluster.unix_ms
 
-    def verify(self, name: str, id: int, epoch: int, key: Key, *, adds: bool) -> Error:
+    def verify(self, name: str, id: int, epoch: int, key: Key, *, adds: bool, abortable: bool) -> Error:
         """Whether a write belongs to an open transaction; in the second protocol it begins one (KIP-890)."""
         error, one = self.entered(name, id, epoch)
-        if error is Error.PRODUCER_FENCED:
+        if error is Error.PRODUCER_FENCED and "fenced-write-as-producer-fenced" not in self.cluster.bugs:
             return Error.INVALID_PRODUCER_EPOCH
+        if error is Error.CONCURRENT_TRANSACTIONS and not adds:
+            return Error.NOT_ENOUGH_REPLICAS
         if one is None or error is not Error.NONE:
             return error
         if adds:
             self.begin(one)
             one.partitions.add(key)
-        return Error.NONE if one.state in OPEN and key in one.partitions else Error.INVALID_TXN_STATE
+        refused = Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
+        return Error.NONE if one.state in OPEN and key in one.partitions else refused
 
     def end(self, name: str, id: int, epoch: int, *, committed: bool, bumps: bool) -> tuple[Error, Transaction | None]:
         error, one = self.entered(name, id, epoch)
-        known = self.by_name.get(name)
-        if known is not None and bumps and (known.id, known.former_epoch) == (id, epoch) and known.state != "Empty":
+        known, bugs = self.by_name.get(name), self.cluster.bugs
+        repeats = known is not None and known.state not in ("Empty", *OPEN)
+        if known is not None and repeats and bumps and (known.id, known.former_epoch) == (id, epoch):
             return self._ended_again(known, committed)
+        if error is Error.PRODUCER_FENCED and "fenced-end-as-invalid-state" in bugs:
+            return Error.INVALID_TXN_STATE, None
+        if known is not None and error is Error.CONCURRENT_TRANSACTIONS and known.unmarked:
+            return (Error.PRODUCER_FENCED, None) if bumps else self._ended_again(known, committed)
         if one is None or error is not Error.NONE:
             return error, None
-        if one.state in OPEN:
+        if one.state in OPEN or (bumps and not committed):
             if bumps:
-                one.former_epoch, one.epoch = one.epoch, one.epoch + 1
+                one.retried, one.former_epoch, one.epoch = -1, one.epoch, one.epoch + 1
             self._end(one, committed)
             return Error.NONE, one
-        same = one.state == f"Complete{'Commit' if committed else 'Abort'}" and not bumps
-        return (Error.NONE if same else Error.INVALID_TXN_STATE), one
+        if bumps or one.state == "Empty":
+            granted = "end-of-nothing-granted" in bugs
+            return (Error.NONE if granted else Error.INVALID_TXN_STATE), one
+        return self._ended_again(one, committed)
 
     def _ended_again(self, one: Transaction, committed: bool) -> tuple[Error, Transaction | None]:
-        if one.unmarked:
-            return Error.CONCURRENT_TRANSACTIONS, None
-        same = one.state == f"Complete{'Commit' if committed else 'Abort'}"
-        return (Error.NONE if same else Error.INVALID_TXN_STATE), one
+        same = one.state.endswith("Commit" if committed else "Abort")
+        if not same and "late-commit-granted" not in self.cluster.bugs:
+            return Error.INVALID_TXN_STATE, None
+        return (Error.CONCURRENT_TRANSACTIONS, None) if one.unmarked else (Error.NONE, one)
 
     # --- markers
 
     def _end(self, one: Transaction, committed: bool) -> None:
+        is_open = one.state in OPEN
         one.state = "PrepareCommit" if committed else "PrepareAbort"
-        one.unmarked = dict.fromkeys(sorted(one.partitions), (-1, -1))
+        one.unmarked = dict.fromkeys(sorted(one.partitions if is_open else ()), (-1, -1))
         if "last-partition-unmarked" in self.cluster.bugs and len(one.unmarked) > 1:
             one.unmarked.popitem()
         self._complete(one)
@@ -136,8 +160,7 @@ class Transactions:
         """Markers go to leaders as soon as there are some, until they are committed."""
         for one in self.by_name.values():
             if one.state in OPEN and self.cluster.unix_ms > one.began_ms + one.timeout_ms:
-                one.epoch += 1
-                self._end(one, committed=False)
+                self._abort(one)
             for key in list(one.unmarked):
                 if self._marked(one, key):
                     del one.unmarked[key]

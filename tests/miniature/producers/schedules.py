@@ -25,6 +25,7 @@ from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, ReadEverything
 
 PLAIN = Write(producer="plain-1")
 OPEN = Write(producer="tv2-1")
+OLD, OLD_COMMIT = Write(producer="legacy-1"), EndTransaction(producer="legacy-1")
 ELSEWHERE = Write(producer="tv2-1", on="strict-1")
 COMMIT, ABORT = EndTransaction(producer="tv2-1"), EndTransaction(producer="tv2-1", commit=False)
 FORGET = DisturbBriefly(on="strict-0", fault=ForgetProducers(role="all brokers"))
@@ -55,6 +56,13 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
         AGAIN,
     ],
     "follower-forgets-producers": [PLAIN],
+    "fenced-write-as-producer-fenced": [OPEN, COMMIT, AGAIN, SendAsFenced(on="strict-1", request="produce")],
+    "gap-refused-as-fenced": [PLAIN, SkipSequence(producer="plain-1")],
+    "fenced-end-as-invalid-state": [OPEN, COMMIT, AGAIN, SendAsFenced(request="commit")],
+    "epoch-skipped": [OPEN, COMMIT, AGAIN],
+    "offsets-without-group": [OLD, CommitOffset(producer="legacy-1"), OLD_COMMIT, OLD, Echo(back=4), OLD_COMMIT],
+    "busy-at-rest": [OLD, OLD_COMMIT],
+    "late-commit-granted": [InitProducerId(timeout_ms=2_000), OPEN, OutlastTimeout(producer="tv2-1"), COMMIT],
     "every-third-write-fenced": [Write(producer="plain-1", records=3), PLAIN, ReadEverything()],
 }
 

@@ -81,6 +81,8 @@ class ProducerStates:
         fits = batch.base_sequence == expected or (known.last_sequence < 0 and batch.producer_epoch == known.epoch)
         gap, again = batch.base_sequence > expected, batch.base_sequence < expected
         wrongly = (gap and "gap-appended" in self.bugs) or (again and "duplicates-appended" in self.bugs)
+        if gap and "gap-refused-as-fenced" in self.bugs:
+            return Error.INVALID_PRODUCER_EPOCH
         return Error.NONE if fits or wrongly else Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def appended(self, batch: Batch) -> int | None:

@@ -23,6 +23,13 @@ def test_epochs_rise() -> None:
     assert broken(epochs_rise, ProducerHistory().given(epoch=1).given(epoch=2)) == []
 
 
+def test_the_same_epoch_is_given_again_to_who_asked_for_it() -> None:
+    again = ProducerHistory().given(epoch=0).given(epoch=1, sent=(7, 0)).given(epoch=1, sent=(7, 0))
+    assert broken(epochs_rise, again) == []
+    own = ProducerHistory().given(epoch=0).given(epoch=1, sent=(7, 0)).given(epoch=1, sent=(7, 1))
+    assert broken(epochs_rise, own) == ["producer-epochs"]
+
+
 def test_the_end_of_a_transaction_names_the_next_epoch() -> None:
     ended = ProducerHistory().given().ends(True, version=TV2, then=(ID, 1))
     assert broken(epochs_rise, ended.given(epoch=1)) == ["producer-epochs"]

@@ -1,0 +1,272 @@
+"""Each answer to a producer is one that the state allows (KIP360-INV-16): who is fenced, what is open, what is out of order.
+
+It predicts the answers to InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, Produce, TxnOffsetCommit and EndTxn by what was
+asked and answered before. An instance counts for a case where the state was certain, so that all right answers are of that case;
+where several states are possible, their answers are all right. Nothing is predicted of an answer that `PASSING` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from conformance.judging.excuses import STALE_COORDINATOR
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.appends import APPENDING, appended, forgotten, leads
+from conformance.judging.producers.coordination import Coordination, Prediction, Turn, in_turns
+from conformance.judging.producers.coordinator import PASSED, PASSED_LATE, Api, Outcome, State
+from conformance.judging.producers.records import ALL
+from conformance.judging.producers.requests import Asked, of_write, requests
+from conformance.judging.producers.story import TransactionStory
+from conformance.judging.producers.transactions import IDEMPOTENT, Producers
+from conformance.judging.timeline import NEVER
+from conformance.judging.together import Together
+from history.codes import Error
+
+_COORDINATOR = frozenset((Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR))
+PASSING: dict[Api, frozenset[int]] = {
+    "InitProducerId": _COORDINATOR,
+    "AddPartitionsToTxn": _COORDINATOR | {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED},
+    "AddOffsetsToTxn": _COORDINATOR,
+    "EndTxn": _COORDINATOR,
+    "TxnOffsetCommit": _COORDINATOR
+    | {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID, Error.REQUEST_TIMED_OUT},
+    "Produce": frozenset(
+        (
+            Error.UNKNOWN_TOPIC_OR_PARTITION,
+            Error.UNKNOWN_TOPIC_ID,
+            Error.NOT_LEADER_OR_FOLLOWER,
+            Error.REQUEST_TIMED_OUT,
+            Error.NETWORK_EXCEPTION,
+            Error.NOT_ENOUGH_REPLICAS,
+            Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            Error.KAFKA_STORAGE_ERROR,
+        )
+    ),
+}
+"""By API, the errors of a broker that moves, loads, learns of a topic or is short of replicas. A verification that the
+coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890).
+CONCURRENT_TRANSACTIONS is none of them: it is right while markers are written, or while another request is in flight."""
+UNTOUCHED = frozenset(
+    (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
+)
+"""Of those, the errors by which nothing was changed. With any other the change may be in a log, and be seen later."""
+CASE_OF: dict[Api, str] = {
+    "InitProducerId": "init",
+    "AddPartitionsToTxn": "add-partitions",
+    "AddOffsetsToTxn": "add-offsets",
+    "EndTxn": "end",
+    "Produce": "produce",
+    "TxnOffsetCommit": "offset-commit",
+}
+KIND_OF: dict[int, str] = {
+    Error.NONE: "granted",
+    Error.INVALID_PRODUCER_ID_MAPPING: "fenced",
+    Error.INVALID_PRODUCER_EPOCH: "fenced",
+    Error.PRODUCER_FENCED: "fenced",
+    Error.INVALID_TXN_STATE: "not-open",
+    Error.TRANSACTION_ABORTABLE: "not-open",
+    Error.OUT_OF_ORDER_SEQUENCE_NUMBER: "out-of-order",
+}
+KINDS = ("granted", "repeated", "out-of-order", "not-open", "fenced", "fenced-seen")
+"""Where the state is not certain, a wrong answer is of the first of these that would be right."""
+LATE = frozenset(
+    (
+        Error.NONE,
+        Error.INVALID_PRODUCER_EPOCH,
+        Error.INVALID_TXN_STATE,
+        Error.TRANSACTION_ABORTABLE,
+        Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    )
+)
+"""The answers of a leader while the marker of the transaction is on its way (KIP360-FENCE-06)."""
+
+
+class Right(NamedTuple):
+    """One right answer, its kind and the reason; producer id, epoch and offset where success comes with them, else -1."""
+
+    kind: str
+    error: int
+    why: str
+    outcome: Outcome
+    offset: int = -1
+    opened: int = NEVER
+    """The first request of the transaction that is open, if one is."""
+
+    def is_given(self, one: Asked) -> bool:
+        """Is it the answer that was given? A new producer id may be any."""
+        same = self.error == one.error and self.outcome.epoch in (-1, one.given_epoch)
+        whose = self.outcome.producer_id < 0 or self.outcome.producer_id == one.given_id
+        return same and whose and (one.write is None or self.offset in (-1, one.write.offset))
+
+    def __str__(self) -> str:
+        name = Error(self.error).name
+        shown = f"{name} with epoch {self.outcome.epoch}" if self.outcome.epoch >= 0 else name
+        return f"{shown} at offset {self.offset}" if self.offset >= 0 else shown
+
+
+@joint_judge("KIP360-INV-16", *ALL)
+def each_answer_is_one_that_the_state_allows(together: Together) -> Iterator[Claim]:
+    """The answer to each request of a producer is one of those that are right in the states that are possible."""
+    producers = together.derived(Producers)
+    for story in together.of(TransactionStory):
+        yield from _of_transactional_id(story, producers)
+    for partition in producers.partitions:
+        for write in partition.produced:
+            if producers.case(write.producer_id) == IDEMPOTENT and write.transactional_id is None:
+                yield from _of_idempotent(partition, write)
+
+
+# --- idempotent producers
+
+
+def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[Claim]:
+    known = write.error not in (UNKNOWN_OUTCOME, *PASSING["Produce"]) and write.acks == -1
+    if known and leads(partition, write):
+        one = of_write(partition, write)
+        yield from _judged(one, _by_leader(one, Outcome(PASSED)), "")
+
+
+# --- transactional ids
+
+
+class _Judged(NamedTuple):
+    """One turn, what was known after it, and the claims about it. No later turn changes any of that, but a later one may show
+    that a wrong answer is to be excused."""
+
+    turn: Turn
+    after: Coordination
+    claims: tuple[Claim, ...]
+
+    def stands(self, turn: Turn) -> bool:
+        wrong = any(isinstance(claim, Finding) and not claim.held for claim in self.claims)
+        return self.turn == turn and not wrong
+
+
+def _of_transactional_id(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
+    """Go on from where the turns are the same as the last time."""
+    turns, kept = in_turns(requests(story, producers.partitions), story), story.judged_turns
+    pairs = enumerate(zip(kept, turns, strict=False))
+    same = next((n for n, (known, turn) in pairs if not known.stands(turn)), min(len(kept), len(turns)))
+    del kept[same:]
+    for turn in turns[len(kept) :]:
+        coordination = kept[-1].after.copy() if kept else Coordination(story)
+        prediction = coordination.predict(turn)
+        claims = () if prediction is None else tuple(_answered(coordination, prediction, turn))
+        kept.append(_Judged(turn, coordination, claims))
+    yield from (claim for known in kept for claim in known.claims)
+
+
+def _answered(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
+    """Judge one answer, and go on with what it tells. Where another broker than the leader answers, it may know less."""
+    one = prediction.asked
+    if one.error in UNTOUCHED:
+        coordination.drops(one)
+        return
+    if one.error in PASSING[one.request.api] or not turn.led:
+        coordination.passes(one)
+        return
+    if prediction.why is None:
+        coordination.contradicted(one)
+        return
+    rights = [right for outcome, state in prediction.why.items() for right in _rights(one, outcome, state)]
+    given = {right.outcome for right in rights if right.is_given(one)}
+    stale = "" if given or not _may_be_stale(coordination, one) else STALE_COORDINATOR
+    yield from _judged(one, rights, stale)
+    # Whether the leader answers a batch rightly says nothing about the coordinator that let it pass.
+    given |= {outcome for outcome in prediction.why if outcome.error == PASSED and one.error in APPENDING}
+    if given:
+        refused = one.request.api == "Produce" and one.error != NONE
+        busy = one.error == Error.CONCURRENT_TRANSACTIONS and prediction.busy
+        coordination.explains(one, given, untouched=refused or busy)
+    elif stale:
+        coordination.passes(one)
+    else:
+        coordination.contradicted(one)
+
+
+def _may_be_stale(coordination: Coordination, one: Asked) -> bool:
+    """Did a fault stand at another broker than the last coordinator, so that it may not know that it is none any more?"""
+    node, served = one.request.node, coordination.served_by
+    spans = coordination.story.timeline.standing(coordination.served_at, one.event)
+    hit = any(node in span.nodes and not span.effects.begins_incarnation for span in spans)
+    return hit and one.write is None and served not in ("", node)
+
+
+def _rights(one: Asked, outcome: Outcome, state: State) -> Iterator[Right]:
+    """The right answers of one outcome at the coordinator; where that lets a write pass, those of the leader."""
+    why = (
+        f"epoch {state.epoch} of producer {state.producer_id} is current since event {state.since}"
+        if state.status
+        else ""
+    )
+    why = f"{why}, its transaction is {state.status}" if why else "the transactional id is new"
+    if outcome.error == PASSED_LATE:
+        yield from (Right(KIND_OF[error], error, why, outcome) for error in sorted(LATE))
+    elif one.write is None:
+        error = NONE if outcome.error == PASSED else outcome.error
+        yield Right(outcome.kind or KIND_OF.get(error, "concurrent"), error, why, outcome)
+    elif outcome.error == PASSED:
+        opened = state.opened if state.status == "Ongoing" else NEVER
+        yield from (right._replace(opened=opened) for right in _by_leader(one, outcome))
+    else:
+        yield from _refused(one, Right(KIND_OF.get(outcome.error, "concurrent"), outcome.error, why, outcome))
+
+
+def _refused(one: Asked, right: Right) -> Iterator[Right]:
+    """A batch that the coordinator does not let pass: the leader may have recognised it before, or know the newer epoch, too."""
+    by_leader = _by_leader(one, right.outcome)
+    kinds = {each.kind for each in by_leader}
+    yield right._replace(kind="fenced-seen") if right.kind == "fenced" and kinds == {"fenced-seen"} else right
+    yield from (each for each in by_leader if each.kind == "repeated")
+
+
+def _by_leader(one: Asked, outcome: Outcome) -> list[Right]:
+    if one.partition is None or one.write is None:
+        return []
+    append = appended(one.partition, one.write)
+    kinds = {NONE: "repeated"} if append.kind == "repeated" else {}
+    offset = append.by.offset if append.kind == "repeated" and append.by is not None else -1
+    kinds |= {Error.INVALID_PRODUCER_EPOCH: "fenced-seen"}
+    return [
+        Right(kinds.get(error, KIND_OF[error]), error, str(append), outcome, offset if error == NONE else -1)
+        for error in sorted(append.errors)
+    ]
+
+
+# --- claims
+
+
+def _judged(one: Asked, rights: list[Right], excuse: str) -> Iterator[Claim]:
+    """Held where all right answers are of one kind, but for those of a coordinator that is busy."""
+    given = [right for right in rights if right.is_given(one)]
+    kinds = {right.kind for right in rights if not right.outcome.excuse} - {"concurrent"}
+    case = f"{CASE_OF[one.request.api]}-{min(kinds, key=KINDS.index, default='granted')}"
+    if excuse or (given and all(right.outcome.excuse for right in given)):
+        yield Excuse(excuse or given[0].outcome.excuse, case)
+    elif given and len(kinds) == 1 and given[0].kind in kinds:
+        yield Finding(True, case, (one.event,))
+    elif not given and (forgot := _forgotten(one, rights)):
+        yield Excuse(forgot, case)
+    elif not given:
+        yield Finding(False, case, (one.asked, one.event), _shown(one, rights), "wrong-answer")
+
+
+def _forgotten(one: Asked, rights: list[Right]) -> str:
+    """The evidence by which the leader may have forgotten what it should answer by."""
+    began = [right.opened for right in rights if right.outcome.error == PASSED]
+    by_leader = one.error in APPENDING and began
+    return forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else ""
+
+
+def _shown(one: Asked, rights: list[Right]) -> str:
+    request, about = one.request, f" to {one.partition.name}" if one.partition is not None else ""
+    expected = " or ".join(sorted({str(right) for right in rights}))
+    reasons = "; or ".join(dict.fromkeys(right.why for right in rights))
+    return (
+        f"{request.node} answered {request.api}{about} at epoch {request.epoch} of producer {request.producer_id} with "
+        f"{Error(one.error).name}; expected {expected}, since {reasons}"
+    )

@@ -1,0 +1,138 @@
+"""The answers of a partition's leader to a batch of a producer, by what it was asked and answered before (KIP-360)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from conformance.judging.facts.exchange import NONE, by_asked
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.log.producer_state import may_be_forgotten
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.logs import identity, moment
+from conformance.judging.timeline import NEVER
+from history.codes import Error
+
+REMEMBERED = 5
+"""Batches of a producer that a leader recognises when they come again."""
+Kind = Literal["granted", "repeated", "out-of-order", "fenced-seen", "unknown"]
+REFUSED = frozenset(
+    (
+        Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        Error.INVALID_PRODUCER_EPOCH,
+        Error.INVALID_TXN_STATE,
+        Error.INVALID_PRODUCER_ID_MAPPING,
+        Error.TRANSACTION_ABORTABLE,
+        Error.PRODUCER_FENCED,
+        Error.CONCURRENT_TRANSACTIONS,
+        Error.NOT_ENOUGH_REPLICAS,
+    )
+)
+"""Errors with which nothing was appended. After any other the batch may be in the log, or may come into it."""
+
+
+class Append(NamedTuple):
+    """The right errors for a batch, and by which earlier batch; several errors where what the leader knows is not certain."""
+
+    kind: Kind
+    errors: frozenset[int]
+    by: ProduceResult | None = None
+
+    def __str__(self) -> str:
+        if self.by is None:
+            return "the producer is new there"
+        what = f"epoch {self.by.producer_epoch}, sequence {self.by.base_sequence}"
+        return f"a batch of {what} was {'acknowledged' if self.by.error == NONE else 'sent'} at event {self.by.event}"
+
+
+APPENDING = frozenset((Error.NONE, Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.INVALID_PRODUCER_EPOCH))
+"""The errors that go by the producer state which a leader keeps."""
+_FENCED, _GRANTED = frozenset((Error.INVALID_PRODUCER_EPOCH,)), frozenset((Error.NONE,))
+_OUT_OF_ORDER = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER,))
+
+
+def appended(partition: PartitionStory, write: ProduceResult) -> Append:
+    """By the batches of the same producer on this partition that were sent before the answer."""
+    own = [one for one in partition.produced if _concerns(one, write)]
+    newer = [one for one in own if one.producer_epoch > write.producer_epoch]
+    if newer:
+        seen = next((one for one in newer if one.error == NONE and one.event < write.asked), None)
+        return Append("unknown", APPENDING) if seen is None else Append("fenced-seen", _FENCED, seen)
+    same = [one for one in own if one.producer_epoch == write.producer_epoch]
+    if any(one.event > write.asked for one in own) or any(one.acks != -1 for one in own):
+        return Append("unknown", APPENDING)
+    return _in_epoch(partition, same, write) if same else _first_of_epoch(own, write)
+
+
+def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
+    """Sent in time by the same producer, and not certainly without effect."""
+    mine = one.producer_id == write.producer_id and one is not write and one.asked < write.event
+    return mine and not one.failed and not (one.error in REFUSED and one.event < write.asked)
+
+
+def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> Append:
+    """A new epoch starts at sequence 0 (KIP360-SEQ-02); an unknown producer may be admitted at any (KIP360-SEQ-01)."""
+    known = next((one for one in reversed(older) if one.error == NONE), None)
+    if write.base_sequence == 0:
+        return Append("granted", _GRANTED, known)
+    return Append("unknown", APPENDING) if known is None else Append("out-of-order", _OUT_OF_ORDER, known)
+
+
+def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
+    """The next sequence is the one after the last batch that was acknowledged, or after one of unknown outcome."""
+    acknowledged = [one for one in same if one.error == NONE]
+    if not acknowledged:
+        return Append("unknown", APPENDING)
+    last = max(acknowledged, key=_end)
+    nexts = {_end(last), *(_end(one) for one in same if one.error != NONE and _end(one) > _end(last))}
+    if any(identity(one) == identity(write) for one in same):
+        return _again(partition, same, write)
+    if write.base_sequence > max(nexts):
+        return Append("out-of-order", _OUT_OF_ORDER, last)
+    if len(nexts) > 1:
+        return Append("unknown", APPENDING)
+    order = write.base_sequence == _end(last)
+    return Append("granted", _GRANTED, last) if order else Append("out-of-order", _OUT_OF_ORDER, last)
+
+
+def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
+    """A batch that is repeated is recognised among the last five, and after a restart if it is the last (KIP360-SEQ-04, -12)."""
+    first = next((one for one in same if identity(one) == identity(write) and one.error == NONE), None)
+    if first is None:
+        return Append("unknown", APPENDING)
+    later = {identity(one) for one in same if _end(one) > _end(first)}
+    if len(later) >= REMEMBERED:
+        return Append("out-of-order", _OUT_OF_ORDER, first)
+    kept = not later or _is_same_leader(partition, first, write)
+    return Append("repeated", _GRANTED if kept else _GRANTED | _OUT_OF_ORDER, first)
+
+
+def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: ProduceResult) -> bool:
+    """One that restarted, or was elected since, may know the last batch of a producer only."""
+    epochs = {partition.newest_epoch_before(one.asked) for one in (first, write)}
+    return (first.node, first.incarnation) == (write.node, write.incarnation) and len(epochs) == 1
+
+
+def _end(one: ProduceResult) -> int:
+    """The sequence after its last."""
+    return one.base_sequence + len(one.values)
+
+
+def forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> str:
+    """The evidence by which the leader need not know what the producer wrote last; none is needed where it wrote nothing.
+
+    `began` is the first request of the write's transaction, if that is open.
+    """
+    own = [one for one in partition.produced if one.producer_id == write.producer_id and one.event < write.asked]
+    last = max(own, key=by_asked, default=None)
+    if last is None:
+        return ""
+    since, in_transaction = moment(partition, last.asked), last.asked >= began
+    return may_be_forgotten(partition, last.offset, since, write, in_transaction=in_transaction)
+
+
+def leads(partition: PartitionStory, write: ProduceResult) -> bool:
+    """By the newest leader epoch before the request, and still by the next one that a broker names after it."""
+    epoch = partition.newest_epoch_before(write.asked)
+    after = next((seen.epoch for seen in partition.metadata if seen.asked > write.event), None)
+    return partition.leaders.get(epoch) == write.node and after == epoch

@@ -1,0 +1,319 @@
+"""All states in which the coordinator of a transactional id may be, by what was asked and answered: unknown outcomes are sets.
+
+Each request takes effect at one point between its call and its answer, one without an answer at any point after its call, or
+never. A configuration is a state, and which of the requests in flight took effect in it, with which outcome; an answer leaves
+those that explain it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
+
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.transactions import TransactionDescription
+from conformance.judging.producers.appends import leads
+from conformance.judging.producers.coordinator import (
+    CONCURRENT,
+    LAST_EPOCHS,
+    NEW_ID,
+    NO_EPOCH,
+    PREPARED,
+    UNSEEN,
+    Outcome,
+    State,
+    Status,
+    answers,
+    spontaneous,
+)
+from conformance.judging.producers.requests import Asked, Given
+from conformance.judging.producers.story import TransactionStory
+
+AT_MOST = 300
+"""Configurations; where there would be more, nothing is predicted until a producer id is given or a state described."""
+IN_TIME = 0.9
+"""The share of a transaction's time-out that is certainly not over: a coordinator counts by a clock of its own."""
+CONFIRMED = 2
+"""Answers after which a request without one is done with: the first, a new epoch, replaces what it may have left in the log of a
+coordinator, and what was asked after that came after it on any connection."""
+
+Effects = frozenset[tuple[int, Outcome]]
+"""By the key of a request that took effect, its outcome."""
+
+
+class Configuration(NamedTuple):
+    state: State
+    done: Effects = frozenset()
+
+
+class Prediction(NamedTuple):
+    """The right answers to one request. `why` has a state for each outcome; None: nothing is known of the state."""
+
+    asked: Asked
+    why: dict[Outcome, State] | None
+    busy: bool
+    """The coordinator may have been busy with something else: another request in flight, markers, a time-out."""
+
+
+class Turn(NamedTuple):
+    """The call or the answer of a request, or a description. `led`: a Produce went to the partition's leader."""
+
+    event: int
+    answered: bool
+    one: Asked | TransactionDescription
+    led: bool = True
+
+
+def in_turns(requests: Sequence[Asked], story: TransactionStory) -> list[Turn]:
+    """In the order of the events."""
+    turns = [Turn(one.asked, False, one) for one in requests]
+    turns += [Turn(one.event, True, one, led=_is_led(one)) for one in requests]
+    turns += [Turn(one.event, True, one) for one in story.described]
+    return sorted(turns, key=lambda turn: turn[:2])
+
+
+def _is_led(one: Asked) -> bool:
+    return one.partition is None or one.write is None or leads(one.partition, one.write)
+
+
+class Coordination:
+    """The requests about one transactional id, turn by turn."""
+
+    def __init__(self, story: TransactionStory) -> None:
+        self.story = story
+        self.known: frozenset[Configuration] | None = frozenset([Configuration(State())])
+        self._open: dict[int, Asked] = {}
+        self._confirmations: dict[int, tuple[int, int]] = {}
+        """By the key of a request without an answer: how many answers confirm it, and the event of the last."""
+        self.served_by = ""
+        """The broker that granted the last request, and the event of its call."""
+        self.served_at = -1
+
+    def copy(self) -> Coordination:
+        """As it is now: what comes later does not change it."""
+        same = copy.copy(self)
+        same._open, same._confirmations = {**self._open}, {**self._confirmations}
+        return same
+
+    def predict(self, turn: Turn) -> Prediction | None:
+        """For an answer, what was right; else the turn is taken in."""
+        one = turn.one
+        if isinstance(one, TransactionDescription):
+            self._take_description(one)
+        elif not turn.answered:
+            self._open[one.key] = one
+        elif one.given is Given.NEVER_SENT:
+            self._forget(one.key)
+        elif one.given is Given.UNKNOWN:
+            self._lose(one)
+        else:
+            return self._predicted(one)
+        return None
+
+    # --- answers
+
+    def _predicted(self, one: Asked) -> Prediction:
+        if self.known is not None:
+            self.known = self._closed(one.event)
+        before = [each for each in self.known or () if one.key not in dict(each.done)]
+        busy = any(each.asked != one.asked for each in self._open.values())
+        busy = busy or any(self._may_be_busy(each.state, one.event) for each in before)
+        return Prediction(one, self._why(one, before, busy) if self.known is not None else None, busy)
+
+    def _may_be_busy(self, state: State, event: int) -> bool:
+        """Writing markers, or about to abort what has timed out: an old epoch may be seen before or after that."""
+        return state.status in PREPARED or (state.status == "Ongoing" and self._may_time_out(state, event))
+
+    def _why(self, one: Asked, before: list[Configuration], busy: bool) -> dict[Outcome, State]:
+        why: dict[Outcome, State] = {}
+        for at in sorted(before, key=lambda each: each.state.shown, reverse=True):
+            why |= {outcome: at.state for outcome, _ in self._outcomes(at, one) if outcome != UNSEEN}
+            if busy:
+                why[CONCURRENT] = at.state
+        return why
+
+    def passes(self, one: Asked) -> None:
+        """The error passes by itself: what the request did, if anything, is not known."""
+        self._lose(one)
+
+    def drops(self, one: Asked) -> None:
+        """The error says that nothing was changed."""
+        if self.known is not None:
+            self._keep(frozenset(each for each in self.known if one.key not in dict(each.done)))
+        self._open.pop(one.key, None)
+
+    def explains(self, one: Asked, outcomes: set[Outcome], *, untouched: bool) -> None:
+        """Keep what explains the answer: an effect with one of these outcomes, or none yet where it is refused untouched."""
+        if self.known is not None:
+            kept = [each for each in self.known if _matches(each, one.key, outcomes, untouched)]
+            self._keep(frozenset(_bound(_without(each, one.key), one) for each in kept))
+        self._open.pop(one.key, None)
+        self._confirm(one)
+
+    def contradicted(self, one: Asked) -> None:
+        """No state explains the answer: only what it says itself is known. A write of the first protocol changes none."""
+        if one.request.api in ("Produce", "TxnOffsetCommit") and not one.request.second:
+            self.drops(one)
+            return
+        self.known = None
+        self._open.pop(one.key, None)
+        self._confirm(one)
+        if one.request.api == "InitProducerId" and one.error == NONE:
+            at = State("Empty", one.given_id, one.given_epoch, since=one.event)
+            self._begin_at(at._replace(node=one.request.node, timeout_ms=one.request.timeout_ms))
+
+    def _begin_at(self, state: State) -> None:
+        """The owner of the epoch before may ask for this one again; of an open transaction it may be raised already."""
+        states = [state, state._replace(retried=state.epoch - 1)]
+        states += [one._replace(raised=True) for one in states if one.status == "Ongoing"]
+        self.known = frozenset(map(Configuration, states))
+
+    def _keep(self, kept: frozenset[Configuration]) -> None:
+        self.known = kept if kept and all(each.state.epoch < LAST_EPOCHS for each in kept) else None
+
+    # --- requests without an answer
+
+    def _forget(self, key: int) -> None:
+        self._open.pop(key, None)
+        if self.known is not None:
+            self.known = frozenset(each for each in self.known if key not in dict(each.done))
+
+    def _lose(self, one: Asked) -> None:
+        """One that fails at the same broker again and again leaves in its log what it left the first time."""
+        lost = [each for each in self._open.values() if each.key in self._confirmations]
+        same = [each.key for each in lost if _is_same(each, one) and one.given is Given.ANSWERED]
+        if self.known is not None and (same or not _begins(one)):
+            self.known = frozenset(_without(each, one.key) for each in self.known)
+        if same:
+            self._open.pop(one.key, None)
+            self._confirmations[same[0]] = (0, one.event)
+        else:
+            self._open[one.key] = one
+            self._confirmations[one.key] = (0, one.event)
+
+    def _confirm(self, one: Asked) -> None:
+        """The answer to a later request, by which earlier ones without an answer become certain."""
+        for key, (times, event) in [*self._confirmations.items()]:
+            given = one.request.api == "InitProducerId" and one.error == NONE
+            if one.asked > event and (times > 0 or given):
+                self._confirmations[key] = (times + 1, one.event)
+                if times + 1 == CONFIRMED:
+                    self._close(key)
+        if one.error == NONE and one.request.api not in ("Produce", "TxnOffsetCommit"):
+            self.served_by, self.served_at = one.request.node, one.asked
+
+    def _close(self, key: int) -> None:
+        del self._confirmations[key]
+        self._open.pop(key, None)
+        if self.known is not None:
+            self.known = frozenset(_without(each, key) for each in self.known)
+
+    # --- states
+
+    def _closed(self, event: int) -> frozenset[Configuration] | None:
+        """All configurations that may be reached before an answer; None if there are too many."""
+        todo = sorted(self.known or (), key=_since, reverse=True)
+        found = {_without_since(each): each for each in todo}
+        while todo:
+            for after in self._next(todo.pop(), event):
+                if (same := _without_since(after)) not in found:
+                    found[same] = after
+                    todo.append(after)
+            if len(found) > AT_MOST:
+                return None
+        return frozenset(found.values())
+
+    def _next(self, at: Configuration, event: int) -> Iterator[Configuration]:
+        for state in spontaneous(at.state, timed_out=self._may_time_out(at.state, event)):
+            yield at._replace(state=state)
+        done = dict(at.done)
+        new = next((key for key, one in self._open.items() if key not in done and _begins(one)), None)
+        for key, one in self._open.items():
+            # Lost requests of new instances are all alike: it does not matter which of them took effect.
+            alike = key in self._confirmations and _begins(one) and key != new
+            if key not in done and one.asked < event and not alike:
+                yield from self._took_effect(at, one)
+
+    def _took_effect(self, at: Configuration, one: Asked) -> Iterator[Configuration]:
+        """Of a request without an answer only what changes the state counts, whatever its outcome."""
+        lost = one.key in self._confirmations
+        for outcome, state in self._outcomes(at, one):
+            if not lost:
+                yield Configuration(state, at.done | {(one.key, outcome)})
+            elif state != at.state:
+                # But for a new instance's InitProducerId, a request that took effect twice leaves what it left the first time.
+                yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
+
+    def _outcomes(self, at: Configuration, one: Asked) -> Iterator[tuple[Outcome, State]]:
+        """Whichever of several requests opens a transaction, it may time out as early as by the first of them."""
+        moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
+        first = min(each.asked for each in self._open.values())
+        return answers(at.state, one.request._replace(asked=first, failed_over=moved))
+
+    def _may_time_out(self, state: State, event: int) -> bool:
+        time = self.story.timeline.time
+        opened = time(state.opened) if state.opened >= 0 else float("-inf")
+        return time(event) - opened >= IN_TIME * state.timeout_ms / 1000
+
+    # --- DescribeTransactions
+
+    def _take_description(self, one: TransactionDescription) -> None:
+        if one.error != NONE or one.producer_epoch < 0:
+            return  # an id that was never given: it is not in the coordinator's log yet
+        closed = self._closed(one.event) if self.known is not None else None
+        kept = frozenset(each for each in closed or () if _is_described(each.state, one))
+        if kept:
+            self._keep(frozenset(_bound_to(each, one.producer_id) for each in kept))
+        else:
+            self._begin_at(self._described(one))
+
+    def _described(self, one: TransactionDescription) -> State:
+        """With the groups of the story where any has offsets in it: descriptions name partitions of the offsets topic."""
+        groups = {f"group {name}" for name in self.story.groups}
+        names = {*one.partitions, *(groups if any("__consumer_offsets" in name for name in one.partitions) else ())}
+        status = cast(Status, one.state)
+        ids = (one.producer_id, one.producer_epoch)
+        at = State(status, *ids, added=frozenset(names), since=one.event)
+        return at._replace(node=one.node, timeout_ms=one.timeout_ms)
+
+
+def _since(at: Configuration) -> int:
+    return at.state.since
+
+
+def _without_since(at: Configuration) -> Configuration:
+    """Equal for states that differ in how long they last: the oldest stands for all."""
+    return at._replace(state=at.state._replace(since=-1))
+
+
+def _matches(at: Configuration, key: int, outcomes: set[Outcome], untouched: bool) -> bool:
+    outcome = dict(at.done).get(key)
+    return untouched if outcome is None else outcome in outcomes or (untouched and outcome == UNSEEN)
+
+
+def _is_same(one: Asked, other: Asked) -> bool:
+    return one.request._replace(asked=0, event=0) == other.request._replace(asked=0, event=0)
+
+
+def _begins(one: Asked) -> bool:
+    """Is it InitProducerId of a new instance, which gives another epoch each time?"""
+    return one.request.api == "InitProducerId" and one.request.epoch == NO_EPOCH
+
+
+def _without(at: Configuration, key: int) -> Configuration:
+    return at._replace(done=frozenset(each for each in at.done if each[0] != key))
+
+
+def _bound(at: Configuration, one: Asked) -> Configuration:
+    """With the producer id that an answer shows."""
+    return _bound_to(at, one.given_id) if one.error == NONE and one.given_id >= 0 else at
+
+
+def _bound_to(at: Configuration, id: int) -> Configuration:
+    return at._replace(state=at.state._replace(producer_id=id)) if at.state.producer_id == NEW_ID else at
+
+
+def _is_described(state: State, one: TransactionDescription) -> bool:
+    same = state.producer_id in (NEW_ID, one.producer_id)
+    return same and (state.status, state.epoch) == (one.state, one.producer_epoch)

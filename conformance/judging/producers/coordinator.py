@@ -1,0 +1,298 @@
+"""The answers of a transaction coordinator: pure functions from its state and one request to answers and next states.
+
+The tables are those of KIP-98 (first protocol), KIP-360 (InitProducerId) and KIP-890 (second protocol). An answer that passes by
+itself, since a coordinator moves or loads, is none of the state's: see `conformance.judging.producers.answers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from history.codes import Error
+from history.since import SUPPORT, since
+
+Status = Literal["", "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]
+"""In the coordinator's words; empty where it does not know the transactional id."""
+PREPARED: dict[Status, Status] = {"PrepareCommit": "CompleteCommit", "PrepareAbort": "CompleteAbort"}
+"""The states in which markers are being written, and those once all are."""
+NO_ID, NEW_ID = -1, -2
+"""In place of a producer id: none was sent, and one that no answer has shown yet."""
+NO_EPOCH = -1
+LAST_EPOCHS = 32_000
+"""Epochs from here on are not predicted: the producer id is soon replaced by another one (KIP360-INIT-15 to -17)."""
+PASSED = -10
+"""In place of an error code: the coordinator lets a write pass, so the leader of the partition decides."""
+PASSED_LATE = -11
+"""As PASSED, while the markers of the transaction are being written: the leader may have its marker, or not yet."""
+Api = Literal["InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce", "TxnOffsetCommit"]
+BUMPED_WHILE_OPEN = "bumped-by-a-fenced-producer"
+"""A stale epoch was sent with InitProducerId while a transaction was open: KIP360-INIT-10 is about that."""
+
+
+class State(NamedTuple):
+    """A transactional id as its coordinator knows it."""
+
+    status: Status = ""
+    producer_id: int = NO_ID
+    epoch: int = NO_EPOCH
+    retried: int = NO_EPOCH
+    """The epoch whose owner is given the current one (again): it asked for it, and may have lost the answer."""
+    added: frozenset[str] = frozenset()
+    """The partitions of the open transaction, `topic-0`, and its groups, `group g`."""
+    opened: int = -1
+    """The event of the first request of the open transaction."""
+    since: int = -1
+    """The event from which on the epoch is current."""
+    node: str = ""
+    """The broker that gave the epoch."""
+    timeout_ms: int = -1
+    raised: bool = False
+    """The epoch was raised to abort the transaction, but the log append failed: no other coordinator knows of it."""
+
+    @property
+    def shown(self) -> tuple[int, int, Status]:
+        """By which it is told in words."""
+        return self.since, self.epoch, self.status
+
+
+class Request(NamedTuple):
+    """A request about a transactional id; `event` is its answer's. `names` are what it adds or writes to, as in `State`."""
+
+    api: Api
+    asked: int
+    event: int
+    node: str
+    version: int
+    producer_id: int
+    epoch: int
+    names: frozenset[str] = frozenset()
+    commits: bool = False
+    timeout_ms: int = -1
+    failed_over: bool = False
+    """Another broker may have become the coordinator since the epoch was given, so that what is only in memory may be gone."""
+
+    @property
+    def second(self) -> bool:
+        """Is it of the second transaction protocol (KIP-890)?"""
+        return self.version >= SUPPORT[self.api].get("transaction V2", self.version + 1)
+
+
+class Outcome(NamedTuple):
+    """One right answer: its error, and the producer id and epoch that come with success.
+
+    `excuse`: only releases answer so. `kind`: the kind of answer, where the error alone does not tell.
+    """
+
+    error: int
+    producer_id: int = NO_ID
+    epoch: int = NO_EPOCH
+    excuse: str = ""
+    kind: str = ""
+
+
+Next = Iterator[tuple[Outcome, State]]
+CONCURRENT = Outcome(Error.CONCURRENT_TRANSACTIONS)
+UNSEEN = Outcome(-99)
+"""In place of an answer: the coordinator did something of which none tells, since writing it to its log failed."""
+
+
+def fenced(request: Request) -> int:
+    """The error for an old epoch. Leaders answer Produce and TxnOffsetCommit with INVALID_PRODUCER_EPOCH."""
+    first = SUPPORT[request.api].get("PRODUCER_FENCED")
+    return Error.INVALID_PRODUCER_EPOCH if first is None or request.version < first else Error.PRODUCER_FENCED
+
+
+def not_added(request: Request) -> int:
+    """The error for a partition that is in no open transaction (KIP-890)."""
+    abortable = request.version >= since(request.api, "TRANSACTION_ABORTABLE")
+    return Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
+
+
+def answers(state: State, request: Request) -> Next:
+    """All right answers, each with the state that it leaves."""
+    return _BY_API[request.api](state, request)
+
+
+# --- InitProducerId (KIP-360)
+
+
+def _init(state: State, request: Request) -> Next:
+    if state.status == "":
+        yield Outcome(Error.NONE, NEW_ID, 0), _given(State(producer_id=NEW_ID), 0, NO_EPOCH, request)
+    elif request.producer_id not in (NO_ID, state.producer_id):
+        yield Outcome(fenced(request)), state
+    elif state.status in PREPARED:
+        yield CONCURRENT, state
+    elif state.status == "Ongoing":
+        yield from _init_while_open(state, request)
+    else:
+        yield from _init_at_rest(state, request)
+
+
+def _init_while_open(state: State, request: Request) -> Next:
+    """It aborts the transaction, and is to be asked again; a coordinator may wait for that, too, and give the epoch at once."""
+    stale = request.epoch not in (NO_EPOCH, state.epoch)
+    if stale:
+        yield Outcome(fenced(request)), state
+    if stale and request.epoch == state.retried:
+        yield Outcome(Error.NONE, state.producer_id, state.epoch), state
+    for outcome, after in _fenced_by_server(state, request.event):
+        yield (outcome._replace(excuse=BUMPED_WHILE_OPEN) if stale and outcome != UNSEEN else outcome), after
+        if outcome == CONCURRENT and not stale:
+            ended = _init_at_rest(after._replace(status="CompleteAbort", added=frozenset()), request)
+            yield from (each for each in ended if each[0].error == Error.NONE)
+
+
+def _fenced_by_server(state: State, event: int) -> Next:
+    """Aborted at the next epoch. In the second protocol the owner of the former one may come back (KIP360-INIT-11, TXN-05)."""
+    next = state._replace(epoch=state.epoch + (not state.raised), since=event, raised=True)
+    for retried in (NO_EPOCH, state.epoch):
+        yield CONCURRENT, next._replace(status="PrepareAbort", retried=retried, raised=False)
+    if not state.raised:
+        yield UNSEEN, next
+
+
+def _init_at_rest(state: State, request: Request) -> Next:
+    if request.epoch in (NO_EPOCH, state.epoch):
+        epoch = state.epoch + 1
+        yield Outcome(Error.NONE, state.producer_id, epoch), _given(state, epoch, request.epoch, request)
+    elif request.epoch == state.retried:
+        again = _given(state, state.epoch, state.retried, request)._replace(since=state.since)
+        yield Outcome(Error.NONE, state.producer_id, state.epoch), again
+        if request.failed_over:
+            yield Outcome(fenced(request)), state
+    else:
+        yield Outcome(fenced(request)), state
+
+
+def _given(state: State, epoch: int, retried: int, request: Request) -> State:
+    at = State("Empty", state.producer_id, epoch, retried, since=request.event)
+    return at._replace(node=request.node, timeout_ms=request.timeout_ms)
+
+
+# --- AddPartitionsToTxn, AddOffsetsToTxn (KIP-98)
+
+
+def _add(state: State, request: Request) -> Next:
+    if (error := _refused(state, request)) is not None:
+        yield Outcome(error), state
+    elif state.status in PREPARED:
+        yield CONCURRENT, state
+    else:
+        yield Outcome(Error.NONE), _opened(state, request)
+
+
+def _refused(state: State, request: Request) -> int | None:
+    """The error for another producer id or another epoch than the current one."""
+    if state.status == "" or request.producer_id != state.producer_id:
+        return Error.INVALID_PRODUCER_ID_MAPPING
+    return fenced(request) if request.epoch != state.epoch else None
+
+
+def _opened(state: State, request: Request) -> State:
+    is_open = state.status == "Ongoing"
+    added = state.added | request.names if is_open else request.names
+    return state._replace(status="Ongoing", added=added, opened=state.opened if is_open else request.asked)
+
+
+# --- EndTxn (KIP-98, KIP-890)
+
+
+def _end(state: State, request: Request) -> Next:
+    return _end_second(state, request) if request.second else _end_first(state, request)
+
+
+def _end_first(state: State, request: Request) -> Next:
+    if (error := _refused(state, request)) is not None:
+        yield Outcome(error), state
+    elif state.status == "Ongoing":
+        yield Outcome(Error.NONE), state._replace(status=_prepared(request))
+    else:
+        yield Outcome(_said_again(state, request)), state
+
+
+def _prepared(request: Request) -> Status:
+    return "PrepareCommit" if request.commits else "PrepareAbort"
+
+
+def _said_again(state: State, request: Request) -> int:
+    """The error for an end that was decided before: by the same request, or by another one."""
+    if state.status == _prepared(request):
+        return Error.CONCURRENT_TRANSACTIONS
+    return Error.NONE if state.status == PREPARED[_prepared(request)] else Error.INVALID_TXN_STATE
+
+
+def _end_second(state: State, request: Request) -> Next:
+    """The epoch tells the end of this transaction from a repeated end of the one before."""
+    current, again = request.epoch == state.epoch, request.epoch == state.epoch - 1
+    ended = state.status in PREPARED or state.status in PREPARED.values()
+    if state.status == "" or request.producer_id != state.producer_id:
+        yield Outcome(Error.INVALID_PRODUCER_ID_MAPPING), state
+    elif again and ended:
+        yield from _end_again(state, request)
+    elif not current or state.status in PREPARED:
+        yield Outcome(fenced(request)), state
+    elif state.status == "Ongoing" or not request.commits:
+        # May the owner of the epoch that was ended ask for the next one by InitProducerId? No KIP says.
+        for retried in (NO_EPOCH, state.epoch):
+            after = _bumped(state, request)._replace(retried=retried)
+            yield Outcome(Error.NONE, after.producer_id, after.epoch), after
+    else:
+        yield Outcome(Error.INVALID_TXN_STATE), state
+
+
+def _end_again(state: State, request: Request) -> Next:
+    error = _said_again(state, request)
+    shown = (state.producer_id, state.epoch) if error == Error.NONE else (NO_ID, NO_EPOCH)
+    yield Outcome(error, *shown), state
+    if error == Error.INVALID_TXN_STATE and request.commits:
+        # Of a commit that came too late both refusals are right (KIP360-TXN-04).
+        yield Outcome(fenced(request), kind="not-open"), state
+
+
+def _bumped(state: State, request: Request) -> State:
+    """Decided at the next epoch; also an abort of a transaction that added nothing."""
+    after = state._replace(status=_prepared(request), epoch=state.epoch + 1)
+    return after._replace(since=request.event, node=request.node)
+
+
+# --- Produce, TxnOffsetCommit: verified by the coordinator (KIP-890)
+
+
+def _write(state: State, request: Request) -> Next:
+    """In the second protocol a write itself adds its partition."""
+    error = _refused(state, request)
+    if state.status in PREPARED:
+        yield CONCURRENT, state
+        yield Outcome(PASSED_LATE), state
+    if error is not None:
+        yield Outcome(error), state
+    elif request.second and state.status not in PREPARED:
+        yield Outcome(PASSED), _opened(state, request)
+    elif not request.second and state.status not in PREPARED:
+        inside = state.status == "Ongoing" and request.names <= state.added
+        yield Outcome(PASSED if inside else not_added(request)), state
+
+
+_BY_API: dict[Api, Callable[[State, Request], Next]] = {
+    "InitProducerId": _init,
+    "AddPartitionsToTxn": _add,
+    "AddOffsetsToTxn": _add,
+    "EndTxn": _end,
+    "Produce": _write,
+    "TxnOffsetCommit": _write,
+}
+
+
+# --- what happens without a request
+
+
+def spontaneous(state: State, *, timed_out: bool) -> Iterator[State]:
+    """The markers are all written, or a transaction that is open for too long is aborted."""
+    if (complete := PREPARED.get(state.status)) is not None:
+        yield state._replace(status=complete, added=frozenset())
+    elif state.status == "Ongoing" and timed_out:
+        yield from (after for _, after in _fenced_by_server(state, state.opened))
+    if state.raised:
+        yield state._replace(epoch=state.epoch - 1, raised=False)

@@ -1,0 +1,128 @@
+"""Requests about a transactional id as the coordinator sees them, from facts of six APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from conformance.judging.facts.exchange import NEVER_SENT, NONE, UNKNOWN_OUTCOME, Exchange
+from conformance.judging.facts.groups import OffsetCommit
+from conformance.judging.facts.log import ProduceResult
+from conformance.judging.facts.transactions import OffsetsAdded, PartitionsAdded, ProducerIdGiven, TransactionEnded
+from conformance.judging.log.story import PartitionStory
+from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, Request
+from conformance.judging.producers.story import TransactionStory
+
+
+class Given(Enum):
+    """Whether there is an answer."""
+
+    ANSWERED = "answered"
+    UNKNOWN = "unknown"
+    NEVER_SENT = "never sent"
+
+
+class Asked(NamedTuple):
+    """One request and its answer; of one with several partitions each partition is one. No two have the same key."""
+
+    key: int
+    request: Request
+    error: int
+    given_id: int = NO_ID
+    given_epoch: int = NO_EPOCH
+    partition: PartitionStory | None = None
+    write: ProduceResult | None = None
+
+    @property
+    def asked(self) -> int:
+        return self.request.asked
+
+    @property
+    def event(self) -> int:
+        return self.request.event
+
+    @property
+    def given(self) -> Given:
+        named = {UNKNOWN_OUTCOME: Given.UNKNOWN, NEVER_SENT: Given.NEVER_SENT}
+        return named.get(self.error, Given.ANSWERED)
+
+
+class _Answer(NamedTuple):
+    """The fields of `Asked` besides its key."""
+
+    request: Request
+    error: int
+    given_id: int = NO_ID
+    given_epoch: int = NO_EPOCH
+    partition: PartitionStory | None = None
+    write: ProduceResult | None = None
+
+
+def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[Asked]:
+    """All that was asked about a transactional id, in the order of the calls. A verification changes nothing (KIP-890)."""
+    known = [
+        *map(_init, story.given),
+        *(_added(one) for one in story.added if not one.verify_only),
+        *map(_offsets_added, story.groups_added),
+        *map(_offsets, story.offsets),
+        *map(_ended, story.ends),
+        *_writes(story.name, partitions),
+    ]
+    known.sort(key=lambda one: one.request.asked)
+    return [Asked(key, *one) for key, one in enumerate(known)]
+
+
+def _about(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, int]:
+    """The first fields of a Request."""
+    return api, fact.asked, fact.event, fact.node, version
+
+
+def _init(one: ProducerIdGiven) -> _Answer:
+    request = Request(
+        *_about("InitProducerId", one, one.version), one.sent_producer_id, one.sent_epoch, timeout_ms=one.timeout_ms
+    )
+    return _Answer(request, one.error, one.producer_id, one.producer_epoch)
+
+
+def _added(one: PartitionsAdded) -> _Answer:
+    """Where some partitions are refused, none is added: the answer counts as the first refusal."""
+    names = frozenset(name for name, _ in one.errors)
+    request = Request(*_about("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
+    errors = [error for _, error in one.errors if error != NONE]
+    return _Answer(request, one.error if one.error != NONE or not errors else errors[0])
+
+
+def _offsets_added(one: OffsetsAdded) -> _Answer:
+    names = frozenset((f"group {one.group}",))
+    request = Request(*_about("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
+    return _Answer(request, one.error)
+
+
+def _offsets(one: OffsetCommit) -> _Answer:
+    names = frozenset((f"group {one.group}",))
+    request = Request(*_about("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names)
+    return _Answer(request, one.accepted)
+
+
+def _ended(one: TransactionEnded) -> _Answer:
+    request = Request(*_about("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed)
+    return _Answer(request, one.error, one.next_id, one.next_epoch)
+
+
+def _writes(name: str, partitions: list[PartitionStory]) -> Iterator[_Answer]:
+    for partition in partitions:
+        for one in partition.produced:
+            if one.transactional_id == name and one.acks != 0:
+                error = NEVER_SENT if one.failed and one.error == UNKNOWN_OUTCOME else one.error
+                yield _Answer(_written(partition, one), error, partition=partition, write=one)
+
+
+def _written(partition: PartitionStory, one: ProduceResult) -> Request:
+    names = frozenset((partition.name,))
+    return Request(*_about("Produce", one, one.version), one.producer_id, one.producer_epoch, names)
+
+
+def of_write(partition: PartitionStory, write: ProduceResult) -> Asked:
+    """A Produce that no coordinator sees."""
+    return Asked(-1, _written(partition, write), write.error, partition=partition, write=write)

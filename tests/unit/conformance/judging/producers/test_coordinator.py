@@ -1,0 +1,164 @@
+"""The answers of a transaction coordinator by its state: the tables of KIP-98, KIP-360 and KIP-890."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.producers.coordinator import (
+    BUMPED_WHILE_OPEN,
+    NO_EPOCH,
+    PASSED,
+    PASSED_LATE,
+    UNSEEN,
+    Api,
+    Outcome,
+    Request,
+    State,
+    Status,
+    answers,
+    spontaneous,
+)
+from history.codes import Error
+
+P = frozenset(("topic-0",))
+FENCED, STATE, BUSY = Error.PRODUCER_FENCED, Error.INVALID_TXN_STATE, Error.CONCURRENT_TRANSACTIONS
+NONE, MAPPING = Error.NONE, Error.INVALID_PRODUCER_ID_MAPPING
+FIRST, SECOND = 4, 5
+"""Versions of EndTxn."""
+
+
+def at(status: Status, epoch: int = 3, retried: int = NO_EPOCH) -> State:
+    return State(status, 7, epoch, retried, P if status == "Ongoing" else frozenset())
+
+
+def asked(api: Api, epoch: int, *, version: int = 5, commits: bool = False, id: int = 7) -> Request:
+    return Request(api, 10, 11, "broker-1", version, id, epoch, P, commits)
+
+
+def errors(state: State, request: Request) -> set[int]:
+    return {outcome.error for outcome, _ in answers(state, request) if outcome != UNSEEN}
+
+
+def after(state: State, request: Request) -> set[tuple[str, int]]:
+    return {(left.status, left.epoch) for outcome, left in answers(state, request) if outcome != UNSEEN}
+
+
+# --- EndTxn: the table of TransactionCoordinator#endTransaction
+
+ENDS: list[tuple[int, Status, int, bool, set[int]]] = [
+    # version, state, epoch (3 is current), commits, errors
+    (FIRST, "Ongoing", 3, True, {NONE}),
+    (FIRST, "Ongoing", 2, True, {FENCED}),
+    (FIRST, "Empty", 3, True, {STATE}),
+    (FIRST, "Empty", 3, False, {STATE}),
+    (FIRST, "CompleteCommit", 3, True, {NONE}),
+    (FIRST, "CompleteCommit", 3, False, {STATE}),
+    (FIRST, "CompleteAbort", 3, True, {STATE}),
+    (FIRST, "CompleteAbort", 3, False, {NONE}),
+    (FIRST, "PrepareCommit", 3, True, {BUSY}),
+    (FIRST, "PrepareCommit", 3, False, {STATE}),
+    (FIRST, "", 3, True, {MAPPING}),
+    (SECOND, "Ongoing", 3, True, {NONE}),
+    (SECOND, "Ongoing", 2, True, {FENCED}),
+    (SECOND, "Empty", 2, False, {FENCED}),
+    (SECOND, "Empty", 3, False, {NONE}),
+    (SECOND, "Empty", 2, True, {FENCED}),
+    (SECOND, "Empty", 3, True, {STATE}),
+    (SECOND, "CompleteAbort", 2, False, {NONE}),
+    (SECOND, "CompleteAbort", 3, False, {NONE}),
+    (SECOND, "CompleteAbort", 2, True, {STATE, FENCED}),
+    (SECOND, "CompleteAbort", 3, True, {STATE}),
+    (SECOND, "CompleteCommit", 2, False, {STATE}),
+    (SECOND, "CompleteCommit", 3, False, {NONE}),
+    (SECOND, "CompleteCommit", 2, True, {NONE}),
+    (SECOND, "CompleteCommit", 3, True, {STATE}),
+    (SECOND, "PrepareCommit", 2, True, {BUSY}),
+    (SECOND, "PrepareCommit", 2, False, {STATE}),
+    (SECOND, "PrepareCommit", 3, True, {FENCED}),
+    (SECOND, "", 3, True, {MAPPING}),
+]
+
+
+@pytest.mark.parametrize(("version", "status", "epoch", "commits", "wanted"), ENDS)
+def test_the_end_of_a_transaction(version: int, status: Status, epoch: int, commits: bool, wanted: set[int]) -> None:
+    request = asked("EndTxn", epoch, version=version, commits=commits)
+    assert errors(at(status), request) == wanted
+
+
+def test_an_end_in_the_second_protocol_leaves_the_next_epoch() -> None:
+    assert after(at("Ongoing"), asked("EndTxn", 3, version=FIRST, commits=True)) == {("PrepareCommit", 3)}
+    assert after(at("Ongoing"), asked("EndTxn", 3, version=SECOND)) == {("PrepareAbort", 4)}
+    repeated = [outcome for outcome, _ in answers(at("CompleteAbort"), asked("EndTxn", 2, version=SECOND))]
+    assert repeated == [Outcome(NONE, 7, 3)]
+
+
+# --- InitProducerId
+
+
+def test_the_next_epoch_is_given_to_a_new_instance_and_to_the_owner() -> None:
+    for epoch, retried in ((-1, -1), (3, 3)):
+        found = [*answers(at("Empty"), asked("InitProducerId", epoch, id=-1 if epoch < 0 else 7))]
+        assert [(outcome, left.epoch, left.retried) for outcome, left in found] == [(Outcome(NONE, 7, 4), 4, retried)]
+
+
+def test_who_asks_again_is_given_the_same_epoch() -> None:
+    again = asked("InitProducerId", 2)
+    assert [outcome for outcome, _ in answers(at("Empty", retried=2), again)] == [Outcome(NONE, 7, 3)]
+    moved = again._replace(failed_over=True)
+    assert errors(at("Empty", retried=2), moved) == {NONE, FENCED}
+    assert errors(at("Empty"), again) == {FENCED}
+
+
+@pytest.mark.parametrize(("version", "error"), [(3, Error.INVALID_PRODUCER_EPOCH), (4, FENCED)])
+def test_the_error_for_an_old_epoch_goes_by_the_version(version: int, error: int) -> None:
+    assert errors(at("Empty"), asked("InitProducerId", 1, version=version)) == {error}
+
+
+def test_an_open_transaction_is_aborted_first() -> None:
+    new = asked("InitProducerId", -1, id=-1)
+    assert after(at("Ongoing"), new) == {("PrepareAbort", 4), ("Empty", 5)}
+    assert errors(at("Ongoing"), new) == {BUSY, NONE}
+    failed = [left for outcome, left in answers(at("Ongoing"), new) if outcome == UNSEEN]
+    assert [(left.status, left.epoch, left.raised) for left in failed] == [("Ongoing", 4, True)]
+    assert after(failed[0], new) == {("PrepareAbort", 4), ("Empty", 5)}, "the epoch is raised once"
+
+
+def test_a_stale_epoch_leaves_an_open_transaction_alone() -> None:
+    found = [*answers(at("Ongoing"), asked("InitProducerId", 1))]
+    assert (Outcome(FENCED), at("Ongoing")) in found
+    assert {outcome.excuse for outcome, left in found if left.status == "PrepareAbort"} == {BUMPED_WHILE_OPEN}
+
+
+# --- the other requests
+
+
+@pytest.mark.parametrize("api", ["AddPartitionsToTxn", "AddOffsetsToTxn"])
+def test_partitions_and_groups_are_added(api: Api) -> None:
+    assert errors(at("Empty"), asked(api, 3)) == {NONE}
+    assert errors(at("Empty"), asked(api, 2)) == {FENCED}
+    assert errors(at("Empty"), asked(api, 2, version=1)) == {Error.INVALID_PRODUCER_EPOCH}
+    assert errors(at("Empty"), asked(api, 3, id=8)) == {MAPPING}
+    assert errors(at("PrepareCommit"), asked(api, 3)) == {BUSY}
+    [(_, left)] = answers(at("CompleteAbort"), asked(api, 3))
+    assert (left.status, left.added, left.opened) == ("Ongoing", P, 10)
+
+
+def test_a_write_passes_if_its_partition_was_added() -> None:
+    first, second = asked("Produce", 3, version=11), asked("Produce", 3, version=12)
+    assert errors(at("Ongoing"), first) == errors(at("Ongoing"), second) == {PASSED}
+    assert errors(at("Empty"), first) == {Error.TRANSACTION_ABORTABLE}
+    assert errors(at("Empty"), first._replace(version=10)) == {STATE}
+    assert after(at("Empty"), second) == {("Ongoing", 3)}
+    assert errors(at("Empty"), asked("Produce", 2, version=12)) == {Error.INVALID_PRODUCER_EPOCH}
+    assert errors(at("PrepareCommit"), first) == {BUSY, PASSED_LATE}
+
+
+# --- without a request
+
+
+def test_markers_are_written_and_open_transactions_time_out() -> None:
+    assert [left.status for left in spontaneous(at("PrepareAbort"), timed_out=False)] == ["CompleteAbort"]
+    assert [*spontaneous(at("Ongoing"), timed_out=False)] == []
+    assert {left.epoch for left in spontaneous(at("Ongoing"), timed_out=True)} == {4}
+    raised = at("Ongoing", epoch=4)._replace(raised=True)
+    assert [(left.epoch, left.raised) for left in spontaneous(raised, timed_out=False)] == [(3, False)]
