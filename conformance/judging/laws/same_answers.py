@@ -105,12 +105,18 @@ def _of_answer(sweep: Sweep, items: Sequence[About]) -> Iterator[Claim]:
     """A finding for the API, unless it is the highest version, and one for each role of its items."""
     case = CASES[items[0].op]
     compared = [_compared(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
-    yield from [Excuse(CHANGED_MEANWHILE, case)] * (len(items) - len(compared))
+    changed = [one for one in items if one.question not in sweep.references and _has_versions(sweep, one)]
+    yield from [Excuse(CHANGED_MEANWHILE, case)] * len(changed)
     if any(one.version != best.version for one, best, _, _ in compared):
         yield _finding(case, compared)
     for role in (WRONG_BROKER, UNKNOWN):
         if own := [each for each in compared if each.role == role]:
             yield _finding(role, own)
+
+
+def _has_versions(sweep: Sweep, one: About) -> bool:
+    """Was the item asked for in several versions? An API with one version has nothing to compare."""
+    return len({each.version for each in sweep.by_question[one.question]}) > 1
 
 
 def _finding(case: str, compared: Sequence[Compared]) -> Finding:
