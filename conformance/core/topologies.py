@@ -16,6 +16,8 @@ PROMPT_GROUPS = {
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.min.session.timeout.ms": "5000",
     "group.coordinator.append.linger.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
 }
 """A coordinator that assigns and answers without waiting for more to do, and lets a group have short sessions. Releases without a
 setting ignore it."""
