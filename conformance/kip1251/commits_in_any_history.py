@@ -12,6 +12,7 @@ from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from conformance.rigs.groups.members import Owners, Ownership
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from fixtures.wire import Error
+from fixtures.wire.groups import OffsetFetchAnswer
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=4, max_size=5)
 """Changes of the group, each before a time when members have to revoke partitions."""
@@ -53,21 +54,22 @@ def as_known(group: Group, owners: Owners) -> PremiseClaim:
 
 
 class Offsets:
-    """The offsets that the rule says are stored, and the next one to commit: above the first, then below, and so on."""
+    """The offsets that were read last, and the next one to commit: above the first, then below, and so on."""
 
     def __init__(self) -> None:
-        self.stored: dict[int, int] = {}
+        self._read: dict[int, int] = {}
         self._tried = 0
 
     def next(self) -> int:
         self._tried += 1
         return MIDDLE + (self._tried if self._tried % 2 else -self._tried)
 
-    def decided(self, one: Try, offset: int) -> int:
-        """The offset that has to be stored after this commit of `offset`."""
-        if one.accepted:
-            self.stored[one.partition] = offset
-        return self.stored.get(one.partition, -1)
+    def agree(self, one: Try, offset: int, after: OffsetFetchAnswer) -> bool:
+        """Whether `after` shows the accepted `offset`, or after a refusal the one from before."""
+        expected = offset if one.accepted else self._read.get(one.partition, -1)
+        if after.partitions:
+            self._read[one.partition] = after.only.offset
+        return after.shows(expected)
 
 
 @probe(
@@ -91,7 +93,7 @@ def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) 
             answer = group.commit(one.member, {one.partition: offset}, one.epoch)
             after = group.stored(one.partition)
             error = Error.NONE if one.accepted else Error.STALE_MEMBER_EPOCH
-            held_up = answer.all_answered(error) and after.shows(offsets.decided(one, offset))
+            held_up = offsets.agree(one, offset, after) and answer.all_answered(error)
             yield held_if(held_up, answer, after, row=one.row, case="any-history")
 
 
@@ -117,5 +119,5 @@ def transactional_commits_follow_the_rule(
             producer.end(committed=True)
             after = group.decided(one.partition)
             error = Error.NONE if one.accepted else refusal(answer)
-            held_up = all_answered(answer, error) and after.shows(offsets.decided(one, offset))
+            held_up = offsets.agree(one, offset, after) and all_answered(answer, error)
             yield held_if(held_up, answer, after)
