@@ -24,12 +24,7 @@ CURRENT_ASSIGNMENT_TYPE = 8
 OFFSET_TYPES = (0, 1)
 GROUP_TYPE, TARGET_TYPE = 3, 6
 KINDS = {GROUP_TYPE: "ConsumerGroupMetadata", TARGET_TYPE: "ConsumerGroupTargetAssignmentMetadata"}
-VERSION = struct.Struct(">h")
-
-
-class MemberKey(msgspec.Struct, frozen=True):
-    group_id: str
-    member_id: str
+VERSION = LENGTH = struct.Struct(">h")
 
 
 class OffsetKey(msgspec.Struct, frozen=True):
@@ -72,10 +67,6 @@ class StoredAssignment(msgspec.Struct, frozen=True):
         return frozenset(partition for topic in self.assigned_partitions for partition in topic.partitions)
 
 
-class GroupKey(msgspec.Struct, frozen=True):
-    group_id: str
-
-
 class EpochValue(msgspec.Struct, frozen=True):
     """ConsumerGroupMetadataValue, which has the one, or ConsumerGroupTargetAssignmentMetadataValue, which has the other."""
 
@@ -89,6 +80,16 @@ class GroupState(NamedTuple):
     epoch: int
     assignment_epoch: int
     members: dict[str, tuple[int, frozenset[int]]]
+
+
+def strings_of(key: bytes) -> list[str]:
+    """The fields of a key that has strings only. Schemas of keys number their versions by kind up to 4.0, and then from 0."""
+    found, at = [], VERSION.size
+    while at < len(key):
+        [length] = LENGTH.unpack_from(key, at)
+        at += LENGTH.size + length
+        found.append(key[at - length : at].decode())
+    return found
 
 
 class GroupLog:
@@ -157,7 +158,7 @@ class GroupLog:
             kind = VERSION.unpack_from(record.key)[0] if record.key is not None else None
             if (member := self._member(record)) is not None:
                 members[member] = record.value
-            elif kind in KINDS and record.value is not None and self._group_of(record, KINDS[kind]) == self.group.name:
+            elif kind in KINDS and record.key and record.value and strings_of(record.key) == [self.group.name]:
                 epochs[kind] = self._value(record.value, f"{KINDS[kind]}Value", EpochValue)
         kept = {member: self._stored(value) for member, value in members.items() if value is not None}
         held = {member: (one.member_epoch, one.assigned) for member, one in kept.items()}
@@ -184,12 +185,8 @@ class GroupLog:
         """The member of this group whose assignment a record has; None if it has another's."""
         if record.key is None or VERSION.unpack_from(record.key) != (CURRENT_ASSIGNMENT_TYPE,):
             return None
-        key = self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Key", record.key[VERSION.size :], MemberKey)
-        return key.member_id if key.group_id == self.group.name else None
-
-    def _group_of(self, record: Record, kind: str) -> str:
-        assert record.key is not None
-        return self.group.bench.decode(ARTIFACT, f"{kind}Key", record.key[VERSION.size :], GroupKey).group_id
+        group, member = strings_of(record.key)
+        return member if group == self.group.name else None
 
     def _value(self, value: bytes, name: str, into: type[V]) -> V:
         [version] = VERSION.unpack_from(value)

@@ -25,8 +25,13 @@ def written(kind: int, **fields: Any) -> bytes:
     return struct.pack(">h", kind) + msgspec.json.encode(fields)
 
 
-def record(offset: int, key: bytes, value: bytes | None, control: ControlType | None = None) -> Record:
-    return Record(offset=offset, timestamp=0, key=key, value=value, control_type=control)
+def key(kind: int, *fields: str) -> bytes:
+    """A key of strings, as every release writes it."""
+    return struct.pack(">h", kind) + b"".join(struct.pack(">h", len(one)) + one.encode() for one in fields)
+
+
+def record(offset: int, of: bytes, value: bytes | None, control: ControlType | None = None) -> Record:
+    return Record(offset=offset, timestamp=0, key=of, value=value, control_type=control)
 
 
 def batch(offset: int, *records: Record, producer_id: int = -1, control: bool = False) -> Batch:
@@ -49,8 +54,8 @@ def batch(offset: int, *records: Record, producer_id: int = -1, control: bool = 
 
 
 def commit(at: int, offset: int, producer_id: int = -1, group: str = "g", partition: int = 0) -> Batch:
-    key = written(1, group=group, topic="t", partition=partition)
-    return batch(at, record(at, key, written(0, offset=offset)), producer_id=producer_id)
+    of = written(1, group=group, topic="t", partition=partition)
+    return batch(at, record(at, of, written(0, offset=offset)), producer_id=producer_id)
 
 
 def marker(at: int, producer_id: int, kind: ControlType) -> Batch:
@@ -93,14 +98,14 @@ def assignment(at: int, member: str, epoch: int | None, *partitions: int, group:
     fields = {"member_epoch": epoch, "previous_member_epoch": 0, "state": 0}
     listed = [{"topic_id": str(TOPIC), "partitions": partitions}]
     value = None if epoch is None else written(0, assigned_partitions=listed, **fields)
-    return batch(at, record(at, written(8, group_id=group, member_id=member), value))
+    return batch(at, record(at, key(8, group, member), value))
 
 
 def test_the_state_is_that_of_the_newest_records_of_the_group() -> None:
     log = Replayed(
-        batch(0, record(0, written(3, group_id="g"), written(0, epoch=4))),
-        batch(1, record(1, written(6, group_id="g"), written(0, assignment_epoch=3))),
-        batch(2, record(2, written(3, group_id="h"), written(0, epoch=9))),
+        batch(0, record(0, key(3, "g"), written(0, epoch=4))),
+        batch(1, record(1, key(6, "g"), written(0, assignment_epoch=3))),
+        batch(2, record(2, key(3, "h"), written(0, epoch=9))),
         assignment(3, "m", 3, 0, 1),
         assignment(4, "n", 3, 2),
         assignment(5, "n", None),
