@@ -11,11 +11,13 @@ import net.bytebuddy.asm.Advice;
 @In(type = "org.apache.kafka.coordinator.group.Utils", method = "assignmentFromTopicPartitions")
 public class LegacyRecordsUnbounded {
     @Advice.OnMethodExit
-    static void exit(@Advice.Argument(2) List<?> topics, @Advice.Return Map<Object, Object> epochs) {
-        LegacyRecordsUnbounded.extend(topics, epochs);
+    static void exit(
+            @Advice.Argument(2) List<?> topics, @Advice.Return(readOnly = false) Map<Object, Object> epochs) {
+        epochs = LegacyRecordsUnbounded.extended(topics, epochs);
     }
 
-    public static void extend(List<?> topics, Map<Object, Object> epochs) {
+    public static Map<Object, Object> extended(List<?> topics, Map<Object, Object> known) {
+        Map<Object, Object> epochs = new HashMap<>(known);
         for (Object topic : topics) {
             List<?> stored = (List<?>) Reach.call(topic, "assignmentEpochs");
             if (stored == null || stored.isEmpty()) {
@@ -26,5 +28,6 @@ public class LegacyRecordsUnbounded {
                 epochs.put(Reach.call(topic, "topicId"), unbounded);
             }
         }
+        return epochs;
     }
 }
