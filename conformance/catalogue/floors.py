@@ -34,9 +34,10 @@ FLOORS: dict[str, Floor] = msgspec.convert(
 
 
 def floor_of(row: Requirement, case: str = "") -> Floor:
-    """The floor of a row's case: that of the row's kind, unless row or case has other numbers of inputs or observations."""
-    floor = FLOORS[row.kind]
-    inputs = next((one.inputs for one in row.cases if one.id == case and one.inputs), row.inputs)
+    """The floor of a row's case: that of its own or the row's kind, unless these have other numbers of inputs or observations."""
+    own = next((one for one in row.cases if one.id == case), None)
+    floor = FLOORS[(own and own.kind) or row.kind]
+    inputs = (own and own.inputs) or row.inputs
     return msgspec.structs.replace(
         floor,
         inputs=min(floor.inputs, inputs),

@@ -24,7 +24,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A clause of a row that needs observations of its own.
 
     `promised` is as in `Requirement`, for the case's own `applies`; `inputs` is the number of its distinct inputs, where it has
-    fewer than the row.
+    fewer than the row; `kind` is that of the case, where it needs other observations than the row's.
     """
 
     id: str
@@ -33,6 +33,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     needs: list[str] = []
     promised: str = ""
     inputs: int = 0
+    kind: Kind | None = None
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

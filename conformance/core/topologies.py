@@ -16,6 +16,8 @@ PROMPT_GROUPS = {
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.min.session.timeout.ms": "5000",
     "group.coordinator.append.linger.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
 }
 """A coordinator that assigns and answers without waiting for more to do, and lets a group have short sessions. Releases without a
 setting ignore it."""
@@ -28,8 +30,8 @@ COMBINED = Topology(
 )
 """One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second."""
 
-FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.2-IV1"})
-"""The same at the level of Kafka 4.2, so that its release can be started on the data: KIP-1251, upgrades."""
+FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.0-IV3"})
+"""The same at the level of Kafka 4.0, so that it and later releases can be started on the data: KIP-1251, upgrades."""
 
 GROUPS = msgspec.structs.replace(COMBINED, name="groups")
 """The same where the consumer protocol (KIP-848) can be spoken: KIP-1251.
@@ -218,6 +220,11 @@ TRANSACTIONS = Topology(
 Each coordinator's log is on two of them. The third can be frozen without delaying a coordinator's decision, and leads on
 for three seconds, so that there is time to ask while its markers hang."""
 
+FORMER_LEVEL_BROKERS = msgspec.structs.replace(
+    TRANSACTIONS, name="former-level-brokers", features=FORMER_LEVEL.features
+)
+"""The same brokers at the level of Kafka 4.0, so that one of them can be of an older release than the others."""
+
 PRODUCERS = Topology(
     name="producers",
     controllers=1,
@@ -236,7 +243,7 @@ PRODUCERS = Topology(
 try again to reach a broker that was down, to which they owe markers."""
 
 TOPOLOGIES = (
-    COMBINED, EXPIRING, FORMER_LEVEL, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
+    COMBINED, EXPIRING, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM, TWO_DISKS,
     QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hypothesis.strategies import integers, uuids
 
-from conformance.core.checks import Claim, held_if, probe
+from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group, new_topic
 from fixtures.errors import KitError
 from fixtures.wire import Error
@@ -65,12 +65,26 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Generator[Claim
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
-    """The id of a deleted topic commits nothing for the new topic of the same name."""
+    """The id of a deleted topic is unknown, and commits nothing for the new topic of its name, also beside it."""
     member = group.alone(bumps)
+    group.store(member, 0, offset + 1)
     old = recreate(group)
-    answer = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
+    member.owned = frozenset()
+    group.settle(member)
+    yield group.holding(member, member.epoch, 0)
+    yield premise(group.topic.id != old.id, f"{group.topic} has another id than {old}")
+    group.bench.eventually(lambda: group.stored(0).shows(-1), f"the offset of {old} gone with it")
+    alone = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
+    unset = group.stored(0)
+    unknown = alone.all_answered(Error.UNKNOWN_TOPIC_ID) and unset.shows(-1)
+    yield held_if(unknown, alone, unset, case="deleted-id")
+    both = group.commit_all(
+        member, [NewOffset(old, 0, offset), NewOffset(group.topic, 0, offset + 2)], member.epoch, version=10
+    )
     after = group.stored(0)
-    yield held_if(Error.NONE not in answer.errors and after.shows(-1), answer, after, case="deleted-id")
+    errors = {result.topic_id: result.error for result in both.partitions}
+    as_expected = errors == {old.id: Error.UNKNOWN_TOPIC_ID, group.topic.id: Error.NONE} and after.shows(offset + 2)
+    yield held_if(as_expected, both, after, case="deleted-id")
 
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from hypothesis.strategies import integers
+from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, held_if, kept_if, probe
-from conformance.rigs.groups.group import Group, fresh_group
+from conformance.rigs.groups.group import ON_FORMER_LEVEL, SESSION, Group, HandOver, fresh_group
+from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
+from conformance.rigs.producers.three_brokers import How
 from fixtures.wire import Error
 from strategies.epochs import EPOCH_BUMPS, EPOCHS_AHEAD
 from strategies.offsets import OFFSETS
@@ -26,22 +28,56 @@ def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Gene
 
 
 @probe(
-    "KIP1251-COMMIT-02", "KIP1251-GATE-01", rig=fresh_group(), earlier=EPOCH_BUMPS, later=EPOCH_BUMPS, offset=OFFSETS
+    "KIP1251-COMMIT-02",
+    "KIP1251-GATE-01",
+    rig=fresh_group(),
+    cases=list(VERSIONS),
+    earlier=EPOCH_BUMPS,
+    later=EPOCH_BUMPS,
+    offset=OFFSETS,
 )
 def kept_partition_at_an_older_epoch(
     group: Group, case: str, earlier: int, later: int, offset: int
 ) -> Generator[Claim, None, None]:
     """A commit that a member sent before its epoch rose is accepted for a partition that it kept."""
     hand = group.hand_over(earlier)
-    if later:
-        hand.old.receive(hand.missed)
-    now = hand.old.bump(later) if later else hand.now
+    now = later_epoch(hand, later)
     yield group.holding(hand.old, now, hand.kept)
     answer = group.commit(hand.old, {hand.kept: offset}, hand.before, version=VERSIONS[case])
     after = group.stored(hand.kept)
     accepted = answer.all_answered(Error.NONE) and after.shows(offset)
     yield held_if(accepted, answer, after)
     yield held_if(accepted, answer, after, row="KIP1251-GATE-01", case=f"offset-commit-{case}")
+
+
+def later_epoch(hand: HandOver, bumps: int) -> int:
+    """Bump the old member after it has received the answer that it missed. Returns the epoch that the coordinator has of it."""
+    if not bumps:
+        return hand.now
+    hand.old.receive(hand.missed)
+    return hand.old.bump(bumps)
+
+
+@probe(
+    "KIP1251-GATE-01",
+    rig=ON_FORMER_LEVEL,
+    cases=["former-level"],
+    smoke=False,
+    earlier=EPOCH_BUMPS,
+    later=EPOCH_BUMPS,
+    offset=OFFSETS,
+)
+def kept_partition_at_a_former_level(
+    group: Group, earlier: int, later: int, offset: int
+) -> Generator[Claim, None, None]:
+    """At the feature levels of a release without assignment epochs, where records have its form, the rule is relaxed as well."""
+    hand = group.hand_over(earlier)
+    yield group.holding(hand.old, later_epoch(hand, later), hand.kept)
+    for step, version in enumerate(VERSIONS.values()):
+        answer = group.commit(hand.old, {hand.kept: offset + step}, hand.before, version=version)
+        after = group.stored(hand.kept)
+        accepted = answer.all_answered(Error.NONE) and after.shows(offset + step)
+        yield held_if(accepted, answer, after, case="former-level")
 
 
 @probe("KIP1251-COMMIT-03", rig=fresh_group(), back=integers(1, 3), later=integers(1, 3), offset=OFFSETS)
@@ -66,14 +102,16 @@ def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int
 @probe("KIP1251-COMMIT-04", rig=fresh_group(), ahead=EPOCHS_AHEAD, offset=OFFSETS)
 def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> Generator[Claim, None, None]:
     """A commit at an epoch that the member has not reached is refused and changes nothing."""
-    member, other = group.alone(), group.member()
-    other.join()
-    group.settle(member, other)
-    owner = member if case == "owned" else other
-    partition = min(owner.assigned)
-    group.store(owner, partition, offset)
-    yield group.holding(owner, owner.epoch, partition)
-    answer = group.commit(member, {partition: offset + 1}, member.epoch + ahead)
+    hand = group.hand_over()
+    partition = hand.kept if case == "owned" else hand.lost
+    group.bench.granted(group.commit(hand.old, {partition: offset}, hand.now), "commit", SESSION)
+    if case == "unowned":
+        group.given(hand.new, partition)
+        yield group.holding(hand.new, hand.new.epoch, partition)
+    elif case == "without-owner":
+        yield group.free(partition)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    answer = group.commit(hand.old, {partition: offset + 1}, hand.now + ahead)
     after = group.stored(partition)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
@@ -99,6 +137,34 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.before)
     after = group.stored(hand.lost)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1), answer, after)
+
+
+@probe(
+    "KIP1251-COMMIT-05",
+    rig=ROUTED_GROUP,
+    cases=["three-brokers"],
+    examples=3,
+    smoke=False,
+    bumps=EPOCH_BUMPS,
+    offset=OFFSETS,
+    how=sampled_from(["move", "kill", "freeze"]),
+)
+def zombie_at_the_next_coordinator(
+    group: RoutedGroup, bumps: int, offset: int, how: How
+) -> Generator[Claim, None, None]:
+    """On three brokers it is refused as well, also by the coordinator that takes over while a member has yet to be given it."""
+    hand = group.hand_over(bumps)
+    yield group.free(hand.lost)
+    before = group.commit(hand.old, {hand.lost: offset}, hand.before)
+    unset = group.stored(hand.lost)
+    yield held_if(before.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1), before, unset)
+    group.move_coordinator(how)
+    group.given(hand.new, hand.lost)
+    group.store(hand.new, hand.lost, offset)
+    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
+    after = group.stored(hand.lost)
+    yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
 @probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)

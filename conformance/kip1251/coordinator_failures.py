@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 from hypothesis.strategies import sampled_from
 
-from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.group import Group, HandOver, fresh_group
+from conformance.core.checks import Claim, premise, probe
+from conformance.rigs.groups.group import Group, fresh_group
+from conformance.rigs.groups.group_log import OFFSETS_TOPIC, GroupLog
+from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
-from fixtures.wire import Error
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.retriable import accepted
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 
-
-def judged_as_before(group: Group, hand: HandOver, case: str, offset: int) -> Iterator[Claim]:
-    """COMMIT-02, -03 and -05 of a member that kept one partition and lost another, at the epoch that it knows."""
-    since = hand.old.since[hand.kept]
-    below = group.commit(hand.old, {hand.kept: offset + 1}, since - 1)
-    unset = group.stored(hand.kept)
-    refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1)
-    yield held_if(refused, below, unset, case=case)
-    lost = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
-    owners = group.stored(hand.lost)
-    refused = lost.all_answered(Error.STALE_MEMBER_EPOCH) and owners.shows(offset)
-    yield held_if(refused, lost, owners, case=case)
-    for epoch in (since, hand.before):
-        kept = group.commit(hand.old, {hand.kept: offset}, epoch)
-        after = group.stored(hand.kept)
-        yield held_if(kept.all_answered(Error.NONE) and after.shows(offset), kept, after, case=case)
+COMPACTING = {
+    "min.cleanable.dirty.ratio": "0.01",
+    "min.compaction.lag.ms": "0",
+    "max.compaction.lag.ms": "1",
+    "segment.ms": "1",
+}
+"""A topic that is compacted at once, but for its last segment, which is new with nearly each record."""
+OFTEN = {"log.cleaner.backoff.ms": "100"}
+COMPACTED_WITHIN = 60.0
 
 
 @probe(
@@ -73,3 +70,33 @@ def next_coordinator_keeps_the_epochs(
     yield group.holding(hand.old, hand.now, hand.kept)
     group.move_coordinator(how)
     yield from judged_as_before(group, hand, "moved-coordinator", offset)
+
+
+@contextmanager
+def compacting(group: Group) -> Iterator[None]:
+    """Coordinators' logs are compacted as soon as they can be for as long as the block lasts."""
+    changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
+    for kind, name, settings in changes:
+        accepted(group.node.incremental_alter_configs(kind, name, settings))
+    yield
+    for kind, name, settings in changes:
+        accepted(group.node.incremental_alter_configs(kind, name, dict.fromkeys(settings)))
+
+
+@probe("KIP1251-PERSIST-06", rig=fresh_group(), examples=2, smoke=False, bumps=EPOCH_BUMPS, offset=OFFSETS)
+def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Generator[Claim, None, None]:
+    """When no more than the newest record of a member is left, a restarted coordinator judges its commits as before."""
+    log, hand = GroupLog(group), group.hand_over(bumps, aged=2)
+    group.given(hand.new, hand.lost)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    written = len(log.assignments(hand.old.id))
+
+    def compacted() -> bool:
+        group.store(hand.new, hand.lost, offset)  # a later segment
+        return len(log.assignments(hand.old.id)) == 1
+
+    with compacting(group):
+        group.bench.eventually(compacted, f"{OFFSETS_TOPIC} compacted", COMPACTED_WITHIN, 0.3)
+    yield premise(written > 1, f"{written} records of {hand.old.id} became one")
+    group.restart_coordinator(clean=True)
+    yield from judged_as_before(group, hand, case, offset)

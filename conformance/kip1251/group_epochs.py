@@ -7,58 +7,14 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, lists, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.group import Group, GroupMember, fresh_group
+from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredAssignment, StoredPartitions
+from conformance.rigs.groups.members import Members
 from fixtures.wire.groups import LEAVE_TO_RETURN, DescribedGroup
 
 CHANGES = lists(sampled_from(["join", "bump", "revoke", "return", "leave"]), min_size=6, max_size=8)
 OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), min_size=6, max_size=8)
 """The preview of the protocol, before 4.0, has no static members."""
-
-
-class Members:
-    """Members of one group that join, leave and change their subscriptions; the first one stays. Newcomers may be static."""
-
-    def __init__(self, group: Group, *, static: bool = True) -> None:
-        self.group = group
-        self._static = static
-        self.present = [group.alone()]
-
-    def change(self, kind: str) -> None:
-        """One change. After "revoke" members have partitions to revoke, and do not acknowledge it before the next change."""
-        self._finish()
-        if kind in ("join", "revoke") or (kind != "bump" and len(self.present) == 1):
-            self._join()
-            if kind == "revoke":
-                for member in self.present:
-                    member.granted(member.heartbeat())
-                return
-        elif kind == "bump":
-            self.present[0].bump()
-        elif kind == "return":
-            last = self.present[-1]
-            last.leave_to_return()
-            return
-        else:
-            self.present.pop().leave()
-        self._finish()
-
-    def _join(self) -> None:
-        if len(self.present) == self.group.partitions:
-            self.present.pop().leave()
-            self._finish()
-        self.present.append(self.group.member(self.group.bench.fresh("instance") if self._static else None))
-        self.present[-1].join()
-
-    def _finish(self) -> None:
-        for member in self.present:
-            if member.instance_id and self.is_away(member):
-                member.join()
-        self.group.settle(*self.present)
-
-    def is_away(self, member: GroupMember) -> bool:
-        found = self.group.seen(member)
-        return found is not None and found.member_epoch == LEAVE_TO_RETURN
 
 
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)

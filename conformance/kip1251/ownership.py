@@ -8,6 +8,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
+from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
 from fixtures.wire import Error
 from fixtures.wire.configs import ResourceType
 from fixtures.wire.retriable import accepted
@@ -41,7 +42,7 @@ def partition_that_came_back(
     member = group.alone(bumps)
     partition = group.partitions - 1
     first, last = member.since[partition], member.epoch
-    let_another_own(group, member, partition) if case == "owned-between" else unsubscribe_for_a_while(group, member)
+    lets_another_own(group, member, partition) if case == "owned-between" else loses_all_for_a_while(group, member)
     again = member.since[partition]
     member.bump(later)
     group.store(member, partition, offset)
@@ -53,28 +54,6 @@ def partition_that_came_back(
         answer = group.commit(member, {partition: offset + epoch + 1}, epoch)
         after = group.stored(partition)
         yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
-
-
-def let_another_own(group: Group, member: GroupMember, partition: int) -> None:
-    """Another member owns partitions for a while, the last one among them."""
-    other = group.member()
-    other.join()
-    group.settle(member, other)
-    if partition in member.assigned:
-        # The assignor gave away others: this member leaves the partition to them by leaving all for a moment.
-        unsubscribe_for_a_while(group, member, other)
-    other.leave()
-    group.settle(member)
-
-
-def unsubscribe_for_a_while(group: Group, member: GroupMember, *others: GroupMember) -> None:
-    """The member subscribes to another topic until it has lost all partitions, and then to its own again."""
-    member.turn_to("nowhere")
-    group.bench.eventually(lambda: member.keep_up() and not member.assigned, f"{member.id} without partitions")
-    for other in others:
-        group.settle(other)
-    member.turn_to(group.topic.name)
-    group.settle(member, *others)
 
 
 # --- the assignment epoch, by the commits that it admits

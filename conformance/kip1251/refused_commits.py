@@ -7,7 +7,8 @@ from collections.abc import Generator
 from hypothesis.strategies import integers, lists, sampled_from
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.group import Group, GroupMember, fresh_group
+from conformance.rigs.groups.classic import classic_alone, commit, upgraded
+from conformance.rigs.groups.group import SESSION, Group, GroupMember, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from fixtures.wire import Error
 from fixtures.wire.groups import OffsetCommitAnswer
@@ -69,6 +70,30 @@ def refused_commit_is_unknown_to_the_next_coordinator(
         after = group.stored(partition)
         held = answer.all_answered(STRANGERS.get(wrongs[partition], Error.STALE_MEMBER_EPOCH)) and after.shows(offset)
         yield held_if(held, answer, after, case="fail-over")
+
+
+@probe(
+    "KIP1251-COMMIT-13",
+    rig=fresh_group(),
+    cases=["illegal-generation", "illegal-generation-upgraded"],
+    rejoins=integers(1, 3),
+    distances=lists(sampled_from([-2, -1, 1, 2, 100]), min_size=6, max_size=8),
+    offset=OFFSETS,
+)
+def refused_generation_is_not_stored(
+    group: Group, case: str, rejoins: int, distances: list[int], offset: int
+) -> Generator[Claim, None, None]:
+    """The same for another generation than that of a classic member, in a classic group and in one that was upgraded."""
+    log, classic = GroupLog(group), classic_alone(group, rejoins)
+    if case == "illegal-generation-upgraded":
+        _, is_upgraded = upgraded(group, classic)
+        yield is_upgraded
+    group.bench.granted(commit(group, classic, 0, offset, classic.generation), "commit", SESSION)
+    for step, distance in enumerate(distances, 1):
+        answer = commit(group, classic, 0, offset + step, max(0, classic.generation + distance))
+        after, stored = group.stored(0), log.offsets(0)
+        held = answer.all_answered(Error.ILLEGAL_GENERATION) and after.shows(offset) and stored == [offset]
+        yield held_if(held, answer, after, detail=f"{answer}; {after}; in the log: {stored}")
 
 
 @probe("KIP1251-COMMIT-14", rig=fresh_group(), bumps=integers(5, 6), back=integers(1, 100), offset=OFFSETS)

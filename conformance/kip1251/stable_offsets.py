@@ -7,6 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
 from conformance.rigs.producers.combined_node import STAGE, Stage
 from fixtures.wire import Error
 from fixtures.wire.groups import NewOffset
@@ -47,4 +48,43 @@ def open_transaction_holds_back_readers(
 
     met = stage.bench.settles(stable, f"offset {decided} of {group}", 10.0)
     after = stage.broker.offset_fetch(group, wanted, require_stable=True)
+    yield held_if(met, waiting, after, detail=f"before {before}, in the transaction {offset}; {waiting}, then {after}")
+
+
+@probe(
+    "KIP1251-TXN-04",
+    rig=fresh_txn_group(),
+    cases=["next-owner", "next-owner-aborted"],
+    examples=2,
+    bumps=integers(0, 2),
+    pick=integers(0, 1),
+    before=OFFSETS,
+    step=integers(-5, 5).filter(bool),
+)
+def next_owner_waits_for_the_decision(
+    group: TxnGroup, case: str, bumps: int, pick: int, before: int, step: int
+) -> Generator[Claim, None, None]:
+    """The owner loses the partition before the transaction ends: the next one is held back, too, and has the decided offset."""
+    old = group.alone(bumps)
+    offset = before + abs(step) if before + step < 0 else before + step
+    for partition in range(group.partitions):
+        group.store(old, partition, before)
+    producer = group.producer(group.dialect(pick))
+    group.commit_in(producer, old, dict.fromkeys(range(group.partitions), offset), first=False)
+    new = group.member()
+    new.join()
+    partition = min(group.revoking(old))
+    group.acknowledge(old)
+    group.given(new, partition)
+    yield group.holding(new, new.epoch, partition)
+    waiting = group.read_by(new, partition)
+    open_ = producer.described()
+    yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))
+    yield held_if(waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT, waiting, open_)
+    producer.end(committed=case == "next-owner")
+    decided = offset if case == "next-owner" else before
+    met = group.bench.settles(
+        lambda: group.read_by(new, partition).shows(decided), f"offset {decided} of {group.name}", 10.0
+    )
+    after = group.read_by(new, partition)
     yield held_if(met, waiting, after, detail=f"before {before}, in the transaction {offset}; {waiting}, then {after}")

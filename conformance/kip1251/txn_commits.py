@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from uuid import UUID
 
-from hypothesis.strategies import booleans, integers, uuids
+from hypothesis.strategies import booleans, integers, lists, sampled_from, tuples, uuids
 
-from conformance.core.checks import Claim, held_if, kept_if, probe
-from conformance.rigs.groups.group import new_group
+from conformance.core.checks import Claim, held_if, kept_if, premise, probe
+from conformance.rigs.groups.group import SESSION, GroupMember, new_group
+from conformance.rigs.groups.members import loses_all_for_a_while
 from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
 from conformance.rigs.producers.combined_node import StageProducer
 from fixtures.wire import Error
@@ -19,8 +20,17 @@ from strategies.offsets import OFFSETS
 
 PICK = integers(0, 1)
 """Which of the dialects that the cluster offers."""
-RISE = integers(1, 1000)
-OLD = integers(3, 5)
+STEPS = integers(-1000, 1000).filter(bool)
+PLAINS = integers(1, 3)
+BASE = 5000
+"""Offsets are far enough above 0 to go back."""
+PRODUCERS = 2
+MOVES = lists(
+    tuples(sampled_from(["txn", "plain", "commit", "abort"]), integers(0, PRODUCERS - 1)), min_size=8, max_size=14
+)
+"""Commits in transactions and outside of them, and ends of transactions; a transaction that is not open begins with a commit."""
+OLD = (3, 4, 5)
+"""The versions that have a member and no topic id."""
 
 
 def accepted_and_stored(
@@ -68,15 +78,30 @@ def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int
     yield from refused(group, producer, answer, partition, 10, case)
 
 
-@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future"], ahead=EPOCHS_AHEAD, pick=PICK)
-def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Claim, None, None]:
-    """An epoch that the member has not reached is refused."""
-    member = group.alone()
-    group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+@probe(
+    "KIP1251-TXN-01", rig=fresh_txn_group(), cases=["current"], bumps=EPOCH_BUMPS, pick=PICK, partition=integers(0, 3)
+)
+def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: int) -> Generator[Claim, None, None]:
+    """The member epoch is accepted for a partition that the member owns."""
+    member = group.alone(bumps)
+    yield group.holding(member, member.epoch, partition)
     producer = group.producer(group.dialect(pick))
-    answer = group.txn_commit(producer, member, {0: 11}, member.epoch + ahead)
-    yield from refused(group, producer, answer, 0, 10, case)
+    answer = group.txn_commit(producer, member, {partition: 11}, member.epoch)
+    yield from accepted_and_stored(group, producer, answer, partition, 11, case)
+
+
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future", "future-unowned"], ahead=EPOCHS_AHEAD, pick=PICK)
+def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Generator[Claim, None, None]:
+    """An epoch that the member has not reached is refused, for a partition of another member as well."""
+    hand = group.hand_over()
+    group.given(hand.new, hand.lost)
+    partition, owner = (hand.kept, hand.old) if case == "future" else (hand.lost, hand.new)
+    group.bench.granted(group.commit(owner, {partition: 10}, hand.now), "commit", SESSION)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, hand.old, {partition: 11}, hand.now + ahead)
+    yield from refused(group, producer, answer, partition, 10, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=EPOCH_BUMPS, pick=PICK)
@@ -96,6 +121,67 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
         yield from accepted_and_stored(group, producer, answer, hand.lost, 11, case)
 
 
+@probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost-free", "unowned-free"], bumps=EPOCH_BUMPS, pick=PICK)
+def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
+    """The same while no member owns the partition that this one has revoked."""
+    hand = group.hand_over(bumps)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.free(hand.lost)
+    producer = group.producer(group.dialect(pick))
+    epoch = hand.before if case == "lost-free" else hand.now
+    answer = group.txn_commit(producer, hand.old, {hand.lost: 11}, epoch)
+    if case == "lost-free":
+        yield from refused(group, producer, answer, hand.lost, -1, case)
+    else:
+        yield from accepted_and_stored(group, producer, answer, hand.lost, 11, case)
+
+
+@probe(
+    "KIP1251-TXN-01", rig=fresh_txn_group(), cases=["came-back"], bumps=integers(1, 3), back=integers(0, 2), pick=PICK
+)
+def partition_that_came_back(
+    group: TxnGroup, case: str, bumps: int, back: int, pick: int
+) -> Generator[Claim, None, None]:
+    """An epoch of an ownership that ended is refused, although the member owns the partition again."""
+    member = group.alone(bumps)
+    former = max(member.since[0], member.epoch - back)
+    loses_all_for_a_while(group, member)
+    group.store(member, 0, 10)
+    yield group.holding(member, member.epoch, 0)
+    again = member.since[0]
+    yield premise(again > former, f"given back at epoch {again}", promised=("KIP1251-BASE-03", "membership"))
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, member, {0: 11}, former)
+    yield from refused(group, producer, answer, 0, 10, case)
+
+
+@probe(
+    "KIP1251-TXN-01",
+    rig=fresh_txn_group(),
+    cases=["pending-below", "pending-acknowledged"],
+    bumps=integers(1, 3),
+    back=integers(1, 3),
+    pick=PICK,
+)
+def partition_not_pending_at_that_epoch(
+    group: TxnGroup, case: str, bumps: int, back: int, pick: int
+) -> Generator[Claim, None, None]:
+    """Below the assignment epoch of a pending partition, and once its revocation is acknowledged, a commit is refused."""
+    member = group.alone(bumps, aged=3)
+    since = dict(member.since)
+    group.member().join()
+    partition = min(group.revoking(member))
+    yield group.waiting(member, partition)
+    epoch = since[partition] - back
+    if case == "pending-acknowledged":
+        group.acknowledge(member)
+        yield group.free(partition)
+        epoch = min(since[partition] + back - 1, member.epoch)
+    producer = group.producer(group.dialect(pick))
+    answer = group.txn_commit(producer, member, {partition: 7}, epoch)
+    yield from refused(group, producer, answer, partition, -1, case)
+
+
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
 def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Generator[Claim, None, None]:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on."""
@@ -109,16 +195,28 @@ def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick
     yield from accepted_and_stored(group, producer, answer, partition, 7, case)
 
 
-def version_for(group: TxnGroup, case: str, drawn: int) -> int:
-    """For a case of old versions the drawn one, or the cluster's newest if that is lower; otherwise the newest."""
-    return min(drawn, group.newest) if case.endswith("-v5") else group.newest
+def versions_of(group: TxnGroup, case: str) -> list[int]:
+    """For a case of old versions all of these that the cluster offers to clients; otherwise the newest."""
+    return [version for version in OLD if version <= group.newest] if case.endswith("-v5") else [group.newest]
 
 
-def answered_by_version(case: str, answer: TxnOffsetCommitAnswer, own: Error) -> Claim:
-    """ILLEGAL_GENERATION up to v5, its `own` error from v6 on; a case without a version records the error of the newest."""
-    if "-" not in case:
-        return kept_if("KIP1251-TXN-02-L", all_answered(answer, own), answer)
-    return held_if(all_answered(answer, own if case.endswith("-v6") else Error.ILLEGAL_GENERATION), answer)
+def refused_by_version(
+    group: TxnGroup, member: GroupMember, partition: int, epoch: int, before: int, case: str, own: Error
+) -> Generator[Claim, None, None]:
+    """ILLEGAL_GENERATION up to v5, its `own` error from v6 on, and nothing is stored when the transaction is committed.
+
+    A case without a version records the error of the newest one.
+    """
+    for version in versions_of(group, case):
+        producer = group.speaking(version)
+        answer = group.txn_commit(producer, member, {partition: 11}, epoch, version=version)
+        if "-" not in case:
+            yield kept_if("KIP1251-TXN-02-L", all_answered(answer, own), answer)
+            return
+        producer.end(committed=True)
+        after = group.decided(partition)
+        error = own if case.endswith("-v6") else Error.ILLEGAL_GENERATION
+        yield held_if(all_answered(answer, error) and after.shows(before), answer, after)
 
 
 @probe(
@@ -127,15 +225,28 @@ def answered_by_version(case: str, answer: TxnOffsetCommitAnswer, own: Error) ->
     rig=fresh_txn_group(),
     cases=["epoch-v5", "epoch-v6", "epoch"],
     ahead=integers(1, 9),
-    version=OLD,
 )
-def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Generator[Claim, None, None]:
-    """A refused epoch gets the error of the request version."""
+def refused_epoch(group: TxnGroup, case: str, ahead: int) -> Generator[Claim, None, None]:
+    """An epoch above the member's gets the error of the request version."""
     member = group.alone()
+    group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
-    spoken = version_for(group, case, version)
-    answer = group.txn_commit(group.speaking(spoken), member, {0: 11}, member.epoch + ahead, version=spoken)
-    yield answered_by_version(case, answer, Error.STALE_MEMBER_EPOCH)
+    yield from refused_by_version(group, member, 0, member.epoch + ahead, 10, case, Error.STALE_MEMBER_EPOCH)
+
+
+@probe(
+    "KIP1251-TXN-02",
+    rig=fresh_txn_group(),
+    cases=["older-epoch-v5", "older-epoch-v6"],
+    back=integers(1, 3),
+    later=integers(0, 2),
+)
+def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Generator[Claim, None, None]:
+    """So does an epoch from before the partition's assignment."""
+    heir, partition, epoch = group.inherit(2, later=later)
+    group.store(heir, partition, 10)
+    yield group.holding(heir, heir.epoch, partition)
+    yield from refused_by_version(group, heir, partition, epoch - back, 10, case, Error.STALE_MEMBER_EPOCH)
 
 
 @probe(
@@ -144,30 +255,24 @@ def refused_epoch(group: TxnGroup, case: str, ahead: int, version: int) -> Gener
     rig=fresh_txn_group(),
     cases=["group-v5", "group-v6", "group"],
     epoch=integers(0, 9),
-    version=OLD,
 )
-def unknown_group(group: TxnGroup, case: str, epoch: int, version: int) -> Generator[Claim, None, None]:
+def unknown_group(group: TxnGroup, case: str, epoch: int) -> Generator[Claim, None, None]:
     """A member of an unknown group is refused with the error of the request version."""
-    spoken = version_for(group, case, version)
-    answer = group.txn_commit(group.speaking(spoken), group.member(), {0: 11}, epoch, version=spoken)
-    yield answered_by_version(case, answer, Error.GROUP_ID_NOT_FOUND)
+    yield from refused_by_version(group, group.member(), 0, epoch, -1, case, Error.GROUP_ID_NOT_FOUND)
 
 
-@probe(
-    "KIP1251-TXN-02",
-    rig=fresh_txn_group(),
-    cases=["unknown-member", "unknown-member-v6"],
-    distance=integers(-2, 2),
-    version=OLD,
-)
-def unknown_member(group: TxnGroup, case: str, distance: int, version: int) -> Generator[Claim, None, None]:
+@probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["unknown-member", "unknown-member-v6"], distance=integers(-2, 2))
+def unknown_member(group: TxnGroup, case: str, distance: int) -> Generator[Claim, None, None]:
     """A member id that is not in the group is unknown in every version."""
     member = group.alone(2)
+    group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
-    spoken = group.newest if case.endswith("-v6") else min(version, group.newest)
-    epoch = member.epoch + distance
-    answer = group.txn_commit(group.speaking(spoken), group.member(), {0: 11}, epoch, version=spoken)
-    yield held_if(all_answered(answer, Error.UNKNOWN_MEMBER_ID), answer)
+    for version in versions_of(group, case if case.endswith("-v6") else f"{case}-v5"):
+        producer = group.speaking(version)
+        answer = group.txn_commit(producer, group.member(), {0: 11}, member.epoch + distance, version=version)
+        producer.end(committed=True)
+        after = group.decided(0)
+        yield held_if(all_answered(answer, Error.UNKNOWN_MEMBER_ID) and after.shows(10), answer, after)
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["topic-v6"], topic_id=uuids(version=4))
@@ -193,36 +298,48 @@ def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Generat
     yield from accepted_and_stored(group, producer, answer, 0, 11, case)
 
 
-@probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["member-id-given", "instance-id-given"], pick=PICK)
+@probe(
+    "KIP1251-TXN-03", rig=fresh_txn_group(), cases=["member-id-given", "instance-id-given", "epoch-given"], pick=PICK
+)
 def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Generator[Claim, None, None]:
-    """With a member id or an instance id, epoch -1 is an epoch like any other, and refused."""
+    """With a member id, epoch -1 is an epoch like any other, and refused; without one there is no such member."""
     member = group.alone(instance_id=group.bench.fresh("instance") if case == "instance-id-given" else None)
     group.store(member, 0, 10)
     yield group.holding(member, member.epoch, 0)
-    if case == "instance-id-given":
-        member.id = ""
+    sender = member if case == "member-id-given" else GroupMember(group, "", member.instance_id)
     producer = group.producer(group.dialect(pick))
-    answer = group.txn_commit(producer, member, {0: 11}, -1)
+    answer = group.txn_commit(producer, sender, {0: 11}, member.epoch if case == "epoch-given" else -1)
     producer.end(committed=True)
     after = group.decided(0)
-    none_taken = Error.NONE not in {partition.error for partition in answer.partitions}
-    yield held_if(none_taken and after.shows(10), answer, after)
+    error = refusal(answer) if case == "member-id-given" else Error.UNKNOWN_MEMBER_ID
+    yield held_if(all_answered(answer, error) and after.shows(10), answer, after)
 
 
-@probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["legacy", "tv2"], offset=OFFSETS, rise=RISE)
-def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, rise: int) -> Generator[Claim, None, None]:
+@probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["legacy", "tv2"], offset=OFFSETS, step=STEPS, plains=PLAINS)
+def plain_commit_before_the_marker(
+    group: TxnGroup, case: str, offset: int, step: int, plains: int
+) -> Generator[Claim, None, None]:
     """A plain commit after a transactional one stays when the transaction is committed."""
-    late_marker(group, case, offset, rise)
+    newest = yield from late_marker(group, case, offset, step, plains)
     after = group.decided(0)
-    yield held_if(after.shows(offset + rise), after)
+    yield held_if(after.shows(newest), after)
 
 
-def late_marker(group: TxnGroup, dialect: str, offset: int, rise: int) -> None:
-    """TxnOffsetCommit, then a plain commit of the same partition, then the marker."""
+def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: int) -> Generator[Claim, None, int]:
+    """TxnOffsetCommit, then plain commits of the same partition, each `step` on, then the marker. Returns the last offset.
+
+    Premise: the transaction's offset is pending until then.
+    """
     member, producer = group.alone(), group.producer(dialect)
-    producer.granted(group.txn_commit(producer, member, {0: offset}, member.epoch), "commit")
-    group.store(member, 0, offset + rise)
+    producer.granted(group.txn_commit(producer, member, {0: BASE + offset}, member.epoch), "commit")
+    newest = BASE + offset + plains * step
+    for one in range(1, plains + 1):
+        group.store(member, 0, BASE + offset + one * step)
+    waiting = group.stored(0)
+    pending = {found.error for found in waiting.partitions} == {Error.UNSTABLE_OFFSET_COMMIT}
+    yield premise(pending, f"an offset is pending: {waiting}", promised=("KIP1251-TXN-04", dialect))
     producer.end(committed=True)
+    return newest
 
 
 @probe(
@@ -233,17 +350,42 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, rise: int) -> None:
     examples=3,
     smoke=False,
     offset=OFFSETS,
-    rise=RISE,
+    step=STEPS,
+    plains=PLAINS,
     pick=PICK,
 )
 def plain_commit_before_the_marker_loaded(
-    group: TxnGroup, case: str, offset: int, rise: int, pick: int
+    group: TxnGroup, case: str, offset: int, step: int, plains: int, pick: int
 ) -> Generator[Claim, None, None]:
     """It also stays for a coordinator that loads the offsets from the log."""
-    late_marker(group, group.dialect(pick), offset, rise)
     other = TxnGroup(group.bench, new_group(group.bench))
-    late_marker(other, other.dialect(pick + 1), offset, rise)
+    first = yield from late_marker(group, group.dialect(pick), offset, step, plains)
+    second = yield from late_marker(other, other.dialect(pick + 1), offset, -step, plains)
     group.restart_coordinator()
-    for restarted in (group, other):
+    for restarted, newest in ((group, first), (other, second)):
         after = restarted.decided(0)
-        yield held_if(after.shows(offset + rise), after)
+        yield held_if(after.shows(newest), after)
+
+
+@probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["any-order"], moves=MOVES, pick=PICK)
+def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Generator[Claim, None, None]:
+    """Of the plain commits and those of committed transactions the one that came last is stored, whenever transactions end."""
+    member = group.alone()
+    yield group.holding(member, member.epoch, 0)
+    producers = [group.producer(group.dialect(pick + n)) for n in range(PRODUCERS)]
+    pending: dict[int, tuple[int, int]] = {}
+    stored = (0, -1)
+    for moved, (move, number) in enumerate(moves, 1):
+        offset = BASE + (moved if moved % 2 else -moved)
+        if move == "plain":
+            group.store(member, 0, offset)
+            stored = (moved, offset)
+        elif move == "txn" or number not in pending:
+            group.commit_in(producers[number], member, {0: offset}, first=number not in pending)
+            pending[number] = (moved, offset)
+        else:
+            producers[number].end(committed=move == "commit")
+            ended = pending.pop(number)
+            stored = max(stored, ended) if move == "commit" else stored
+        now = group.node.offset_fetch(group.name, [(group.topic, 0)])
+        yield held_if(now.shows(stored[1]), now, detail=f"{moves[:moved]}: {stored[1]} expected, {now}")

@@ -1,29 +1,32 @@
-"""Groups whose coordinator is upgraded from the last release without assignment epochs, or goes back to it (KIP-1251)."""
+"""Groups whose coordinator is upgraded from a release without assignment epochs, or goes back to one (KIP-1251)."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from hypothesis.strategies import integers
+from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, Rig, held_if, probe
-from conformance.core.topologies import FORMER_LEVEL
-from conformance.rigs.groups.group import Group, GroupMember, answering_again, coordinated, new_group
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.groups.group import ON_FORMER_LEVEL, Group, GroupMember, HandOver, answering_again, coordinated
+from conformance.rigs.groups.kept_epochs import judged_as_before
+from conformance.rigs.groups.three_brokers import ROUTED_ON_FORMER_LEVEL, RoutedGroup
 from fixtures.faults.kinds.upgrade import Upgrade
+from fixtures.images import select
 from fixtures.wire import Error
 from strategies.epochs import EPOCH_BUMPS
 from strategies.offsets import OFFSETS
 
-FORMER = "4.2.2"
-"""The newest patch of the last release without assignment epochs."""
-ON_FORMER_LEVEL = Rig(FORMER_LEVEL, new_group, Group)
+FORMER = sampled_from(select(["4.0..4.2"]))
+"""Releases of the consumer protocol without assignment epochs."""
+WITH_EPOCHS = select(["4.3.."])
+"""Those with them: one and the other understand each other's records."""
 
 
 @contextmanager
-def on_the_former_release(group: Group) -> Iterator[None]:
-    """The coordinator runs that release on the same data for as long as the block lasts."""
-    with group.bench.faults(group.topic, group=group.name).under(Upgrade(role="all nodes", to=FORMER)):
+def on_release(group: Group, release: str) -> Iterator[None]:
+    """The coordinator runs another release on the same data for as long as the block lasts."""
+    with group.bench.faults(group.topic, group=group.name).under(Upgrade(role="all nodes", to=release)):
         loaded(group)
         yield
     loaded(group)
@@ -56,13 +59,16 @@ def accepted(group: Group, member: GroupMember, partition: int, epoch: int, offs
     examples=2,
     cases=["current"],
     smoke=False,
+    release=FORMER,
     bumps=integers(2, 4),
     later=integers(1, 2),
     offset=OFFSETS,
 )
-def group_of_the_former_release(group: Group, bumps: int, later: int, offset: int) -> Generator[Claim, None, None]:
+def group_of_the_former_release(
+    group: Group, release: str, bumps: int, later: int, offset: int
+) -> Generator[Claim, None, None]:
     """Loaded after the upgrade, partitions are assigned since the record's member epoch, and later ones since their own."""
-    with on_the_former_release(group):
+    with on_release(group, release):
         member, other = group.alone(), group.member()
         other.join()
         group.settle(member, other)
@@ -95,14 +101,17 @@ def group_of_the_former_release(group: Group, bumps: int, later: int, offset: in
     examples=2,
     cases=["roll-back"],
     smoke=False,
+    release=FORMER,
     bumps=integers(2, 4),
     offset=OFFSETS,
 )
-def group_on_the_former_release_again(group: Group, bumps: int, offset: int) -> Generator[Claim, None, None]:
+def group_on_the_former_release_again(
+    group: Group, release: str, bumps: int, offset: int
+) -> Generator[Claim, None, None]:
     """The former release loads the group from the records of this one, and applies its strict rule."""
     member = group.alone(bumps)
     group.store(member, 0, offset)
-    with on_the_former_release(group):
+    with on_release(group, release):
         found = group.seen(member)
         alive = found is not None and found.member_epoch == member.epoch and group.of(found) == member.assigned
         kept = group.stored(0)
@@ -118,14 +127,15 @@ def group_on_the_former_release_again(group: Group, bumps: int, offset: int) -> 
     examples=2,
     cases=["returned"],
     smoke=False,
+    release=FORMER,
     bumps=EPOCH_BUMPS,
     offset=OFFSETS,
 )
 def static_member_that_left_on_the_former_release(
-    group: Group, bumps: int, offset: int
+    group: Group, release: str, bumps: int, offset: int
 ) -> Generator[Claim, None, None]:
     """It left with -2 before the upgrade: returned, it may commit from epoch 0 on, and not at -1."""
-    with on_the_former_release(group):
+    with on_release(group, release):
         old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
         group.store(old, 0, offset)
         old.leave_to_return()
@@ -136,3 +146,66 @@ def static_member_that_left_on_the_former_release(
     after = group.stored(0)
     yield held_if(Error.NONE not in answer.errors and after.shows(offset), answer, after, case="returned")
     yield accepted(group, new, 0, 0, offset + 2, "KIP1251-STATIC-06", "returned")
+
+
+@probe(
+    "KIP1251-PERSIST-01",
+    rig=ON_FORMER_LEVEL,
+    cases=["other-release"],
+    examples=2,
+    smoke=False,
+    pick=integers(0, 5),
+    bumps=EPOCH_BUMPS,
+    offset=OFFSETS,
+)
+def group_of_another_release_with_epochs(
+    group: Group, case: str, pick: int, bumps: int, offset: int
+) -> Generator[Claim, None, None]:
+    """A coordinator keeps the epochs that another release wrote, an older one or a newer one."""
+    others = [release for release in WITH_EPOCHS if release != group.bench.column.version]
+    with on_release(group, others[pick % len(others)]):
+        hand = group.hand_over(bumps, aged=2)
+        group.given(hand.new, hand.lost)
+        group.store(hand.new, hand.lost, offset)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    yield from judged_as_before(group, hand, case, offset)
+
+
+@probe(
+    "KIP1251-PERSIST-05",
+    rig=ROUTED_ON_FORMER_LEVEL,
+    cases=["own-rule"],
+    examples=2,
+    smoke=False,
+    release=FORMER,
+    bumps=EPOCH_BUMPS,
+    offset=OFFSETS,
+)
+def coordinators_of_two_releases(
+    group: RoutedGroup, release: str, bumps: int, offset: int
+) -> Generator[Claim, None, None]:
+    """While a group goes to and fro between brokers of two releases, each applies its rule, and neither lets a zombie commit."""
+    hand = group.hand_over(bumps, aged=2)
+    group.given(hand.new, hand.lost)
+    group.store(hand.new, hand.lost, offset)
+    yield group.holding(hand.old, hand.now, hand.kept)
+    with group.bench.faults(group.topic, group=group.name).under(
+        Upgrade(role="group coordinator", to=release)
+    ) as changed:
+        [former] = changed.nodes
+        own = next(name for name in group.bench.brokers if name != former)
+        for name in (former, own, former, own):
+            group.coordinate_at(name)
+            yield refused(group, hand.old, hand.lost, hand.before, offset, "KIP1251-PERSIST-05", "zombie")
+            yield by_its_rule(group, hand, offset, strict=name == former)
+
+
+def by_its_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
+    """A commit of what the member kept, at the epoch before: refused by the strict rule, else accepted."""
+    before = group.stored(hand.kept).only.offset
+    if strict:
+        answer = group.commit(hand.old, {hand.kept: offset}, hand.before)
+        after = group.stored(hand.kept)
+        held = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(before)
+        return held_if(held, answer, after, case="own-rule")
+    return accepted(group, hand.old, hand.kept, hand.before, offset, "KIP1251-PERSIST-05", "own-rule")

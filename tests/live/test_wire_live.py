@@ -33,6 +33,7 @@ from fixtures.wire.log import (
 )
 from fixtures.wire.records import Codec, ControlType, NewBatch, NewRecord, RecordHeader, batch, control_message
 from fixtures.wire.schemas import SchemaError
+from fixtures.wire.streams import Subtopology
 from fixtures.wire.topics import NewTopic, Reassignment
 from fixtures.wire.transactions import InitProducerIdAnswer, TxnMarker, TxnPartitions
 
@@ -497,6 +498,25 @@ class TestGroups:
         stale = client.offset_fetch(group, [(topic, 0)], member_id="m", epoch=99)
         assert (stale.error, stale.partitions) == (Error.STALE_MEMBER_EPOCH, ())
         left = client.consumer_group_heartbeat(group, "m", LEAVE)
+        assert (left.error, left.member_epoch) == (Error.NONE, LEAVE)
+
+    def test_a_streams_protocol_member(self, client: NodeClient, topic: Topic) -> None:
+        if "StreamsGroupHeartbeat" not in client.api_versions().ranges:
+            return
+        group = coordinated(client, f"{topic.name}-streams")
+        joined = client.streams_group_heartbeat(
+            group,
+            "m",
+            JOIN,
+            process_id="p",
+            rebalance_timeout_ms=9_000,
+            topology=[Subtopology("0", topic.name)],
+            active=(),
+            standby=(),
+            warmup=(),
+        )
+        assert (joined.error, joined.member_id) == (Error.NONE, "m")
+        left = client.streams_group_heartbeat(group, "m", LEAVE)
         assert (left.error, left.member_epoch) == (Error.NONE, LEAVE)
 
 

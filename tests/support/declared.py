@@ -20,6 +20,7 @@ _SINCE: dict[str, dict[str, int]] = {
     "OffsetFetch": {"3.3": 8, "3.7": 9, "4.2": 10},
     "OffsetForLeaderEpoch": {"3.3": 4},
     "Produce": {"3.3": 9, "3.7": 10, "3.8": 11, "4.0": 12, "4.1": 13},
+    "StreamsGroupHeartbeat": {"4.2": 0},
     "TxnOffsetCommit": {"3.3": 3, "3.8": 4, "4.0": 5},
     "WriteTxnMarkers": {"3.3": 1, "4.2": 2},
     "controller.AlterPartition": {"3.3": 2, "3.5": 3},

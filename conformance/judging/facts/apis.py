@@ -86,6 +86,7 @@ API_OF: dict[str, str] = {
     "parked_produce": "Produce",
     "produce": "Produce",
     "produce_many": "Produce",
+    "streams_group_heartbeat": "StreamsGroupHeartbeat",
     "sync_group": "SyncGroup",
     "take_producer_ids": "InitProducerId",
     "txn_offset_commit": "TxnOffsetCommit",

@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
-from conformance.core.topologies import GROUPS
+from conformance.core.topologies import FORMER_LEVEL, GROUPS
 from fixtures.errors import KitError
 from fixtures.views.member import ClassicMember, ConsumerMember, listed
 from fixtures.wire import Error, NodeClient, WireError
@@ -398,6 +398,10 @@ def new_group(bench: Bench, partitions: int = 4) -> GroupData:
     data = GroupData(bench.fresh("group"), new_topic(bench, partitions), partitions)
     coordinated(bench, data.name)
     return data
+
+
+ON_FORMER_LEVEL = Rig(FORMER_LEVEL, new_group, Group)
+"""The same on a node whose data a release without assignment epochs (KIP-1251) can load."""
 
 
 def fresh_group(partitions: int = 4) -> Rig[GroupData, Group]:

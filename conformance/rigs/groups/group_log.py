@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -11,7 +12,9 @@ import msgspec
 from conformance.rigs.groups.group import Group, GroupMember
 from fixtures.errors import KitError
 from fixtures.waiting import Overdue
-from fixtures.wire.records import Record
+from fixtures.wire.records import Batch, ControlType, Record
+
+V = TypeVar("V", bound=msgspec.Struct)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 ARTIFACT = "kafka-group-coordinator"
@@ -19,12 +22,9 @@ CURRENT_ASSIGNMENT = "ConsumerGroupCurrentMemberAssignment"
 CURRENT_ASSIGNMENT_TYPE = 8
 """The version at the start of a record's key identifies the kind of record."""
 OFFSET_TYPES = (0, 1)
-VERSION = struct.Struct(">h")
-
-
-class MemberKey(msgspec.Struct, frozen=True):
-    group_id: str
-    member_id: str
+GROUP_TYPE, TARGET_TYPE = 3, 6
+KINDS = {GROUP_TYPE: "ConsumerGroupMetadata", TARGET_TYPE: "ConsumerGroupTargetAssignmentMetadata"}
+VERSION = LENGTH = struct.Struct(">h")
 
 
 class OffsetKey(msgspec.Struct, frozen=True):
@@ -67,6 +67,31 @@ class StoredAssignment(msgspec.Struct, frozen=True):
         return frozenset(partition for topic in self.assigned_partitions for partition in topic.partitions)
 
 
+class EpochValue(msgspec.Struct, frozen=True):
+    """ConsumerGroupMetadataValue, which has the one, or ConsumerGroupTargetAssignmentMetadataValue, which has the other."""
+
+    epoch: int = -1
+    assignment_epoch: int = -1
+
+
+class GroupState(NamedTuple):
+    """Group epoch and target assignment epoch, and by member its epoch and partitions."""
+
+    epoch: int
+    assignment_epoch: int
+    members: dict[str, tuple[int, frozenset[int]]]
+
+
+def strings_of(key: bytes) -> list[str]:
+    """The fields of a key that has strings only. Schemas of keys number their versions by kind up to 4.0, and then from 0."""
+    found, at = [], VERSION.size
+    while at < len(key):
+        [length] = LENGTH.unpack_from(key, at)
+        at += LENGTH.size + length
+        found.append(key[at - length : at].decode())
+    return found
+
+
 class GroupLog:
     """The part of __consumer_offsets written since this object was created. The kit's clusters give the topic one partition."""
 
@@ -87,40 +112,82 @@ class GroupLog:
         """The records of this kind for a member, in their order, since it was last removed."""
         found: list[StoredAssignment] = []
         for record in self._records():
-            if self._is_for(record, member_id):
+            if self._member(record) == member_id:
                 found = [*found, self._stored(record.value)] if record.value is not None else []
         return found
 
     def _stored(self, value: bytes) -> StoredAssignment:
-        [version] = VERSION.unpack_from(value)
-        body = value[VERSION.size :]
-        return self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Value", body, StoredAssignment, version)
+        return self._value(value, f"{CURRENT_ASSIGNMENT}Value", StoredAssignment)
 
     def offsets(self, partition: int) -> list[int]:
         """The offsets that were stored for a partition of the group's topic, in their order."""
-        return [value.offset for value in self._offsets(OffsetKey(self.group.name, self.group.topic.name, partition))]
+        wanted = OffsetKey(self.group.name, self.group.topic.name, partition)
+        return [value.offset for value in self._offsets(wanted, self._records())]
 
-    def _offsets(self, wanted: OffsetKey) -> Iterator[OffsetValue]:
-        decode = self.group.bench.decode
-        for record in self._records():
+    def _offsets(self, wanted: OffsetKey, records: Iterable[Record]) -> Iterator[OffsetValue]:
+        for record in records:
             if record.key is None or record.value is None or VERSION.unpack_from(record.key)[0] not in OFFSET_TYPES:
                 continue
-            if decode(ARTIFACT, "OffsetCommitKey", record.key[VERSION.size :], OffsetKey) == wanted:
-                [version] = VERSION.unpack_from(record.value)
-                yield decode(ARTIFACT, "OffsetCommitValue", record.value[VERSION.size :], OffsetValue, version)
+            key = self.group.bench.decode(ARTIFACT, "OffsetCommitKey", record.key[VERSION.size :], OffsetKey)
+            if key == wanted:
+                yield self._value(record.value, "OffsetCommitValue", OffsetValue)
 
-    def _records(self) -> Iterator[Record]:
+    def committed(self, partition: int) -> int:
+        """The last of the offsets that were committed for a partition of the group's topic, in or outside of transactions; -1
+        without any. One within a transaction counts from where it stands, once the transaction is committed.
+        """
+        wanted = OffsetKey(self.group.name, self.group.topic.name, partition)
+        newest = (-1, -1)
+        pending: dict[int, tuple[int, int]] = {}
+        for batch in self._batches():
+            if batch.control:
+                ended = pending.pop(batch.producer_id, newest)
+                newest = max(newest, ended) if batch.records[0].control_type is ControlType.COMMIT else newest
+            for value in self._offsets(wanted, () if batch.control else batch.records):
+                if batch.transactional:
+                    pending[batch.producer_id] = (batch.base_offset, value.offset)
+                else:
+                    newest = (batch.base_offset, value.offset)
+        return newest[1]
+
+    def replayed(self) -> GroupState:
+        """The state of the group that its newest records give."""
+        members: dict[str, bytes | None] = {}
+        epochs: dict[int, EpochValue] = {}
+        for record in self._records():
+            kind = VERSION.unpack_from(record.key)[0] if record.key is not None else None
+            if (member := self._member(record)) is not None:
+                members[member] = record.value
+            elif kind in KINDS and record.key and record.value and strings_of(record.key) == [self.group.name]:
+                epochs[kind] = self._value(record.value, f"{KINDS[kind]}Value", EpochValue)
+        kept = {member: self._stored(value) for member, value in members.items() if value is not None}
+        held = {member: (one.member_epoch, one.assigned) for member, one in kept.items()}
+        nothing = EpochValue()
+        return GroupState(
+            epochs.get(GROUP_TYPE, nothing).epoch, epochs.get(TARGET_TYPE, nothing).assignment_epoch, held
+        )
+
+    def _batches(self) -> Iterator[Batch]:
         offset = self.start
         while offset < self.group.node.list_offsets(OFFSETS_TOPIC, 0).offset:
             fetched = self.group.node.fetch(OFFSETS_TOPIC, 0, offset)
             if not fetched.batches:
                 raise KitError(f"{OFFSETS_TOPIC} could not be read from {offset} on: {fetched}")
             for batch in fetched.batches:
-                yield from batch.records
+                yield batch
                 offset = batch.last_offset + 1
 
-    def _is_for(self, record: Record, member_id: str) -> bool:
+    def _records(self) -> Iterator[Record]:
+        for batch in self._batches():
+            yield from batch.records
+
+    def _member(self, record: Record) -> str | None:
+        """The member of this group whose assignment a record has; None if it has another's."""
         if record.key is None or VERSION.unpack_from(record.key) != (CURRENT_ASSIGNMENT_TYPE,):
-            return False
-        key = self.group.bench.decode(ARTIFACT, f"{CURRENT_ASSIGNMENT}Key", record.key[VERSION.size :], MemberKey)
-        return key == MemberKey(self.group.name, member_id)
+            return None
+        group, member = strings_of(record.key)
+        return member if group == self.group.name else None
+
+    def _value(self, value: bytes, name: str, into: type[V]) -> V:
+        [version] = VERSION.unpack_from(value)
+        return self.group.bench.decode(ARTIFACT, name, value[VERSION.size :], into, version)

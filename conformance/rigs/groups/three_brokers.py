@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.topologies import TRANSACTIONS
+from conformance.core.topologies import FORMER_LEVEL_BROKERS, TRANSACTIONS
 from conformance.rigs.groups.group import WITHOUT_GROUPS, Group, GroupData, new_topic
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.three_brokers import How, Ready, ThreeBrokers
@@ -31,15 +31,25 @@ class RoutedGroup(Group):
 
         self.bench.eventually(ready, f"a coordinator of {self.name}", COORDINATES_WITHIN, due="coordinator")
 
-    def move_coordinator(self, how: How) -> None:
-        """Another broker coordinates the group; afterwards all are up."""
+    @property
+    def log(self) -> Partition:
+        """The partition of __consumer_offsets whose leader is the coordinator."""
         view, internal = Coordinator(self.bench, self.name), LOGS[CoordinatorType.GROUP]
         described = self.bench.node(self.bench.brokers[0]).metadata([internal]).topic(internal)
-        topic = Topic(internal, described.topic_id)
-        with ThreeBrokers(self.bench, Ready(topic)).replaced(
-            Partition(self.bench, PartitionData(topic, view.index())), how
-        ):
+        return Partition(self.bench, PartitionData(Topic(internal, described.topic_id), view.index()))
+
+    def move_coordinator(self, how: How) -> None:
+        """Another broker coordinates the group; afterwards all are up."""
+        log = self.log
+        with ThreeBrokers(self.bench, Ready(log.topic)).replaced(log, how):
             pass
+        self.coordinated()
+
+    def coordinate_at(self, name: str) -> None:
+        """This broker coordinates the group, by an ordinary election if it does not yet."""
+        log = self.log
+        if log.whole().leader != self.bench.id_of(name):
+            log.move_leader(self.bench.id_of(name))
         self.coordinated()
 
 
@@ -51,3 +61,5 @@ def routed_group(bench: Bench) -> GroupData:
 
 
 ROUTED_GROUP = Rig(TRANSACTIONS, routed_group, RoutedGroup)
+ROUTED_ON_FORMER_LEVEL = Rig(FORMER_LEVEL_BROKERS, routed_group, RoutedGroup)
+"""The same where brokers of a release without assignment epochs (KIP-1251) can join."""

@@ -75,6 +75,19 @@ class TxnGroup(Group):
             version=spoken,
         )
 
+    def commit_in(
+        self, producer: StageProducer, member: GroupMember, offsets: Mapping[int, int], *, first: bool
+    ) -> None:
+        """A commit at the member's epoch that must succeed, in a transaction that has this group unless it is its `first`."""
+        if first and not producer.dialect.bumps:
+            producer.granted(producer.add_offsets(self.name), "producer")
+        producer.granted(self.txn_commit(producer, member, offsets, member.epoch), "commit")
+
+    def read_by(self, member: GroupMember, partition: int) -> OffsetFetchAnswer:
+        """The stable offset as this member asks for it, at its epoch."""
+        wanted = [(self.topic, partition)]
+        return self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch, require_stable=True)
+
     def decided(self, partition: int) -> OffsetFetchAnswer:
         """The committed offset once no transaction is pending on it."""
 

@@ -28,7 +28,15 @@ def test_no_judge_and_no_report_knows_a_fault_by_its_name(path: Path) -> None:
 
 
 def test_every_fault_of_the_catalogue_that_older_histories_may_hold_is_in_the_table() -> None:
-    since = {"failed-disk", "freeze", "remove-rebuilt-file", "remove-replica"}  # always written with their effects
+    # Always written with their effects.
+    since = {
+        "failed-disk",
+        "forget-producers",
+        "freeze",
+        "remove-rebuilt-file",
+        "remove-replica",
+        "torn-producer-snapshot",
+    }
     assert {str(fault.__struct_config__.tag) for fault in FAULTS} - since <= TABLE.keys()
 
 

@@ -64,6 +64,7 @@ SUBJECT_KINDS: dict[str, set[Kind]] = {
     "park_produce": {"partition", "transactional-id"},
     "produce": {"partition"},
     "produce_many": {"partition"},
+    "streams_group_heartbeat": {"group", "member"},
     "sync_group": {"group", "member"},
     "txn_offset_commit": {"transactional-id", "producer", "group", "partition"},
     "vote": {"quorum"},

@@ -166,7 +166,7 @@ READERS = {
     "judging/patch_releases.py": "compares a patch with the one before it",
     "judging/pooling.py": "names cells",
     "judging/stored_examples.py": "finds the column of a history",
-    "kip1251/upgrades.py": "starts the last release without assignment epochs",
+    "kip1251/upgrades.py": "starts releases without assignment epochs, and others with them",
     "judging/verdicts.py": "asks the catalogue whether a row applies",
 }
 """Where releases may be known, and for what."""

@@ -70,7 +70,7 @@ def _called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 def test_diff_groups_rows_by_worse_better_and_other(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, lines = _called(capsys, "diff", OLD, NEW, "--matrix", file)
     rows = len(shipped())
-    other = len([line for line in lines[lines.index("other") :] if line.startswith("    KIP")])
+    other = len([line for line in lines[lines.index("other") :] if line.startswith(("    KIP", "    GEN"))])
     assert code == 0
     assert lines[0] == f"{OLD} -> {NEW}: 1 worse, 1 better, {other} other, {rows - 2 - other} unchanged"
     worse = lines[lines.index("worse") : lines.index("better")]

@@ -28,6 +28,7 @@ NO_ITEMS = {
     "JoinGroup": "what a member supports; the answer is about the group",
     "ListPartitionReassignments": "all are asked for, by null",
     "ListTransactions": "filters",
+    "StreamsGroupHeartbeat": "a topology and tasks; the answer is about the member",
     "SyncGroup": "assignments, which go to the members",
 }
 """APIs whose request has a list that is not answered item by item, and what the list holds."""

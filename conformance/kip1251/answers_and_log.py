@@ -1,0 +1,87 @@
+"""A group coordinator says what its log says (GEN-13): committed offsets, members and epochs, also after it was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from hypothesis.strategies import integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.groups.group_log import GroupLog, GroupState
+from conformance.rigs.groups.members import Members
+from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
+from fixtures.wire.groups import DescribedGroup
+
+CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=6, max_size=7)
+OFFSET_CHANGES = lists(sampled_from(["plain", "committed", "aborted", "back"]), min_size=8, max_size=10)
+BASE = 1000
+
+
+def state_in(group: TxnGroup, shown: DescribedGroup) -> GroupState:
+    """A description as the records would give it."""
+    members = {member.member_id: (member.member_epoch, group.of(member)) for member in shown.members}
+    return GroupState(shown.group_epoch, shown.assignment_epoch, members)
+
+
+def group_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Claim:
+    """At rest, the description of the group is what its records give."""
+    shown = group.describe()
+    replayed = log.replayed()
+    return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {replayed}")
+
+
+def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Iterator[Claim]:
+    """While no transaction is open, each committed offset is what the log gives."""
+    for partition in range(group.partitions):
+        answer, logged = group.stored(partition), log.committed(partition)
+        yield held_if(answer.shows(logged), answer, case=case, detail=f"{partition}: {answer}; in the log: {logged}")
+
+
+@probe("GEN-13", rig=fresh_txn_group(), cases=["group"], changes=CHANGES)
+def group_is_described_as_logged(group: TxnGroup, case: str, changes: list[str]) -> Generator[Claim, None, None]:
+    """After each change a group's epochs, members and their partitions are described as its records have them."""
+    log, members = GroupLog(group), Members(group, static=False)
+    for change in changes:
+        members.change(change)
+        yield group_as_logged(group, log, case)
+
+
+def commit(group: TxnGroup, members: Members, change: str, partition: int, offset: int) -> None:
+    """A commit by the partition's owner, plain or in a transaction that ends at once."""
+    owner = next(member for member in members.present if partition in member.assigned)
+    if change in ("plain", "back"):
+        group.store(owner, partition, BASE - offset if change == "back" else BASE + offset)
+        return
+    producer = group.producer(group.dialect(offset))
+    group.commit_in(producer, owner, {partition: BASE + offset}, first=False)
+    producer.end(committed=change == "committed")
+    group.decided(partition)
+
+
+@probe("GEN-13", rig=fresh_txn_group(), cases=["offsets"], changes=OFFSET_CHANGES, first=integers(0, 3))
+def offsets_are_answered_as_logged(
+    group: TxnGroup, case: str, changes: list[str], first: int
+) -> Generator[Claim, None, None]:
+    """After each commit, in or outside of a transaction, offsets are answered as the records have them."""
+    log, members = GroupLog(group), Members(group, static=False)
+    members.change("join")
+    for step, change in enumerate(changes):
+        commit(group, members, change, (first + step) % group.partitions, step)
+        yield from offsets_as_logged(group, log, case)
+
+
+@probe(
+    "GEN-13", rig=fresh_txn_group(), cases=["loaded"], examples=2, smoke=False, changes=CHANGES, offsets=OFFSET_CHANGES
+)
+def loaded_group_is_as_logged(
+    group: TxnGroup, case: str, changes: list[str], offsets: list[str]
+) -> Generator[Claim, None, None]:
+    """The same at a coordinator that has loaded them."""
+    log, members = GroupLog(group), Members(group, static=False)
+    for change in changes:
+        members.change(change)
+    for step, change in enumerate(offsets):
+        commit(group, members, change, step % group.partitions, step)
+    group.restart_coordinator()
+    yield group_as_logged(group, log, case)
+    yield from offsets_as_logged(group, log, case)

@@ -1,0 +1,123 @@
+"""Commits after any history of joins, leaves and bumps: the rule of KIP-1251 as an oracle, in and outside of transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+from hypothesis.strategies import integers, lists, sampled_from
+
+from conformance.core.checks import Claim, PremiseClaim, held_if, premise, probe
+from conformance.rigs.groups.group import Group, GroupMember, fresh_group
+from conformance.rigs.groups.members import Owners, Ownership
+from conformance.rigs.groups.transactions import TxnGroup, all_answered, fresh_txn_group, refusal
+from fixtures.wire import Error
+from fixtures.wire.groups import OffsetFetchAnswer
+
+CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=4, max_size=5)
+"""Changes of the group, each before a time when members have to revoke partitions."""
+BACKS = lists(integers(1, 8), min_size=3, max_size=4, unique=True)
+"""How many epochs commits are behind."""
+MIDDLE = 10_000
+"""Committed offsets go up and down around this one."""
+ROWS = {"pending revocation": "KIP1251-COMMIT-07", "lost": "KIP1251-COMMIT-05"}
+
+
+class Try(NamedTuple):
+    """A commit below the member epoch, and what the rule says of it."""
+
+    member: GroupMember
+    partition: int
+    epoch: int
+    row: str
+    accepted: bool
+
+
+def tries(held: Ownership, back: int) -> Iterator[Try]:
+    """The commit `back` epochs behind the last epoch of an ownership; none before the first epoch of a group."""
+    epoch = held.until - back + (held.hold == "lost")
+    since = held.since
+    if epoch < (since if held.hold == "lost" else 0):
+        return
+    accepted = held.hold != "lost" and epoch >= since
+    row = ROWS.get(held.hold, "KIP1251-COMMIT-02" if accepted else "KIP1251-COMMIT-03")
+    yield Try(held.member, held.partition, epoch, row, accepted)
+
+
+def as_known(group: Group, owners: Owners) -> PremiseClaim:
+    """Premise: the coordinator has the members at the epochs that they know."""
+    shown = {found.member_id: found.member_epoch for found in group.describe().members}
+    known = {member.id: member.epoch for member in owners.present}
+    back = any(0 <= shown.get(id, -1) < epoch for id, epoch in known.items())
+    promised = ("KIP1251-BASE-08", "one-coordinator") if back else None
+    return premise(shown == known, f"members at the epochs {known}: {shown}", promised=promised)
+
+
+class Offsets:
+    """The offsets that were read last, and the next one to commit: above the first, then below, and so on."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, int] = {}
+        self._tried = 0
+
+    def next(self) -> int:
+        self._tried += 1
+        return MIDDLE + (self._tried if self._tried % 2 else -self._tried)
+
+    def agree(self, one: Try, offset: int, after: OffsetFetchAnswer) -> bool:
+        """Whether `after` shows the accepted `offset`, or after a refusal the one from before."""
+        expected = offset if one.accepted else self._read.get(one.partition, -1)
+        if after.partitions:
+            self._read[one.partition] = after.only.offset
+        return after.shows(expected)
+
+
+@probe(
+    "KIP1251-COMMIT-05",
+    "KIP1251-COMMIT-02",
+    "KIP1251-COMMIT-03",
+    "KIP1251-COMMIT-07",
+    rig=fresh_group(),
+    cases=["any-history"],
+    changes=CHANGES,
+    backs=BACKS,
+)
+def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) -> Generator[Claim, None, None]:
+    """After any history an older epoch is accepted exactly for what the member has had since then, and offsets go either way."""
+    owners, offsets = Owners(group), Offsets()
+    for kind in (step for change in changes for step in (change, "revoke")):
+        held = owners.change(kind)
+        yield as_known(group, owners)
+        for one in (one for each in held for back in backs for one in tries(each, back)):
+            offset = offsets.next()
+            answer = group.commit(one.member, {one.partition: offset}, one.epoch)
+            after = group.stored(one.partition)
+            error = Error.NONE if one.accepted else Error.STALE_MEMBER_EPOCH
+            held_up = offsets.agree(one, offset, after) and answer.all_answered(error)
+            yield held_if(held_up, answer, after, row=one.row, case="any-history")
+
+
+@probe(
+    "KIP1251-TXN-01",
+    rig=fresh_txn_group(),
+    cases=["any-history"],
+    changes=CHANGES,
+    back=integers(1, 6),
+    pick=integers(0, 1),
+)
+def transactional_commits_follow_the_rule(
+    group: TxnGroup, changes: list[str], back: int, pick: int
+) -> Generator[Claim, None, None]:
+    """The same for offsets within transactions, one commit for each member and kind of ownership."""
+    owners, offsets = Owners(group), Offsets()
+    for kind in (step for change in changes for step in (change, "revoke")):
+        held = owners.change(kind)
+        yield as_known(group, owners)
+        for one in {(one.member, one.row): one for each in held for one in tries(each, back)}.values():
+            offset, producer = offsets.next(), group.producer(group.dialect(pick))
+            answer = group.txn_commit(producer, one.member, {one.partition: offset}, one.epoch)
+            producer.end(committed=True)
+            after = group.decided(one.partition)
+            error = Error.NONE if one.accepted else refusal(answer)
+            held_up = offsets.agree(one, offset, after) and all_answered(answer, error)
+            yield held_if(held_up, answer, after)

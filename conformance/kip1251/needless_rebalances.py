@@ -1,0 +1,62 @@
+"""A group whose members and topics are as before keeps its assignment (GEN-14)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
+from fixtures.views.member import listed
+from fixtures.wire.groups import DescribedGroup
+
+ROUNDS = integers(6, 8)
+ABSENT = "of-no-topic"
+
+
+def with_others(group: Group, others: int, *, static: bool) -> list[GroupMember]:
+    """Members in balance, which are subscribed to the group's topic and to one that does not exist."""
+    names = [group.bench.fresh("instance") if static else None for _ in range(1 + others)]
+    members = [group.member(name) for name in names]
+    for member in members:
+        member.join(group.topic.name, ABSENT)
+    group.settle(*members)
+    return members
+
+
+def renew(group: Group, members: list[GroupMember], case: str, number: int) -> None:
+    """Something that leaves members, subscriptions and partitions as they are."""
+    at = number % len(members)
+    member = members[at]
+    if case == "heartbeat":
+        names = [group.topic.name, ABSENT]
+        member.granted(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
+    elif case == "subscription":
+        names = [ABSENT, group.topic.name] if number % 2 else [group.topic.name, ABSENT]
+        member.granted(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
+    elif case == "metadata":
+        new_topic(group.bench, 1)
+    else:
+        member.leave_to_return()
+        members[at] = group.member(member.instance_id)
+        members[at].join(group.topic.name, ABSENT)
+
+
+def owners(group: Group, shown: DescribedGroup) -> dict[int, str]:
+    """By partition its member, by instance id where it is static."""
+    return {p: member.instance_id or member.member_id for member in shown.members for p in group.of(member)}
+
+
+@probe("GEN-14", rig=fresh_group(MANY), others=integers(1, 3), rounds=ROUNDS)
+def nothing_moves(group: Group, case: str, others: int, rounds: int) -> Generator[Claim, None, None]:
+    """Once all members are in balance again each partition has the owner that it had, and the group was never empty."""
+    members = with_others(group, others, static=case == "static-return")
+    before = group.describe()
+    for number in range(rounds):
+        renew(group, members, case, number)
+        between = group.describe()
+        after = group.settle(*members)
+        same = owners(group, after) == owners(group, before)
+        never_empty = between.group_state.lower() != "empty"
+        yield held_if(same and never_empty, before, between, after)

@@ -1,0 +1,63 @@
+"""OffsetCommit by members of Streams groups: assignment epochs of active tasks (KIP-1071, as KIP-1251 has them)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hypothesis.strategies import integers
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.groups.group import new_topic
+from conformance.rigs.groups.streams import STREAMS_GROUP, StreamsGroup
+from fixtures.wire import Error
+from fixtures.wire.groups import NewOffset
+
+BACK = integers(1, 5)
+OFFSET = integers(1, 1000)
+
+
+@probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["kept", "before-assignment"], back=BACK, offset=OFFSET)
+def older_epoch_of_an_active_task(
+    group: StreamsGroup, case: str, back: int, offset: int
+) -> Generator[Claim, None, None]:
+    """At an older epoch a commit for a task that the member has had since is accepted, and for a later one refused."""
+    hand = group.handed_over()
+    member, partition = (hand.old, hand.kept) if case == "kept" else (hand.new, hand.lost)
+    yield group.at_epoch(member)
+    since = member.since[partition]
+    epoch = max(since, member.epoch - back) if case == "kept" else max(0, since - back)
+    yield premise(epoch < member.epoch, f"{epoch} is below {member.epoch}")
+    answer = group.commit_by(member, {partition: offset}, epoch)
+    after = group.stored(partition)
+    error, stored = (Error.NONE, offset) if case == "kept" else (Error.STALE_MEMBER_EPOCH, -1)
+    yield held_if(answer.all_answered(error) and after.shows(stored), answer, after)
+
+
+@probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["outside-topology"], back=BACK, offset=OFFSET)
+def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> Generator[Claim, None, None]:
+    """At an older epoch a topic that the topology does not read is refused, and sinks a task of the member's own with it."""
+    other = new_topic(group.bench, 1)
+    hand = group.handed_over()
+    yield group.at_epoch(hand.old)
+    epoch = max(hand.old.since[hand.kept], hand.old.epoch - back)
+    yield premise(epoch < hand.old.epoch, f"{epoch} is below {hand.old.epoch}")
+    answer = group.commit_by(hand.old, {hand.kept: offset}, epoch, elsewhere=NewOffset(other, 0, offset))
+    kept, outside = group.stored(hand.kept), group.stored(0, other)
+    nothing = kept.shows(-1) and outside.shows(-1)
+    refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and nothing
+    yield held_if(refused, answer, kept, outside, case="outside-topology")
+
+
+@probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["not-active"], back=BACK, offset=OFFSET)
+def standby_task(group: StreamsGroup, back: int, offset: int) -> Generator[Claim, None, None]:
+    """At an older epoch a commit for a partition of which the member has only the standby task is refused."""
+    group.with_standbys()
+    hand = group.handed_over()
+    yield group.at_epoch(hand.old)
+    yield premise(hand.lost in hand.old.standby, f"{hand.lost} is a standby task of {sorted(hand.old.standby)}")
+    epoch = max(1, hand.old.epoch - back)
+    yield premise(epoch < hand.old.epoch, f"{epoch} is below {hand.old.epoch}")
+    answer = group.commit_by(hand.old, {hand.lost: offset}, epoch)
+    after = group.stored(hand.lost)
+    refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1)
+    yield held_if(refused, answer, after, case="not-active")

@@ -1,0 +1,137 @@
+"""Members of one group that come and go, and the partitions that each of them holds, has to revoke or has lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from conformance.rigs.groups.group import Group, GroupMember
+from fixtures.wire.groups import LEAVE_TO_RETURN
+
+Hold = Literal["assigned", "pending revocation", "lost"]
+
+
+class Members:
+    """Members of one group that join, leave and change their subscriptions; the first one stays. Newcomers may be static."""
+
+    def __init__(self, group: Group, *, static: bool = True) -> None:
+        self.group = group
+        self._static = static
+        self.present = [group.alone()]
+
+    def change(self, kind: str) -> None:
+        """One change. After "revoke" members have partitions to revoke, and do not acknowledge it before the next change."""
+        self.settle()
+        if kind in ("join", "revoke") or (kind != "bump" and len(self.present) == 1):
+            self._join()
+            if kind == "revoke":
+                for member in self.present:
+                    member.granted(member.heartbeat())
+                return
+        elif kind == "bump":
+            self.present[0].bump()
+        elif kind == "return":
+            last = self.present[-1]
+            last.leave_to_return()
+            return
+        else:
+            self.present.pop().leave()
+        self.settle()
+
+    def settle(self) -> None:
+        """All are back and in balance."""
+        for member in self.present:
+            if member.instance_id and self._is_away(member):
+                member.join()
+        self.group.settle(*self.present)
+
+    def _join(self) -> None:
+        if len(self.present) == self.group.partitions:
+            self.present.pop().leave()
+            self.settle()
+        self.present.append(self.group.member(self.group.bench.fresh("instance") if self._static else None))
+        self.present[-1].join()
+
+    def _is_away(self, member: GroupMember) -> bool:
+        found = self.group.seen(member)
+        return found is not None and found.member_epoch == LEAVE_TO_RETURN
+
+
+class Ownership(NamedTuple):
+    """A partition that a member was given in the epoch `since`, and had in the epoch `until` at least."""
+
+    member: GroupMember
+    partition: int
+    since: int
+    until: int
+    hold: Hold
+
+
+class Owners:
+    """Dynamic members that come and go, and what each of those that are left owns and owned, as its client saw it."""
+
+    def __init__(self, group: Group) -> None:
+        self._members = Members(group, static=False)
+        self._ended: list[Ownership] = []
+        self._known: dict[GroupMember, dict[int, int]] = {}
+        self._epochs: dict[GroupMember, int] = {}
+        self._note()
+
+    @property
+    def present(self) -> list[GroupMember]:
+        return self._members.present
+
+    def change(self, kind: str) -> list[Ownership]:
+        """One change ("join", "bump", "leave" or "revoke"), and the ownerships after it."""
+        self._members.settle()
+        self._note()
+        self._members.change(kind)
+        if kind != "revoke":
+            self._note()
+        return [*self._assigned(), *self._pending(), *(one for one in self._ended if self._has_lost(one))]
+
+    def _note(self) -> None:
+        """Keep what every member owns, and what it owns no more."""
+        for member, since in self._known.items():
+            gone = [(p, epoch) for p, epoch in since.items() if member.since.get(p) != epoch]
+            self._ended += [Ownership(member, p, epoch, self._epochs[member], "lost") for p, epoch in gone]
+        self._known = {member: member.since for member in self.present}
+        self._epochs = {member: member.epoch for member in self.present}
+
+    def _assigned(self) -> Iterator[Ownership]:
+        for member in self.present:
+            for partition, since in sorted(member.since.items()):
+                yield Ownership(member, partition, since, member.epoch, "assigned")
+
+    def _pending(self) -> Iterator[Ownership]:
+        """Partitions that the last answers took away from members, which stay in their epoch until they have revoked it."""
+        for member, since in self._known.items():
+            for partition in sorted(since.keys() - member.since.keys() if member in self.present else ()):
+                yield Ownership(member, partition, since[partition], member.epoch, "pending revocation")
+
+    def _has_lost(self, one: Ownership) -> bool:
+        """Whether the member is there without the partition."""
+        has = {*one.member.since, *self._known.get(one.member, {})}
+        return one.member in self.present and one.partition not in has
+
+
+def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMember) -> None:
+    """The member subscribes to another topic until it has lost all partitions, and then to its own again."""
+    member.turn_to("nowhere")
+    group.bench.eventually(lambda: member.keep_up() and not member.assigned, f"{member.id} without partitions")
+    for other in others:
+        group.settle(other)
+    member.turn_to(group.topic.name)
+    group.settle(member, *others)
+
+
+def lets_another_own(group: Group, member: GroupMember, partition: int) -> None:
+    """Another member owns partitions for a while, this one among them."""
+    other = group.member()
+    other.join()
+    group.settle(member, other)
+    if partition in member.assigned:
+        # The assignor gave away others: this member leaves the partition to them by leaving all for a moment.
+        loses_all_for_a_while(group, member, other)
+    other.leave()
+    group.settle(member)

@@ -1,0 +1,142 @@
+"""Streams groups (KIP-1071), whose members read one topic, with members that keep what their clients would."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from conformance.core.checks import PremiseClaim, Rig, premise
+from conformance.core.topologies import GROUPS
+from conformance.rigs.groups.group import GIVEN_WITHIN, SESSION, Group, new_group
+from fixtures.wire import Error
+from fixtures.wire.configs import ResourceType
+from fixtures.wire.groups import JOIN, NewOffset, OffsetCommitAnswer
+from fixtures.wire.retriable import accepted
+from fixtures.wire.streams import StreamsHeartbeatAnswer, Subtopology, Tasks
+
+SUBTOPOLOGY = "0"
+REBALANCE_MS = 120_000
+
+
+class StreamsMember:
+    """A member that has processed the answers that it received; its tasks are known by their partitions."""
+
+    def __init__(self, group: StreamsGroup) -> None:
+        self.group = group
+        self.id = group.bench.fresh("member")
+        self.epoch = JOIN
+        self.active: frozenset[int] = frozenset()
+        self.standby: frozenset[int] = frozenset()
+        self.since: dict[int, int] = {}
+        """By active task the epoch of the answer that first showed it: its assignment epoch."""
+
+    def join(self) -> None:
+        self.heartbeat(
+            process_id=str(uuid.uuid5(uuid.NAMESPACE_OID, self.id)),
+            rebalance_timeout_ms=REBALANCE_MS,
+            topology=self.group.topology,
+        )
+
+    def heartbeat(self, *, received: bool = True, **fields: Any) -> StreamsHeartbeatAnswer:
+        """Report all tasks, and take the answer; it must not be refused."""
+        answer = self.group.node.streams_group_heartbeat(
+            self.group.name,
+            self.id,
+            self.epoch,
+            active=tasks(self.active),
+            standby=tasks(self.standby),
+            warmup=(),
+            **fields,
+        )
+        self.group.bench.granted(answer, "member", SESSION)
+        if received:
+            self._receive(answer)
+        return answer
+
+    def _receive(self, answer: StreamsHeartbeatAnswer) -> None:
+        self.epoch = answer.member_epoch
+        if answer.active_tasks is not None:
+            self.active = of(answer.active_tasks)
+            self.since = {task: self.since.get(task, self.epoch) for task in self.active}
+        if answer.standby_tasks is not None:
+            self.standby = of(answer.standby_tasks)
+
+
+def tasks(partitions: Iterable[int]) -> list[Tasks]:
+    found = tuple(sorted(partitions))
+    return [Tasks(subtopology_id=SUBTOPOLOGY, partitions=found)] if found else []
+
+
+def of(listed: Iterable[Tasks]) -> frozenset[int]:
+    return frozenset(partition for one in listed for partition in one.partitions)
+
+
+class StreamsHandOver(NamedTuple):
+    """One member had all tasks, another joined, and the first gave some up. `before` is the epoch at which it had all."""
+
+    old: StreamsMember
+    new: StreamsMember
+    kept: int
+    lost: int
+    before: int
+
+
+class StreamsGroup(Group):
+    """A group of the streams protocol. Its tasks have state, and so standby tasks, if it is made `stateful`."""
+
+    stateful = False
+
+    @property
+    def topology(self) -> list[Subtopology]:
+        changelog = f"{self.name}-store-changelog" if self.stateful else None
+        return [Subtopology(SUBTOPOLOGY, self.topic.name, changelog)]
+
+    def with_standbys(self) -> None:
+        """Each task has a standby on another member, from now on."""
+        self.stateful = True
+        settings = {"streams.num.standby.replicas": "1"}
+        accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
+
+    def balanced(self, *members: StreamsMember) -> None:
+        """Heartbeat in turn until these members share all active tasks, at one epoch, and with their standbys."""
+        every = frozenset(range(self.partitions))
+
+        def shared() -> bool:
+            for member in members:
+                member.heartbeat()
+            active = [task for member in members for task in member.active]
+            standbys = all(member.standby == every - member.active for member in members) or not self.stateful
+            return sorted(active) == sorted(every) and len({one.epoch for one in members}) == 1 and standbys
+
+        self.bench.eventually(shared, f"{self.name} in balance", GIVEN_WITHIN)
+
+    def handed_over(self) -> StreamsHandOver:
+        """See StreamsHandOver; both know their epoch."""
+        old = StreamsMember(self)
+        old.join()
+        self.balanced(old)
+        before, had = old.epoch, old.active
+        new = StreamsMember(self)
+        new.join()
+        self.bench.eventually(lambda: old.heartbeat() and new.heartbeat() and new.active, f"{new.id} with tasks")
+        self.balanced(old, new)
+        return StreamsHandOver(old, new, min(old.active), min(had - old.active), before)
+
+    def commit_by(
+        self, member: StreamsMember, offsets: Mapping[int, int], epoch: int, *, elsewhere: NewOffset | None = None
+    ) -> OffsetCommitAnswer:
+        """A commit as this member, for partitions of the group's topic, and for one of another topic."""
+        wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
+        asked = wanted if elsewhere is None else [*wanted, elsewhere]
+        return self.node.offset_commit(self.name, asked, member_id=member.id, epoch=epoch)
+
+    def at_epoch(self, member: StreamsMember) -> PremiseClaim:
+        """Premise: the coordinator has the member at its epoch, as it serves OffsetFetch at no other."""
+        wanted = [(self.topic, 0)]
+        answer = self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch)
+        return premise(answer.error is Error.NONE, f"{member.id} at epoch {member.epoch}: {answer}")
+
+
+STREAMS_GROUP = Rig(GROUPS, new_group, StreamsGroup)
+"""A streams group of the example's own, yet without members."""
