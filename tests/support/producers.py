@@ -66,9 +66,10 @@ def stories(history: ProducerHistory) -> Together:
 class ProducerHistory(LogHistory):
     """The same for a partition that broker 1 leads at epoch 0, and a coordinator on broker 2."""
 
-    def __init__(self) -> None:
+    def __init__(self, **configs: str) -> None:
+        """`configs` are settings of the topic, written with underscores for dots."""
         super().__init__()
-        self.created().settled(1, 0)
+        self.created(**configs).settled(1, 0)
 
     def given(
         self,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
 from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
+from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory
 
 SEQUENCES = 1 << 31
@@ -61,6 +62,12 @@ def marked(read: FetchResult) -> list[Marked]:
         elif batch.transactional:
             found.append(Marked(batch, ends.get(batch.producer_id)))
     return found[::-1]
+
+
+def takes_no_markers(story: PartitionStory) -> bool:
+    """Did the partition have fewer replicas than its min.insync.replicas when it was described last?"""
+    last = story.metadata[-1] if story.metadata else None
+    return last is not None and len(last.replicas) < max(possible_min_isr(story), default=0)
 
 
 def stable_end(read: FetchResult) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from conformance.judging.excuses import UNSTABLE_OFFSETS
+from conformance.judging.excuses import TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
@@ -16,7 +16,16 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.fencing import BUMPED_BY_FENCED
-from conformance.judging.producers.logs import final_read, identity, marked, moment, own_reads, stable_end, stamped
+from conformance.judging.producers.logs import (
+    final_read,
+    identity,
+    marked,
+    moment,
+    own_reads,
+    stable_end,
+    stamped,
+    takes_no_markers,
+)
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, Transaction, by_partition
@@ -90,6 +99,8 @@ def _shown(transaction: Transaction, found: list[_Outcome]) -> str:
 def _excuse(transaction: Transaction, found: list[_Outcome]) -> str:
     if transaction.story.bumped_by_fenced(transaction.started, max(one.read.event for one in found)):
         return BUMPED_BY_FENCED
+    if any(one.committed is None and takes_no_markers(one.partition) for one in found):
+        return TOO_FEW_REPLICAS
     since = transaction.began
     permitted = (may_be_lost(one.partition, moment(one.partition, since), one.read) for one in found)
     return next(filter(None, permitted), "")
@@ -144,7 +155,7 @@ def no_transaction_dangles(together: Together) -> Iterator[Claim]:
         yield from _moves_on(partition)
     for story in together.of(TransactionStory):
         yield from _dangling(story, producers)
-        yield from _unfinished(story)
+        yield from _unfinished(story, producers)
 
 
 def _not_past(transaction: Transaction) -> Iterator[Claim]:
@@ -196,14 +207,16 @@ def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
             yield Finding(read.last_stable_offset == wanted, "last-stable-offset", (read.event,), shown, "stuck-offset")
 
 
-def _unfinished(story: TransactionStory) -> Iterator[Finding]:
+def _unfinished(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     """With all faults healed, a decided transaction is complete within `MARKED_WITHIN`."""
     at_rest = [one for one in story.described if one.error == NONE and _at_rest(story, one)]
     pending = [*takewhile(lambda one: one.state.startswith("Prepare"), reversed(at_rest))]
     if pending:
         last, first = pending[0], pending[-1]
         seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
-        if seconds >= MARKED_WITHIN:
+        if seconds >= MARKED_WITHIN and any(map(takes_no_markers, producers.partitions)):
+            yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
+        elif seconds >= MARKED_WITHIN:
             shown = f"{last.node} describes {story.name} as {last.state}, {seconds:.0f} s after {first.node} as {first.state}"
             yield Finding(False, "no-dangling", (first.event, last.event), shown, "unfinished-transaction")
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
+from conformance.judging.excuses import TOO_FEW_REPLICAS
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.appends import forgotten, leads
+from conformance.judging.producers.logs import takes_no_markers
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Transaction, Write
@@ -50,10 +52,10 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
     for transaction in producers.transactions:
         yield from _of_transaction(transaction)
     for story in together.of(TransactionStory):
-        yield from _begins(story)
+        yield from _begins(story, producers)
 
 
-def _begins(story: TransactionStory) -> Iterator[Finding]:
+def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     """Once the last fault is healed, a new instance is given a producer id within `GIVEN_WITHIN`, whatever errors pass."""
     calm = max((span.ended for span in story.timeline.spans), default=-1)
     asked = [one for one in story.given if one.asked > calm and one.sent_epoch < 0 and one.error != UNKNOWN_OUTCOME]
@@ -65,7 +67,9 @@ def _begins(story: TransactionStory) -> Iterator[Finding]:
         yield Finding(True, story.dialect, (asked[0].event, given.event))
         return
     seconds = story.timeline.time(refused[-1].asked) - story.timeline.time(refused[0].event) if refused else 0.0
-    if seconds >= GIVEN_WITHIN:
+    if seconds >= GIVEN_WITHIN and any(map(takes_no_markers, producers.partitions)):
+        yield Excuse(TOO_FEW_REPLICAS, story.dialect)
+    elif seconds >= GIVEN_WITHIN:
         first, last = refused[0], refused[-1]
         shown = f"{last.node} refused InitProducerId of {story.name} with error {last.error}, {seconds:.0f} s after {first.error}"
         yield Finding(False, story.dialect, (first.event, last.event), shown, "never-given")

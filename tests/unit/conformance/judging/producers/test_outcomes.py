@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import UNSTABLE_OFFSETS
+from conformance.judging.excuses import TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.producers.fencing import BUMPED_BY_FENCED
 from conformance.judging.producers.outcomes import all_or_nothing, no_transaction_dangles
 from fixtures.wire import Error
@@ -145,3 +145,15 @@ def test_a_decided_transaction_is_complete_soon() -> None:
     assert not broken(no_transaction_dangles, prepared("PrepareCommit", "CompleteCommit"))
     assert not broken(no_transaction_dangles, prepared("PrepareCommit", "Ongoing", "PrepareCommit"))
     assert not broken(no_transaction_dangles, prepared("Ongoing", "Ongoing"))
+
+
+@pytest.mark.parametrize(("replicas", "legal"), [((1,), True), ((1, 2), False)])
+def test_a_partition_with_too_few_replicas_takes_no_marker(replicas: tuple[int, ...], legal: bool) -> None:
+    """With a second replica, which is out of the ISR, it does not stay so."""
+    shrunk = ProducerHistory(min_insync_replicas="2").given().adds().writes("a", at=0, tid=TID).ends(True)
+    shrunk.rests().settled(1, 1, isr=(1,), replicas=replicas).reads(FIRST, lso=0)
+    assert broken(all_or_nothing, shrunk) == ([] if legal else ["legacy"])
+    assert excused(all_or_nothing, shrunk) == ([("legacy", TOO_FEW_REPLICAS)] if legal else [])
+    prepared = shrunk.describes("PrepareCommit").later(40).describes("PrepareCommit")
+    assert excused(no_transaction_dangles, prepared) == ([("no-dangling", TOO_FEW_REPLICAS)] if legal else [])
+    assert broken(no_transaction_dangles, prepared) == ([] if legal else ["no-dangling"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
+from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, TOO_FEW_REPLICAS
 from conformance.judging.producers.refusals import a_current_producer_is_not_refused
 from fixtures.wire import Error
 from history.effects import Effects
@@ -114,9 +114,9 @@ def test_an_epoch_that_a_fenced_instance_asked_for_is_current_too() -> None:
     assert broken(a_current_producer_is_not_refused, history) == ["legacy"]
 
 
-def asked_again(*errors: Error, seconds: float = 40) -> ProducerHistory:
+def asked_again(*errors: Error, seconds: float = 40, **configs: str) -> ProducerHistory:
     """A fault is healed, and new instances ask for a producer id: answered at once, and the last one that much later."""
-    history = ProducerHistory().hit("kill", 3).heal("kill", 3)
+    history = ProducerHistory(**configs).hit("kill", 3).heal("kill", 3)
     for error in errors[:-1]:
         history.refuses_id(error)
     return history.later(seconds).refuses_id(errors[-1])
@@ -130,3 +130,11 @@ def test_a_new_instance_gets_its_producer_id_soon() -> None:
     assert results(asked_again(busy, busy, seconds=20).given()) == [("legacy", "held")]
     assert results(asked_again(busy, busy).hit("kill", 2)) == [], "a fault stands"
     assert results(asked_again(busy).hit("kill", 2).heal("kill", 2).refuses_id(busy)) == [], "it was healed just now"
+
+
+def test_the_transaction_before_may_wait_for_a_partition_with_too_few_replicas() -> None:
+    busy = Error.CONCURRENT_TRANSACTIONS
+    few = asked_again(busy, busy, min_insync_replicas="2").settled(1, 1, isr=(1,), replicas=(1,))
+    assert excused(a_current_producer_is_not_refused, few) == [("legacy", TOO_FEW_REPLICAS)]
+    enough = asked_again(busy, busy, min_insync_replicas="2").settled(1, 1, isr=(1,), replicas=(1, 2))
+    assert broken(a_current_producer_is_not_refused, enough) == ["legacy"]
