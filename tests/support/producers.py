@@ -27,6 +27,7 @@ from fixtures.wire.transactions import (
     TxnOffsetResult,
     TxnPartition,
 )
+from history.effects import Effects
 from history.events import Answer
 from tests.support.histories import TOPIC, LogHistory, Producer, stamped
 
@@ -164,6 +165,11 @@ class ProducerHistory(LogHistory):
             version=version, throttle_time_ms=0, error=error, producer_id=then[0], producer_epoch=then[1]
         )
         return self._answered(call, answer)
+
+    def expires(self) -> Self:
+        """Brokers forget producers without an open transaction."""
+        effects = Effects(forgets_producers=True, every_partition=True)
+        return self.hit("forget-producers", 1, 2, 3, effects=effects).heal("forget-producers", 1, 2, 3)
 
     def reads(self, *batches: Batch, broker: int = 1, lso: int | None = None, start: int = 0) -> Self:
         """All that the leader holds; the high watermark is its log end."""

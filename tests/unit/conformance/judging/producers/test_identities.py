@@ -5,7 +5,6 @@ from __future__ import annotations
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED
 from conformance.judging.producers.identities import epochs_rise, producer_ids_are_unique, replicas_agree_on_producers
 from fixtures.wire import Error
-from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by
 from tests.support.producers import ID, TV2, ProducerHistory, marker, written
 
@@ -77,19 +76,15 @@ def test_a_replica_need_not_know_a_producer_that_expired() -> None:
 
 
 def test_a_batch_that_was_sent_before_the_expiry_may_have_come_before_it() -> None:
-    history = ProducerHistory().given()
-    effects = Effects(forgets_producers=True, every_partition=True)
-    history.writes("a", lost="Unanswered").hit("forget-producers", 1, 2, 3, effects=effects)
-    history.heal("forget-producers", 1, 2, 3).writes("a", error=Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    history = ProducerHistory().given().writes("a", lost="Unanswered").expires()
+    history.writes("a", error=Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
     history.rests().knows(1, (ID, 0, 0, -1)).knows(2, (ID, 0, -1, -1)).reads(*LOG)
     assert excused(replicas_agree_on_producers, history) == [("legacy", PRODUCER_STATE_EXPIRED)]
 
 
 def after_expiry(*values: str, other: tuple[int, int, int, int] | None = None) -> ProducerHistory:
     """All replicas forgot the producer; then it wrote these values, and at rest follower 2 knows it as given, or not at all."""
-    history = ProducerHistory().given().writes("a", at=0)
-    effects = Effects(forgets_producers=True, every_partition=True)
-    history.hit("forget-producers", 1, 2, 3, effects=effects).heal("forget-producers", 1, 2, 3)
+    history = ProducerHistory().given().writes("a", at=0).expires()
     for place, value in enumerate(values, 1):
         history.writes(value, at=place, sequence=place)
     history.rests().knows(1, (ID, 0, 0, -1)).knows(2, *([other] if other is not None else []))

@@ -62,13 +62,8 @@ def test_a_second_copy_is_legal_after_a_fault_that_loses_what_is_known_of_produc
     assert [why for _, why in excused(no_second_copy, history)] == [PRODUCER_STATE_LOST]
 
 
-def expired(history: ProducerHistory) -> ProducerHistory:
-    effects = Effects(forgets_producers=True, every_partition=True)
-    return history.hit("forget-producers", 1, 2, 3, effects=effects).heal("forget-producers", 1, 2, 3)
-
-
 def test_a_second_copy_is_legal_after_the_producer_expired() -> None:
-    assert [why for _, why in excused(no_second_copy, expired(idempotent()).reads(ONE, AGAIN))] == [
+    assert [why for _, why in excused(no_second_copy, idempotent().expires().reads(ONE, AGAIN))] == [
         PRODUCER_STATE_EXPIRED
     ]
     assert broken(no_second_copy, idempotent().reads(ONE, AGAIN)) == ["idempotent"]
@@ -78,25 +73,25 @@ def test_no_producer_expires_in_its_transaction() -> None:
     """With a marker between the copies it was idle for a while."""
     open_ = ProducerHistory().given().adds().writes("a", "b", at=0, tid="tid")
     first, again = written(0, "a", "b", in_transaction=True), written(2, "a", "b", in_transaction=True)
-    assert broken(no_second_copy, expired(open_).reads(first, again)) == ["legacy"]
+    assert broken(no_second_copy, open_.expires().reads(first, again)) == ["legacy"]
     later = msgspec.structs.replace(again, base_offset=3, last_offset=4, records=written(3, "a", "b").records)
-    ended = expired(open_.ends(True)).reads(first, marker(2, True), later)
+    ended = open_.ends(True).expires().reads(first, marker(2, True), later)
     assert [why for _, why in excused(no_second_copy, ended)] == [PRODUCER_STATE_EXPIRED]
 
 
 def test_an_expired_producer_may_go_on_with_any_sequence() -> None:
     gap = written(2, "d", sequence=5)
-    assert [why for _, why in excused(in_order, expired(idempotent()).reads(ONE, gap))] == [PRODUCER_STATE_EXPIRED]
+    assert [why for _, why in excused(in_order, idempotent().expires().reads(ONE, gap))] == [PRODUCER_STATE_EXPIRED]
     assert broken(in_order, idempotent().reads(ONE, gap)) == ["sequences"]
 
 
 def test_a_retry_of_an_expired_producer_may_be_appended_again() -> None:
     lost = ProducerHistory().given(tid=None).writes("a", lost="Unanswered")
     once, twice = written(0, "a"), written(1, "a")
-    again = expired(lost).writes("a", at=1).reads(once, twice)
+    again = lost.expires().writes("a", at=1).reads(once, twice)
     assert [why for _, why in excused(a_retry_ends_in_one_copy, again)] == [PRODUCER_STATE_EXPIRED]
     in_transaction = ProducerHistory().given().adds().writes("a", tid="tid", lost="Unanswered")
-    assert broken(a_retry_ends_in_one_copy, expired(in_transaction).writes("a", at=1, tid="tid").reads(once, twice))
+    assert broken(a_retry_ends_in_one_copy, in_transaction.expires().writes("a", at=1, tid="tid").reads(once, twice))
 
 
 def test_what_was_acknowledged_is_there_at_rest() -> None:

@@ -7,7 +7,6 @@ import pytest
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, TOO_FEW_REPLICAS
 from conformance.judging.producers.refusals import a_current_producer_is_not_refused
 from fixtures.wire import Error
-from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, TID, ProducerHistory
 
@@ -64,16 +63,11 @@ def test_what_was_deleted_need_not_be_known() -> None:
     assert excused(a_current_producer_is_not_refused, history) == [("idempotent", PRODUCER_STATE_DELETED)]
 
 
-def expired(history: ProducerHistory) -> ProducerHistory:
-    effects = Effects(forgets_producers=True, every_partition=True)
-    return history.hit("forget-producers", 1, 2, 3, effects=effects).heal("forget-producers", 1, 2, 3)
-
-
 def test_an_expired_producer_need_not_be_known_unless_its_transaction_is_open() -> None:
     unknown = Error.UNKNOWN_PRODUCER_ID
-    history = expired(idempotent()).writes("c", sequence=2, error=unknown).settled(1, 0)
+    history = idempotent().expires().writes("c", sequence=2, error=unknown).settled(1, 0)
     assert excused(a_current_producer_is_not_refused, history) == [("idempotent", PRODUCER_STATE_EXPIRED)]
-    open_ = expired(opened().settled(1, 0)).writes("b", sequence=1, tid=TID, error=unknown).settled(1, 0)
+    open_ = opened().settled(1, 0).expires().writes("b", sequence=1, tid=TID, error=unknown).settled(1, 0)
     assert results(open_) == [("legacy", "held"), ("legacy", "violated")]
 
 
