@@ -147,6 +147,12 @@ class EndTransaction(OfProducer, frozen=True, kw_only=True, tag="end-transaction
     commit: bool = True
 
 
+class EndNothing(OfProducer, frozen=True, kw_only=True, tag="end-nothing"):
+    """EndTxn of a producer that has no open transaction."""
+
+    commit: bool = True
+
+
 FencedRequest = Literal["produce", "add-partitions", "add-offsets", "commit-offset", "commit", "abort"]
 FENCED_REQUESTS: tuple[FencedRequest, ...] = (
     "produce",
@@ -203,6 +209,7 @@ ProducerStep: TypeAlias = (
     | RepeatBatch
     | CommitOffset
     | EndTransaction
+    | EndNothing
     | SendAsFenced
     | FetchCommitted
     | Describe

@@ -29,6 +29,7 @@ from strategies.producers import (
     CommitOffset,
     DeleteRecords,
     Describe,
+    EndNothing,
     EndTransaction,
     FetchCommitted,
     InitProducerId,
@@ -108,6 +109,10 @@ def outlasted_timeouts(on: str) -> SearchStrategy[OutlastTimeout]:
 
 def ends(on: str) -> SearchStrategy[EndTransaction]:
     return builds(EndTransaction, producer=_TRANSACTIONAL, commit=booleans())
+
+
+def ends_of_nothing(on: str) -> SearchStrategy[EndNothing]:
+    return builds(EndNothing, producer=_TRANSACTIONAL, commit=booleans())
 
 
 def fenced_requests(on: str) -> SearchStrategy[SendAsFenced]:
@@ -236,6 +241,7 @@ def producers_offer() -> Offer:
             "bump-as-fenced": fenced_bumps,
             "commit-offset": _of_transactional(CommitOffset),
             "end-transaction": ends,
+            "end-nothing": ends_of_nothing,
             "send-as-fenced": fenced_requests,
             "write-as-fenced": fenced_writes,
             "fetch-committed": committed_fetches,

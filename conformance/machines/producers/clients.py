@@ -289,6 +289,17 @@ class Client:
             commit = commit and not self._broken and not any(one.pending for one in self._batches.values())
         self._end(commit if self._ending is None else self._ending)
 
+    def end_nothing(self, *, commit: bool) -> None:
+        """EndTxn; where its outcome is unknown, a new instance goes on. Raises Absent where a transaction is open."""
+        self._ready()
+        if self._is_open:
+            raise Absent("the producer has an open transaction")
+        self._broken = True
+        answer = self._asked(lambda: self.producer.finish(commit))
+        if answer.error is Error.NONE and self.producer.dialect.bumps:
+            self._begin_at(answer.producer_id, answer.producer_epoch)
+        self._broken = answer.error in PASSING
+
     def outlast_timeout(self) -> None:
         """Until the coordinator describes the transaction as ended. Raises Absent where nothing is open that ends soon."""
         timeout_ms, named = self.producer.timeout_ms, self.producer.transactional_id

@@ -32,6 +32,7 @@ from strategies.producers import (
     CommitOffset,
     DeleteRecords,
     Describe,
+    EndNothing,
     EndTransaction,
     FetchCommitted,
     InitProducerId,
@@ -164,6 +165,10 @@ class ProducersExecutor(TopicAdministration[ProducerStep]):
     def _(self, step: EndTransaction) -> None:
         self.run(Collect())
         self.clients[step.producer].end(self.partitions, commit=step.commit)
+
+    @run.register
+    def _(self, step: EndNothing) -> None:
+        self.clients[step.producer].end_nothing(commit=step.commit)
 
     @run.register
     def _(self, step: SendAsFenced) -> None:

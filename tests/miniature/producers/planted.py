@@ -6,7 +6,6 @@ from conformance.judging.judge import judge_all
 from conformance.machines.producers.machine import PRODUCER_MACHINE
 from conformance.rigs.log.partition import new_partition
 from conformance.rigs.log.quiescence import at_rest
-from fixtures.views.producer import Producer
 from fixtures.wire.records import batch
 from history.observations import Observation
 from tests.miniature.bench import mini_bench
@@ -37,19 +36,4 @@ def retried_after_a_time_out(*bugs: str) -> list[Observation]:
     return [one for one in found if one.result == "violated"]
 
 
-def ended_before_it_began(*bugs: str) -> list[Observation]:
-    """EndTxn of a new producer: the machine's producers end what they began only."""
-    bench = mini_bench(MiniCluster(bugs))
-    producer = Producer(bench, bench.fresh("producer"), coordinator=lambda: bench.node(1)).start()
-    producer.finish(committed=True)
-    found = judge_all(PRODUCER_MACHINE.judges, bench.tape.history)
-    assert "end-not-open" in {one.case for one in found}
-    return [one for one in found if one.result == "violated"]
-
-
-PLANTED = Planted(
-    BUGS,
-    SCHEDULES,
-    LEGAL,
-    {"retries-appended": retried_after_a_time_out, "end-of-nothing-granted": ended_before_it_began},
-)
+PLANTED = Planted(BUGS, SCHEDULES, LEGAL, {"retries-appended": retried_after_a_time_out})

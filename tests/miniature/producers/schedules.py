@@ -12,6 +12,7 @@ from strategies.producers import (
     BumpEpoch,
     CommitOffset,
     DeleteRecords,
+    EndNothing,
     EndTransaction,
     InitProducerId,
     OutlastTimeout,
@@ -47,6 +48,7 @@ SCHEDULES: dict[str, list[ProducerStep]] = {
     "markers-end-nothing": [OPEN, COMMIT],
     "ids-given-twice": [PLAIN, Write(producer="plain-2")],
     "epoch-not-raised": [OPEN, COMMIT, AGAIN],
+    "end-of-nothing-granted": [InitProducerId(producer="legacy-1"), EndNothing(producer="legacy-1")],
     "third-instance-never-given": [
         OPEN,
         COMMIT,

@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 
-from strategies.producers import PLAIN, TRANSACTIONAL, BumpAsFenced, CommitOffset, EndTransaction, SendAsFenced
+from strategies.producers import (
+    PLAIN,
+    TRANSACTIONAL,
+    BumpAsFenced,
+    CommitOffset,
+    EndNothing,
+    EndTransaction,
+    SendAsFenced,
+)
 from strategies.producers_offer import EVERY_PARTITION, MAIN, RARELY_USED, STRICT, producers_offer
 
 OFFER = producers_offer()
-OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndTransaction)
+OF_TRANSACTIONS = (BumpAsFenced, CommitOffset, EndNothing, EndTransaction)
 
 
 def drawn(name: str, on: str, count: int = 25) -> list[Any]:
