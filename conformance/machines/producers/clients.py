@@ -359,11 +359,16 @@ class Fenced:
     def __init__(self, producer: Producer, batches: Mapping[str, Batches]) -> None:
         self.producer = producer
         self._sequences = {on: one.next_sequence for on, one in batches.items()}
+        self._pending: dict[str, NewBatch] = {}
 
     def write(self, on: str, partition: Partition, node: NodeClient, value: bytes, began: int) -> None:
-        sequence = self._sequences.get(on, 0)
-        batch = self.producer.records(At(partition, node), value, base_sequence=sequence, timestamp=began)
-        self.producer.send(At(partition, node), batch, timeout_ms=ANSWERED_WITHIN_MS)
+        """The next batch, or again the one before while that was not acknowledged."""
+        to, sequence = At(partition, node), self._sequences.get(on, 0)
+        if on not in self._pending:
+            self._pending[on] = self.producer.records(to, value, base_sequence=sequence, timestamp=began)
+        if self.producer.send(to, self._pending[on], timeout_ms=ANSWERED_WITHIN_MS).error in APPENDED:
+            del self._pending[on]
+            self._sequences[on] = sequence + 1
 
     def bump(self) -> None:
         self.producer.init_once(self.producer.producer_id, self.producer.epoch)

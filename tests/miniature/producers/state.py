@@ -78,7 +78,7 @@ class ProducerStates:
         if "every-third-write-fenced" in self.bugs and known.batches and (known.batches[-1][2] + 3) % 3 == 0:
             return Error.INVALID_PRODUCER_EPOCH
         expected = known.last_sequence + 1 if batch.producer_epoch == known.epoch else 0
-        fits = batch.base_sequence == expected or (known.last_sequence < 0 and batch.producer_epoch == known.epoch)
+        fits = batch.base_sequence == expected  # 0 where there is only a marker of that epoch
         gap, again = batch.base_sequence > expected, batch.base_sequence < expected
         wrongly = (gap and "gap-appended" in self.bugs) or (again and "duplicates-appended" in self.bugs)
         if gap and "gap-refused-as-fenced" in self.bugs:
