@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.docker
 ROOT = Path(__file__).parents[2]
-ROWS = ("KIP360-SEQ-01", "KIP360-SEQ-02", "KIP360-INIT-01")
+ROWS = ("KIP360-SEQ-02", "KIP360-SEQ-05", "KIP360-INIT-01")
 LARGEST = 200 * 2**20
 """Bytes that an installation without Spark may have."""
 
