@@ -93,6 +93,7 @@ class Producers:
         """In the order of their first requests.
 
         A batch that is repeated later belongs to the transaction of its first request; offsets belong to the one that is open.
+        A write of a fenced instance belongs to none: KIP360-INV-05 is about it.
         """
         current: dict[tuple[int, int], Transaction] = {}
         known: set[object] = set()
@@ -103,7 +104,7 @@ class Producers:
                 if (ended := current.get(at)) is not None and _ends(ended, one):
                     del current[at]
                 continue
-            if isinstance(one, Write) and one.identity in known:
+            if isinstance(one, Write) and (one.identity in known or story.fences(*at, fact.asked)):
                 continue
             known.add(one.identity if isinstance(one, Write) else None)
             if at not in current:

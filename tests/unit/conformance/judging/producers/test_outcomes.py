@@ -157,3 +157,12 @@ def test_a_partition_with_too_few_replicas_takes_no_marker(replicas: tuple[int, 
     prepared = shrunk.describes("PrepareCommit").later(40).describes("PrepareCommit")
     assert excused(no_transaction_dangles, prepared) == ([("no-dangling", TOO_FEW_REPLICAS)] if legal else [])
     assert broken(no_transaction_dangles, prepared) == ([] if legal else ["no-dangling"])
+
+
+def test_what_a_fenced_instance_writes_is_of_no_transaction() -> None:
+    """Its batch is not a part of the one that its successor aborted; a batch from before that is."""
+    zombie = opened().given(epoch=1).writes("b", at=2, sequence=1, tid=TID).rests()
+    assert judged_by(all_or_nothing, zombie.reads(FIRST, marker(1, False, epoch=1), written(2, "b", sequence=1))) == []
+    owner = opened().writes("b", at=1, sequence=1, tid=TID).given(epoch=1).rests()
+    late = written(3, "b", sequence=1, in_transaction=True)
+    assert broken(all_or_nothing, owner.reads(FIRST, marker(1, False, epoch=1), late, lso=3)) == ["legacy"]
