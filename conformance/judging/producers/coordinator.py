@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+from conformance.judging.excuses import BUMPED_BY_FENCED
 from history.codes import Error
 from history.since import SUPPORT, since
 
@@ -26,8 +27,6 @@ PASSED = -10
 PASSED_LATE = -11
 """As PASSED, while the markers of the transaction are being written: the leader may have its marker, or not yet."""
 Api = Literal["InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce", "TxnOffsetCommit"]
-BUMPED_WHILE_OPEN = "bumped-by-a-fenced-producer"
-"""A stale epoch was sent with InitProducerId while a transaction was open: KIP360-INIT-10 is about that."""
 
 
 class State(NamedTuple):
@@ -138,7 +137,7 @@ def _init_while_open(state: State, request: Request) -> Next:
     if stale and request.epoch == state.retried:
         yield Outcome(Error.NONE, state.producer_id, state.epoch), state
     for outcome, after in _fenced_by_server(state, request.event):
-        yield (outcome._replace(excuse=BUMPED_WHILE_OPEN) if stale and outcome != UNSEEN else outcome), after
+        yield (outcome._replace(excuse=BUMPED_BY_FENCED) if stale and outcome != UNSEEN else outcome), after
         if outcome == CONCURRENT and not stale:
             ended = _init_at_rest(after._replace(status="CompleteAbort", added=frozenset()), request)
             yield from (each for each in ended if each[0].error == Error.NONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.judging.excuses import BUMPED_BY_FENCED
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import OffsetsAdded, OfTransaction, PartitionsAdded, ProducerIdGiven
@@ -15,9 +16,6 @@ from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, Write
 from conformance.judging.together import Together
-
-BUMPED_BY_FENCED = "bumped-by-a-fenced-producer"
-"""A fenced instance asked for the next epoch, which releases grant to some extent: KIP360-INIT-10 is about that."""
 
 
 @joint_judge("KIP360-INV-05", *ALL)

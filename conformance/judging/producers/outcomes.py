@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from conformance.judging.excuses import TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
+from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
 from conformance.judging.facts.log import Batch, FetchResult, ProduceResult
@@ -15,7 +15,6 @@ from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.fencing import BUMPED_BY_FENCED
 from conformance.judging.producers.logs import (
     final_read,
     identity,
@@ -214,7 +213,7 @@ def _unfinished(story: TransactionStory, producers: Producers) -> Iterator[Claim
     if pending:
         last, first = pending[0], pending[-1]
         seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
-        if seconds >= MARKED_WITHIN and any(map(takes_no_markers, producers.partitions)):
+        if seconds >= MARKED_WITHIN and any(map(takes_no_markers, producers.written_by(story))):
             yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
         elif seconds >= MARKED_WITHIN:
             shown = f"{last.node} describes {story.name} as {last.state}, {seconds:.0f} s after {first.node} as {first.state}"

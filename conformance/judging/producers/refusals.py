@@ -15,6 +15,7 @@ from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.appends import forgotten, leads
+from conformance.judging.producers.coordination import IN_TIME
 from conformance.judging.producers.logs import takes_no_markers
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
@@ -22,10 +23,10 @@ from conformance.judging.producers.transactions import IDEMPOTENT, Producers, Tr
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 
+NEW_INSTANCE = "new-instance"
+"""The case of InitProducerId once the last fault is healed."""
 GIVEN_WITHIN = 30.0
 """Seconds that a coordinator has to find its state, and to end the transaction before."""
-IN_TIME = 0.9
-"""The share of a transaction's time-out that is certainly not over: a coordinator counts by a clock of its own."""
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
 INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED = 49, 59, 90
 FATAL = frozenset(
@@ -64,15 +65,15 @@ def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
         return
     if len(asked) > len(refused):
         given = asked[len(refused)]
-        yield Finding(True, story.dialect, (asked[0].event, given.event))
+        yield Finding(True, NEW_INSTANCE, (asked[0].event, given.event))
         return
     seconds = story.timeline.time(refused[-1].asked) - story.timeline.time(refused[0].event) if refused else 0.0
-    if seconds >= GIVEN_WITHIN and any(map(takes_no_markers, producers.partitions)):
-        yield Excuse(TOO_FEW_REPLICAS, story.dialect)
+    if seconds >= GIVEN_WITHIN and any(map(takes_no_markers, producers.written_by(story))):
+        yield Excuse(TOO_FEW_REPLICAS, NEW_INSTANCE)
     elif seconds >= GIVEN_WITHIN:
         first, last = refused[0], refused[-1]
         shown = f"{last.node} refused InitProducerId of {story.name} with error {last.error}, {seconds:.0f} s after {first.error}"
-        yield Finding(False, story.dialect, (first.event, last.event), shown, "never-given")
+        yield Finding(False, NEW_INSTANCE, (first.event, last.event), shown, "never-given")
 
 
 def _of_transaction(transaction: Transaction) -> Iterator[Claim]:

@@ -14,6 +14,9 @@ from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, Request
 from conformance.judging.producers.story import TransactionStory
 
+UNNUMBERED = -1
+"""The key of a request that is not among those of a transactional id yet."""
+
 
 class Given(Enum):
     """Whether there is an answer."""
@@ -48,17 +51,6 @@ class Asked(NamedTuple):
         return named.get(self.error, Given.ANSWERED)
 
 
-class _Answer(NamedTuple):
-    """The fields of `Asked` besides its key."""
-
-    request: Request
-    error: int
-    given_id: int = NO_ID
-    given_epoch: int = NO_EPOCH
-    partition: PartitionStory | None = None
-    write: ProduceResult | None = None
-
-
 def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[Asked]:
     """All that was asked about a transactional id, in the order of the calls. A verification changes nothing (KIP-890)."""
     known = [
@@ -70,7 +62,7 @@ def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[
         *_writes(story.name, partitions),
     ]
     known.sort(key=lambda one: one.request.asked)
-    return [Asked(key, *one) for key, one in enumerate(known)]
+    return [one._replace(key=key) for key, one in enumerate(known)]
 
 
 def _about(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, int]:
@@ -78,44 +70,44 @@ def _about(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, 
     return api, fact.asked, fact.event, fact.node, version
 
 
-def _init(one: ProducerIdGiven) -> _Answer:
+def _init(one: ProducerIdGiven) -> Asked:
     request = Request(
         *_about("InitProducerId", one, one.version), one.sent_producer_id, one.sent_epoch, timeout_ms=one.timeout_ms
     )
-    return _Answer(request, one.error, one.producer_id, one.producer_epoch)
+    return Asked(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
 
 
-def _added(one: PartitionsAdded) -> _Answer:
+def _added(one: PartitionsAdded) -> Asked:
     """Where some partitions are refused, none is added: the answer counts as the first refusal."""
     names = frozenset(name for name, _ in one.errors)
     request = Request(*_about("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
     errors = [error for _, error in one.errors if error != NONE]
-    return _Answer(request, one.error if one.error != NONE or not errors else errors[0])
+    return Asked(UNNUMBERED, request, one.error if one.error != NONE or not errors else errors[0])
 
 
-def _offsets_added(one: OffsetsAdded) -> _Answer:
+def _offsets_added(one: OffsetsAdded) -> Asked:
     names = frozenset((f"group {one.group}",))
     request = Request(*_about("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names)
-    return _Answer(request, one.error)
+    return Asked(UNNUMBERED, request, one.error)
 
 
-def _offsets(one: OffsetCommit) -> _Answer:
+def _offsets(one: OffsetCommit) -> Asked:
     names = frozenset((f"group {one.group}",))
     request = Request(*_about("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names)
-    return _Answer(request, one.accepted)
+    return Asked(UNNUMBERED, request, one.accepted)
 
 
-def _ended(one: TransactionEnded) -> _Answer:
+def _ended(one: TransactionEnded) -> Asked:
     request = Request(*_about("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed)
-    return _Answer(request, one.error, one.next_id, one.next_epoch)
+    return Asked(UNNUMBERED, request, one.error, one.next_id, one.next_epoch)
 
 
-def _writes(name: str, partitions: list[PartitionStory]) -> Iterator[_Answer]:
+def _writes(name: str, partitions: list[PartitionStory]) -> Iterator[Asked]:
     for partition in partitions:
         for one in partition.produced:
             if one.transactional_id == name and one.acks != 0:
                 error = NEVER_SENT if one.failed and one.error == UNKNOWN_OUTCOME else one.error
-                yield _Answer(_written(partition, one), error, partition=partition, write=one)
+                yield Asked(UNNUMBERED, _written(partition, one), error, partition=partition, write=one)
 
 
 def _written(partition: PartitionStory, one: ProduceResult) -> Request:
@@ -125,4 +117,4 @@ def _written(partition: PartitionStory, one: ProduceResult) -> Request:
 
 def of_write(partition: PartitionStory, write: ProduceResult) -> Asked:
     """A Produce that no coordinator sees."""
-    return Asked(-1, _written(partition, write), write.error, partition=partition, write=write)
+    return Asked(UNNUMBERED, _written(partition, write), write.error, partition=partition, write=write)

@@ -89,6 +89,12 @@ class Producers:
     def case(self, producer_id: int) -> str:
         return self.cases.get(producer_id, "")
 
+    def written_by(self, story: TransactionStory) -> list[PartitionStory]:
+        """The partitions that may be in a transaction of this id: those that were added to one, or written to."""
+        added = {name for one in story.added for name, _ in one.errors}
+        sent = (one for one in self.partitions if any(write.transactional_id == story.name for write in one.produced))
+        return [*sent, *(one for one in self.partitions if one.name in added)]
+
     def _of_id(self, story: TransactionStory) -> Iterator[Transaction]:
         """In the order of their first requests.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import PRODUCER_STATE_DELETED, STALE_COORDINATOR
+from conformance.judging.excuses import BUMPED_BY_FENCED, PRODUCER_STATE_DELETED, STALE_COORDINATOR
 from conformance.judging.judge import Judging
 from conformance.judging.producers.answers import each_answer_is_one_that_the_state_allows
-from conformance.judging.producers.coordinator import BUMPED_WHILE_OPEN
 from fixtures.wire import Error
 from history.effects import Effects
 from tests.support.judging import broken, excused, judged_by, labels
@@ -88,7 +87,7 @@ def test_a_transaction_is_aborted_before_the_next_epoch_is_given() -> None:
 
 def test_a_stale_epoch_while_a_transaction_is_open_is_another_requirement() -> None:
     history = begun().adds(epoch=1).given(sent=(ID, 0), error=BUSY)
-    assert (broken(judge, history), excused(judge, history)) == ([], [("init-fenced", BUMPED_WHILE_OPEN)])
+    assert (broken(judge, history), excused(judge, history)) == ([], [("init-fenced", BUMPED_BY_FENCED)])
     near = begun().adds(epoch=1).given(epoch=2, sent=(ID, 0))
     assert last(near) == ("init-fenced", "violated")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import BUMPED_BY_FENCED
 from conformance.judging.producers.coordinator import (
-    BUMPED_WHILE_OPEN,
     NO_EPOCH,
     PASSED,
     PASSED_LATE,
@@ -126,7 +126,7 @@ def test_an_open_transaction_is_aborted_first() -> None:
 def test_a_stale_epoch_leaves_an_open_transaction_alone() -> None:
     found = [*answers(at("Ongoing"), asked("InitProducerId", 1))]
     assert (Outcome(FENCED), at("Ongoing")) in found
-    assert {outcome.excuse for outcome, left in found if left.status == "PrepareAbort"} == {BUMPED_WHILE_OPEN}
+    assert {outcome.excuse for outcome, left in found if left.status == "PrepareAbort"} == {BUMPED_BY_FENCED}
 
 
 # --- the other requests

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.judging.producers.fencing import BUMPED_BY_FENCED, a_fenced_epoch_has_no_effect
+from conformance.judging.excuses import BUMPED_BY_FENCED
+from conformance.judging.producers.fencing import a_fenced_epoch_has_no_effect
 from fixtures.wire import Error
 from tests.support.judging import broken, excused, judged_by, labels
 from tests.support.producers import ID, TID, ProducerHistory, written

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.excuses import TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
-from conformance.judging.producers.fencing import BUMPED_BY_FENCED
+from conformance.judging.excuses import BUMPED_BY_FENCED, TOO_FEW_REPLICAS, UNSTABLE_OFFSETS
 from conformance.judging.producers.outcomes import all_or_nothing, no_transaction_dangles
 from fixtures.wire import Error
 from tests.support.judging import broken, excused, judged_by, labels

@@ -119,16 +119,24 @@ def asked_again(*errors: Error, seconds: float = 40, **configs: str) -> Producer
 def test_a_new_instance_gets_its_producer_id_soon() -> None:
     busy, loading = Error.CONCURRENT_TRANSACTIONS, Error.COORDINATOR_LOAD_IN_PROGRESS
     assert labels(a_current_producer_is_not_refused, asked_again(busy, busy)) == {"never-given"}
-    assert broken(a_current_producer_is_not_refused, asked_again(loading, busy, busy)) == ["legacy"]
+    assert broken(a_current_producer_is_not_refused, asked_again(loading, busy, busy)) == ["new-instance"]
     assert results(asked_again(busy, busy, seconds=20)) == []
-    assert results(asked_again(busy, busy, seconds=20).given()) == [("legacy", "held")]
+    assert results(asked_again(busy, busy, seconds=20).given()) == [("new-instance", "held")]
     assert results(asked_again(busy, busy).hit("kill", 2)) == [], "a fault stands"
     assert results(asked_again(busy).hit("kill", 2).heal("kill", 2).refuses_id(busy)) == [], "it was healed just now"
 
 
-def test_the_transaction_before_may_wait_for_a_partition_with_too_few_replicas() -> None:
+@pytest.mark.parametrize(
+    ("replicas", "added", "legal"), [((1,), True, True), ((1, 2), True, False), ((1,), False, False)]
+)
+def test_the_transaction_before_may_wait_for_a_partition_with_too_few_replicas(
+    replicas: tuple[int, ...], added: bool, legal: bool
+) -> None:
+    """Not for one that is none of its own, and not for one with a second replica, which is out of the ISR."""
     busy = Error.CONCURRENT_TRANSACTIONS
-    few = asked_again(busy, busy, min_insync_replicas="2").settled(1, 1, isr=(1,), replicas=(1,))
-    assert excused(a_current_producer_is_not_refused, few) == [("legacy", TOO_FEW_REPLICAS)]
-    enough = asked_again(busy, busy, min_insync_replicas="2").settled(1, 1, isr=(1,), replicas=(1, 2))
-    assert broken(a_current_producer_is_not_refused, enough) == ["legacy"]
+    history = asked_again(busy, busy, min_insync_replicas="2").settled(1, 1, isr=(1,), replicas=replicas)
+    history = history.adds() if added else history
+    assert excused(a_current_producer_is_not_refused, history) == (
+        [("new-instance", TOO_FEW_REPLICAS)] if legal else []
+    )
+    assert broken(a_current_producer_is_not_refused, history) == ([] if legal else ["new-instance"])
