@@ -78,9 +78,11 @@ def compacting(group: Group) -> Iterator[None]:
     changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
     for kind, name, settings in changes:
         accepted(group.node.incremental_alter_configs(kind, name, settings))
-    yield
-    for kind, name, settings in changes:
-        accepted(group.node.incremental_alter_configs(kind, name, dict.fromkeys(settings)))
+    try:
+        yield
+    finally:
+        for kind, name, settings in changes:
+            accepted(group.node.incremental_alter_configs(kind, name, dict.fromkeys(settings)))
 
 
 @probe("KIP1251-PERSIST-06", rig=fresh_group(), examples=2, smoke=False, bumps=EPOCH_BUMPS, offset=OFFSETS)

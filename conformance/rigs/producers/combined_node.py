@@ -107,8 +107,8 @@ class Log:
         while True:
             read = self.stage.broker.fetch(self.topic, self.index, position)
             found += read.batches
-            position = read.batches[-1].last_offset + 1 if read.batches else read.high_watermark
-            if position >= read.high_watermark:
+            before, position = position, read.batches[-1].last_offset + 1 if read.batches else read.high_watermark
+            if not before < position < read.high_watermark:
                 return tuple(found)
 
     def empty(self) -> int:
