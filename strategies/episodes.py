@@ -50,7 +50,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     steps of an example. `faults` are by their names; of the `main` ones each pair is to meet; `behind` are those that leave a
     replica behind while it lives, `losing` those that take a node away at once. `work`, `administration` and `looks` give
     steps about a subject, by the tags of their kinds. `writes` are the kinds of work that change a log: a fault shows little
-    where none changes.
+    where none changes. `acknowledged` is a write that all in-sync replicas acknowledge: no leader may be lost with it.
     """
 
     subjects: tuple[str, ...]
@@ -61,6 +61,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     losing: tuple[str, ...]
     work: Mapping[str, About]
     writes: tuple[str, ...]
+    acknowledged: About
     administration: Mapping[str, About]
     looks: About
 
@@ -222,9 +223,12 @@ class _Episode:
         return named[choice] if choice in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 
     def _inject(self, name: str, role: str, *, follow: bool) -> Iterator[Step]:
-        """Right after a write, before followers learn that it is committed: always on a chosen role, else half of the time."""
+        """Right after a write, before followers learn that it is committed: one to acknowledge on a chosen role, else any write half
+        of the time."""
         self._standing += 1
-        if role or self._draw(sampled_from([False, True])):
+        if role:
+            yield self._draw(self._offer.acknowledged(self._on))
+        elif self._draw(sampled_from([False, True])):
             yield self._write()
         offered = self._offer.faults[name]
         fault = self._draw(offered.drawn)

@@ -87,6 +87,8 @@ UNCLEAN_ON: tuple[PartitionName, ...] = ("loose-0",)
 ROLES: tuple[ReplicaRole, ...] = ("leader", "follower", "former-leader")
 
 _ROLE = sampled_from(ROLES)
+_WRITTEN_TO = sampled_from([*3 * ("leader",), *ROLES])
+"""Mostly the leader: a log that does not change shows little."""
 _BACK = integers(-1, 2)
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
@@ -104,23 +106,27 @@ def produces(on: str) -> SearchStrategy[Produce]:
         Produce,
         on=just(on),
         records=integers(1, 4),
-        acks=sampled_from([-1, 1, 0]),
-        to=_ROLE,
+        acks=sampled_from([-1, -1, 1, 0]),
+        to=_WRITTEN_TO,
         codec=sampled_from(CODECS),
         size=sampled_from([0, 0, 400, 900, 1_950, 5_000]),
     )
 
 
 def produces_to_all() -> SearchStrategy[ProduceToAll]:
-    return builds(ProduceToAll, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_ROLE)
+    return builds(ProduceToAll, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_WRITTEN_TO)
+
+
+def acknowledged_produces(on: str) -> SearchStrategy[Produce]:
+    return builds(Produce, on=just(on), records=integers(1, 2), acks=just(-1))
 
 
 def idempotent_produces(on: str) -> SearchStrategy[ProduceIdempotently]:
-    return builds(ProduceIdempotently, on=just(on), producer=integers(1, 2), records=integers(1, 3), to=_ROLE)
+    return builds(ProduceIdempotently, on=just(on), producer=integers(1, 2), records=integers(1, 3), to=_WRITTEN_TO)
 
 
 def produces_in_flight(on: str) -> SearchStrategy[ProduceInFlight]:
-    return builds(ProduceInFlight, on=just(on), records=integers(1, 3), to=_ROLE)
+    return builds(ProduceInFlight, on=just(on), records=integers(1, 3), to=_WRITTEN_TO)
 
 
 def transactions(on: str) -> SearchStrategy[Transact]:
@@ -401,6 +407,7 @@ def log_offer() -> Offer:
             "produce-to-all",
             "delete-records",
         ),
+        acknowledged=acknowledged_produces,
         administration={
             "reassign-partition": reassignments,
             "cancel-reassignment": cancellations,

@@ -79,6 +79,10 @@ def writes(on: str) -> SearchStrategy[Write]:
     return builds(Write, on=just(on), producer=_ANY, records=integers(1, 3), to=_ROLE)
 
 
+def acknowledged_writes(on: str) -> SearchStrategy[Write]:
+    return builds(Write, on=just(on), producer=_ANY, records=integers(1, 2))
+
+
 def transactional_writes(on: str) -> SearchStrategy[Write]:
     return builds(Write, on=just(on), producer=_TRANSACTIONAL, records=integers(1, 3))
 
@@ -259,6 +263,7 @@ def producers_offer() -> Offer:
             "commit-offset",
             "end-transaction",
         ),
+        acknowledged=acknowledged_writes,
         administration={
             "reassign-partition": reassignments,
             "cancel-reassignment": cancellations,
