@@ -48,9 +48,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
     `subjects` are those that an episode is about: one that is named twice is chosen twice as often. `begin` gives the first
     steps of an example. `faults` are by their names; of the `main` ones each pair is to meet; `behind` are those that leave a
-    replica behind while it lives, `losing` those that take a node away at once. `work`, `administration` and `looks` give
-    steps about a subject, by the tags of their kinds. `writes` are the kinds of work that change a log: a fault shows little
-    where none changes. `acknowledged` is a write that all in-sync replicas acknowledge: no leader may be lost with it.
+    replica behind while it lives, `losing` those that take a node away at once, `damaging` those that take something from its
+    disk as well. `work`, `administration` and `looks` give steps about a subject, by the tags of their kinds. `writes` are the
+    kinds of work that change a log: a fault shows little where none changes. `acknowledged` is a write that all in-sync
+    replicas acknowledge, so that it has to outlast the loss of a leader.
     """
 
     subjects: tuple[str, ...]
@@ -59,6 +60,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     main: tuple[str, ...]
     behind: tuple[str, ...]
     losing: tuple[str, ...]
+    damaging: tuple[str, ...]
     work: Mapping[str, About]
     writes: tuple[str, ...]
     acknowledged: About
@@ -111,7 +113,7 @@ def _rarest(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
     """The part of an offer that one example may use. `pair` and `beside` are the meetings that it is to bring about, `first` a
-    fault that needs a cluster without others, `behind` and `losing` those of a chain: a replica falls behind, leaders are lost.
+    fault that needs a cluster without others; `behind`, `losing` and `damaging` those of chains (`_Episode._hits`).
     """
 
     pair: Meeting
@@ -119,6 +121,7 @@ class Swarm(msgspec.Struct, frozen=True, kw_only=True):
     first: str
     behind: str
     losing: str
+    damaging: str
     writes: tuple[str, ...]
     faults: tuple[str, ...]
     work: tuple[str, ...]
@@ -131,14 +134,16 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
     pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
     first, writes = draw(sampled_from(offer.first)), draw(_some(offer.writes, 2, 4))
     behind, losing = draw(sampled_from([*offer.behind, pair[0]])), draw(sampled_from([*offer.losing, pair[1]]))
+    damaging = draw(sampled_from(offer.damaging))
     return Swarm(
         pair=pair,
         beside=beside,
         first=first,
         behind=behind,
         losing=losing,
+        damaging=damaging,
         writes=writes,
-        faults=_with(draw(_some(offer.faults, 1, 4)), first, behind, losing, *pair, beside[1]),
+        faults=_with(draw(_some(offer.faults, 1, 4)), first, behind, losing, damaging, *pair, beside[1]),
         work=_with(draw(_some(offer.work, 4, 9)), *writes),
         administration=_with(draw(_some(offer.administration, 2, 5)), beside[0]),
     )
@@ -207,7 +212,8 @@ class _Episode:
     def _hits(self) -> tuple[Hit, ...]:
         """One to three faults that can stand together, each with the role that it hits; any role, where that is empty.
 
-        In turn: a follower falls behind, then the leader is lost right after a write, then its successor.
+        In turn: a follower falls behind, then the leader is lost right after a write, then its successor. Unseen: the active
+        controller is lost, then a leader, which restarts with less than it had.
         """
         swarm = self._swarm
         one, other = swarm.pair
@@ -216,15 +222,16 @@ class _Episode:
             "pair": ((one, ""), (other, "successor" if one == other else "")),
             "three": ((one, ""), (other, ""), beside),
             "in turn": ((swarm.behind, "follower"), (swarm.losing, "leader"), (swarm.losing, "successor")),
+            "unseen": ((swarm.losing, "active controller"), (swarm.damaging, "leader")),
             "beside": (beside,),
             "first": (first,) if self._offer.faults[swarm.first].kind.alone else (first, beside),
         }
-        choice = self._draw(sampled_from(["pair", "three", "beside", "in turn", "beside", "in turn", "first", "any"]))
+        choice = self._draw(sampled_from(_CHOICES))
         return named[choice] if choice in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 
     def _inject(self, name: str, role: str, *, follow: bool) -> Iterator[Step]:
-        """Right after a write, before followers learn that it is committed: one to acknowledge on a chosen role, else any write half
-        of the time."""
+        """Right after a write, before followers learn that it is committed: on a chosen role always one that all acknowledge, else
+        half of the time any."""
         self._standing += 1
         if role:
             yield self._draw(self._offer.acknowledged(self._on))
@@ -285,6 +292,10 @@ class _Episode:
         if ending != "left":
             self._standing = 0
             yield Heal()
+
+
+_CHOICES = ("pair", "three", "beside", "in turn", "beside", "in turn", "first", "any", "unseen", "pair")
+"""Of the faults of a round, the most usual one first."""
 
 
 def offered(kind: type[Fault], drawn: SearchStrategy[Fault], subjects: Sequence[str]) -> tuple[str, FaultKind]:

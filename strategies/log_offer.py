@@ -375,6 +375,7 @@ def log_offer() -> Offer:
         main=MAIN,
         behind=("one-link",),
         losing=("kill", "pause-past-fencing"),
+        damaging=("cut-tail-above", "cut-tail-below", "remove-epoch-checkpoint"),
         work={
             "produce": produces,
             "produce-idempotently": idempotent_produces,

@@ -231,6 +231,7 @@ def producers_offer() -> Offer:
         main=MAIN,
         behind=("one-link",),
         losing=("kill", "pause-past-fencing"),
+        damaging=("remove-rebuilt-file",),
         work={
             "write": writes,
             "transactional-write": transactional_writes,

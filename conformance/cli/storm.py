@@ -138,7 +138,10 @@ class Storm:
         if self._writer is None:
             self._writer = self._new_writer(target).start()
         cycles = attempted(Injector(target), plan)
-        if any(cycle.ending not in ("healed", "skipped") for cycle in cycles):
+        endings = {cycle.ending for cycle in cycles}
+        if "unhealed" in endings:
+            cycles[-1].replaced = self._replaced("a fault did not heal.")
+        elif not endings <= {"healed", "skipped"}:
             cycles[-1].replaced = self._given_up()
         return cycles
 
@@ -150,11 +153,14 @@ class Storm:
                 lambda: not target.lacking(), within=WHOLE_WITHIN, what="whole after trouble", state=target.states
             )
         except KitError as reason:
-            self._end_traffic()
-            self._keep_logs()
-            self._targets.replace()
-            return str(reason)
+            return self._replaced(str(reason))
         return ""
+
+    def _replaced(self, reason: str) -> str:
+        self._end_traffic()
+        self._keep_logs()
+        self._targets.replace()
+        return reason
 
     def _keep_logs(self) -> None:
         self._kept.mkdir(parents=True, exist_ok=True)
