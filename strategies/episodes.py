@@ -230,8 +230,8 @@ class _Episode:
         return named[choice] if choice in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 
     def _inject(self, name: str, role: str, *, follow: bool) -> Iterator[Step]:
-        """Right after a write, before followers learn that it is committed: on a chosen role always one that all acknowledge, else
-        half of the time any."""
+        """Right after a write, before followers learn that it is committed: on a chosen role always one that all acknowledge,
+        else half of the time any."""
         self._standing += 1
         if role:
             yield self._draw(self._offer.acknowledged(self._on))

@@ -98,9 +98,12 @@ def _first(sightings: Sequence[Sighting]) -> str:
     return f"{shrunk.seen} of {shrunk.tries}" if shrunk else "not shrunk" if sightings else ""
 
 
+_NO_REPLAYS = {False: "none yet", True: "none, since it is known"}
+
+
 def _fresh(finding: Finding, column: str) -> str:
     replays = finding.replays.get(column)
-    return str(replays) if replays else "none yet"
+    return str(replays) if replays else _NO_REPLAYS[finding.is_known]
 
 
 def _since(lines: Sequence[str]) -> list[str]:
@@ -154,8 +157,8 @@ def _finding(finding: Finding) -> str:
     sightings = "; ".join(f"{column}: {_evidence(seen)}" for column, seen in _by_column(finding).items())
     known = " ".join(dict.fromkeys(one.known for one in finding.sightings if one.known and len(one.known) < 20))
     title = " ".join(filter(None, [f"{shipped()[finding.row].title}{_label(finding)}", known]))
-    replays = "; ".join(f"{column}: {one}" for column, one in finding.replays.items()) or "none yet"
-    return f"| {link} | {title} | {sightings} | {replays} |"
+    replays = "; ".join(f"{column}: {one}" for column, one in finding.replays.items())
+    return f"| {link} | {title} | {sightings} | {replays or _NO_REPLAYS[finding.is_known]} |"
 
 
 def _evidence(sightings: Sequence[Sighting]) -> str:

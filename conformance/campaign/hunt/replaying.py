@@ -23,9 +23,9 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def to_confirm(hunt: Hunt) -> list[Wanted]:
-    """Findings without a replay on a fresh cluster of their own column; those that are not known come first."""
-    waiting = [one for one in hunt.findings if one.source.column not in one.replays]
-    return [_on_its_own(hunt, one) for one in sorted(waiting, key=lambda one: one.is_known)]
+    """Findings without a replay on a fresh cluster of their own column, but for those that are known."""
+    waiting = [one for one in hunt.findings if one.source.column not in one.replays and not one.is_known]
+    return [_on_its_own(hunt, one) for one in waiting]
 
 
 def _on_its_own(hunt: Hunt, finding: Finding) -> Wanted:
