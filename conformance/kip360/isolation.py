@@ -1,0 +1,74 @@
+"""Transactions beside one that cannot complete: it keeps no other from its end (KIP-98; the general law GEN-20)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Literal
+
+from hypothesis.strategies import booleans, sampled_from
+
+from conformance.core.checks import Claim, held_if, premise, probe
+from conformance.rigs.log.partition import Partition
+from conformance.rigs.producers.outcomes import MARKERS
+from conformance.rigs.producers.producer import CheckProducer
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, ThreeBrokers
+from fixtures.wire import NodeClient
+from fixtures.wire.records import ControlType
+from strategies.batches import FEW_RECORDS
+
+BESIDE_MS = 2_000
+"""The time-out of the transaction that is left open beside the one that hangs."""
+
+
+class AtLeader(Partition):
+    """A partition whose leader is known: a look-up would wait for a broker that does not answer."""
+
+    def __init__(self, partition: Partition) -> None:
+        super().__init__(partition.bench, partition.data)
+        self._leader = partition.leader()
+
+    def leader(self) -> NodeClient:
+        return self._leader
+
+
+def beside(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: int) -> CheckProducer:
+    """A new transactional id in the same partition of __transaction_state as another one's."""
+    index = brokers.state_partition(stuck).index
+    made = (brokers.transactional(stuck.dialect.name, timeout_ms) for _ in range(100))
+    return next(one for one in made if brokers.state_partition(one).index == index)
+
+
+@probe(
+    "GEN-20",
+    rig=THREE_BROKERS,
+    cases=["stuck-transaction", "stuck-time-out"],
+    smoke=False,
+    how=sampled_from(["freeze", "kill"]),
+    newest=booleans(),
+    committed=booleans(),
+    records=FEW_RECORDS,
+)
+def transactions_end_beside_one_that_hangs(
+    brokers: ThreeBrokers, case: str, how: Literal["freeze", "kill"], newest: bool, committed: bool, records: int
+) -> Generator[Claim, None, None]:
+    """While a lost leader keeps one transaction from completing, another of its coordinator ends by EndTxn or its time-out."""
+    times_out = case == "stuck-time-out"
+    stuck = brokers.transactional(brokers.dialects[-1 if newest else 0])
+    other = beside(brokers, stuck, BESIDE_MS if times_out else stuck.timeout_ms)
+    coordinator, (heir, leader) = brokers.coordinator_of(stuck), brokers.beside(stuck)
+    held_up, free = brokers.partition(leader, min_insync_replicas="1"), AtLeader(brokers.partition(heir, coordinator))
+    hanging, ending = (one.at(brokers.bench.node(coordinator)) for one in (stuck, other))
+    hanging.enter(held_up, records)
+    with brokers.gone(leader, how):
+        hanging.granted(hanging.finish(committed), "producer")
+        before = hanging.described()
+        ending.enter(free, records)
+        if not times_out:
+            ending.granted(ending.finish(committed), "producer")
+        wanted = ControlType.ABORT if times_out else MARKERS[committed]
+        met, found = brokers.completes(free, ending, wanted)
+        after = hanging.described()
+        outstanding = before.state == after.state and before.state.startswith("Prepare")
+        yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")
+        yield held_if(met, after, detail=f"{free}: {found}; wanted {wanted.name}; {ending.described()}")
+    held_up.whole()
