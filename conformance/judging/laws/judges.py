@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.judging.judge import Finding, Judge, story_judge
-from conformance.judging.laws import fields, log_starts, reads, records, same_answers
+from conformance.judging.laws import fields, log_starts, reads, records, refusals, same_answers
 from conformance.judging.laws.story import WireStory
 
 
@@ -34,6 +34,7 @@ LAWS: tuple[Judge, ...] = (
     log_starts.log_start_moves_for_a_reason,
     records.what_is_read_was_written,
     reads.readers_stop_at_their_bound,
+    refusals.refused_commits_are_not_shown,
 )
 LAW_ROWS = tuple(dict.fromkeys(law.row for law in LAWS))
 """The rows of these laws, which every check observes."""

@@ -1,0 +1,56 @@
+"""A refused commit leaves no trace (GEN-01): no OffsetFetch shows an offset that a coordinator has refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.facts.exchange import NEVER_SENT, by_asked
+from conformance.judging.facts.groups import FetchedOffset, OffsetCommit
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.committed_offsets import REFUSED
+from conformance.judging.log.story import PartitionStory
+from history.codes import Error
+
+DEFINITE = REFUSED - {NEVER_SENT} | {
+    Error.INVALID_PRODUCER_EPOCH,
+    Error.INVALID_TXN_STATE,
+    Error.INVALID_PRODUCER_ID_MAPPING,
+    Error.PRODUCER_FENCED,
+    Error.TRANSACTION_ABORTABLE,
+}
+"""Also of the offsets of a transaction. An append that failed is answered with other errors, after which the outcome is open."""
+
+
+@log_judge("GEN-01", "committed")
+def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
+    """By an OffsetFetch of a group for which a commit was refused before. An offset that another commit may have stored is that
+    one's."""
+    refused = [one for one in story.commits if is_refused(one)]
+    for fetch in sorted(story.committed, key=by_asked) if refused else ():
+        before = [one for one in refused if one.group == fetch.group and one.event < fetch.asked]
+        if before:
+            wrong = next((one for one in before if _shows(fetch, one)), None)
+            traced = wrong is not None and not any(_shows(fetch, one) for one in _open(story, fetch))
+            shown = "" if wrong is None else _message(fetch, wrong)
+            by = (before[-1] if wrong is None else wrong).event, fetch.event
+            yield Finding(not traced, "offsets", by, shown, "refused-commit")
+
+
+def is_refused(commit: OffsetCommit) -> bool:
+    return commit.accepted in DEFINITE
+
+
+def _open(story: PartitionStory, fetch: FetchedOffset) -> Iterator[OffsetCommit]:
+    """Commits of the group that may have been stored by then."""
+    return (
+        one for one in story.commits if one.group == fetch.group and one.asked < fetch.event and not is_refused(one)
+    )
+
+
+def _shows(fetch: FetchedOffset, commit: OffsetCommit) -> bool:
+    return fetch.offset >= 0 and (fetch.offset, fetch.epoch) == (commit.offset, commit.epoch)
+
+
+def _message(fetch: FetchedOffset, commit: OffsetCommit) -> str:
+    what = f"a commit of offset {commit.offset} (epoch {commit.epoch}) of {fetch.group}"
+    return f"{commit.node} refused {what} with error {commit.accepted}, and {fetch.node} shows it"
