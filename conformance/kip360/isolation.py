@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Literal
 
 from hypothesis.strategies import booleans, sampled_from
 
@@ -11,9 +10,10 @@ from conformance.core.checks import Claim, held_if, premise, probe
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.producer import CheckProducer
-from conformance.rigs.producers.three_brokers import THREE_BROKERS, ThreeBrokers
+from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from fixtures.wire import NodeClient
 from fixtures.wire.records import ControlType
+from history.due import STARTS_WITHIN
 from strategies.batches import FEW_RECORDS
 
 BESIDE_MS = 2_000
@@ -38,29 +38,43 @@ def beside(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: int) -> Chec
     return next(one for one in made if brokers.state_partition(one).index == index)
 
 
+def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str) -> None:
+    """Return once a broker shows fewer replicas in the ISR than there are."""
+
+    def is_short() -> bool:
+        state = partition.state(seen_by)
+        return len(state.isr) < len(state.replicas)
+
+    brokers.bench.eventually(is_short, f"{partition} short of replicas", STARTS_WITHIN, due="step")
+
+
 @probe(
     "GEN-20",
     rig=THREE_BROKERS,
     cases=["stuck-transaction", "stuck-time-out"],
     smoke=False,
-    how=sampled_from(["freeze", "kill"]),
+    how=sampled_from(["freeze", "kill", "stop"]),
     newest=booleans(),
     committed=booleans(),
     records=FEW_RECORDS,
 )
 def transactions_end_beside_one_that_hangs(
-    brokers: ThreeBrokers, case: str, how: Literal["freeze", "kill"], newest: bool, committed: bool, records: int
+    brokers: ThreeBrokers, case: str, how: How, newest: bool, committed: bool, records: int
 ) -> Generator[Claim, None, None]:
-    """While a lost leader keeps one transaction from completing, another of its coordinator ends by EndTxn or its time-out."""
+    """While a partition is short of replicas, and takes no marker, another transaction ends by EndTxn or its time-out."""
     times_out = case == "stuck-time-out"
     stuck = brokers.transactional(brokers.dialects[-1 if newest else 0])
     other = beside(brokers, stuck, BESIDE_MS if times_out else stuck.timeout_ms)
-    coordinator, (heir, leader) = brokers.coordinator_of(stuck), brokers.beside(stuck)
-    held_up, free = brokers.partition(leader, min_insync_replicas="1"), AtLeader(brokers.partition(heir, coordinator))
+    coordinator, (heir, lost) = brokers.coordinator_of(stuck), brokers.beside(stuck)
+    held_up, free = (
+        brokers.partition(heir, lost, min_insync_replicas="2"),
+        AtLeader(brokers.partition(heir, coordinator)),
+    )
     hanging, ending = (one.at(brokers.bench.node(coordinator)) for one in (stuck, other))
     hanging.enter(held_up, records)
-    with brokers.gone(leader, how):
+    with brokers.gone(lost, how):
         hanging.granted(hanging.finish(committed), "producer")
+        short_of_replicas(brokers, held_up, coordinator)
         before = hanging.described()
         ending.enter(free, records)
         if not times_out:
