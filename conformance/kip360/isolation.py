@@ -61,14 +61,17 @@ def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str)
 def transactions_end_beside_one_that_hangs(
     brokers: ThreeBrokers, case: str, how: How, newest: bool, committed: bool, records: int
 ) -> Generator[Claim, None, None]:
-    """While a partition is short of replicas, and takes no marker, another transaction ends by EndTxn or its time-out."""
+    """While a partition is short of replicas, and takes no marker, another transaction ends by EndTxn or its time-out.
+
+    It writes at another leader: a coordinator sends a broker no markers while it waits for the answer to others.
+    """
     times_out = case == "stuck-time-out"
     stuck = brokers.transactional(brokers.dialects[-1 if newest else 0])
     other = beside(brokers, stuck, BESIDE_MS if times_out else stuck.timeout_ms)
     coordinator, (heir, lost) = brokers.coordinator_of(stuck), brokers.beside(stuck)
     held_up, free = (
         brokers.partition(heir, lost, min_insync_replicas="2"),
-        AtLeader(brokers.partition(heir, coordinator)),
+        AtLeader(brokers.partition(coordinator, heir)),
     )
     hanging, ending = (one.at(brokers.bench.node(coordinator)) for one in (stuck, other))
     hanging.enter(held_up, records)
