@@ -19,7 +19,9 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import coverage
+import pytest
 
+from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_WRONG_USE
 from fixtures.signals import interruptible
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +33,12 @@ ADDOPTS = "addopts=--import-mode=importlib --strict-markers --strict-config -ra"
 TOGETHER = ("-o", ADDOPTS, "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "12")
 LISTING = frozenset({"-h", "--help", "--version", "--collect-only", "--co", "--markers", "--fixtures", "--cache-show"})
 """Options of pytest with which nothing is run."""
+CODES: dict[int, int] = {
+    pytest.ExitCode.INTERRUPTED: EXIT_INTERRUPTED,
+    pytest.ExitCode.USAGE_ERROR: EXIT_WRONG_USE,
+    pytest.ExitCode.NO_TESTS_COLLECTED: EXIT_WRONG_USE,
+}
+"""Those of pytest, where the kit has others."""
 DEPTH = 2
 """Folders that a line of the table stands for."""
 
@@ -51,7 +59,14 @@ class Package(NamedTuple):
 
 
 def main(options: Sequence[str]) -> int:
-    """The exit code of the first part of pytest that is not fine; else 1 if the coverage fell, else 0."""
+    """The exit code of the first part of pytest that is not fine; else 1 if the coverage fell, else 0; 130 if interrupted."""
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _run(options: Sequence[str]) -> int:
     if options and not needs_engine(options):
         return _pytest(*(() if LISTING & set(options) else ("-n", "2")), *options)
     with _started("tests.provisioning") as provisioning:
@@ -69,8 +84,9 @@ def needs_engine(options: Sequence[str]) -> bool:
     """Whether something may be run, and not only tests of units, which need no engine (tests/unit/test_mirror.py)."""
     if LISTING & set(options):
         return False
-    named = places(options)
-    return not named or not all(place.is_relative_to(ROOT / "tests" / "unit") for place in named)
+    named, tests, units = places(options), ROOT / "tests", ROOT / "tests" / "unit"
+    own = [place for place in named if place.is_relative_to(tests) or tests.is_relative_to(place)]
+    return not named or not all(place.is_relative_to(units) for place in own)
 
 
 def places(options: Sequence[str]) -> list[Path]:
@@ -88,12 +104,15 @@ def _started(*module: str) -> subprocess.Popen[bytes]:
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int:
+    """The exit code, with those of pytest as the kit has them. Raises KeyboardInterrupt once the process has ended."""
     try:
-        return process.wait()
+        code = process.wait()
     except KeyboardInterrupt:
         # After SIGTERM only this process knows; pytest cleans up as after Ctrl-C.
         process.send_signal(signal.SIGINT)
-        return process.wait()
+        process.wait()
+        raise
+    return CODES.get(code, code)
 
 
 def _holds() -> bool:
