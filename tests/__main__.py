@@ -82,7 +82,7 @@ def _run(options: Sequence[str]) -> int:
 
 def needs_engine(options: Sequence[str]) -> bool:
     """Whether something may be run, and not only tests of units, which need no engine (tests/unit/test_mirror.py)."""
-    if LISTING & set(options):
+    if LISTING & set(options) or any("not docker" in option for option in options):
         return False
     named, tests, units = places(options), ROOT / "tests", ROOT / "tests" / "unit"
     own = [place for place in named if place.is_relative_to(tests) or tests.is_relative_to(place)]

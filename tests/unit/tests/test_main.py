@@ -23,6 +23,8 @@ from tests.__main__ import ROOT, needs_engine, places
         (["tests/unit/history", "-m", "not drawn"], False),
         (["tests/unit/tests/test_main.py::test_an_engine"], False),
         (["tests/live", "--collect-only", "-q"], False),
+        (["-m", "not docker and not spark"], False),
+        (["-m", "docker"], True),
         (["--help"], False),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
