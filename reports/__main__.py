@@ -33,7 +33,7 @@ reports = _MergeFirst(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: no Spark here."""
+    """0: done; 1: worse, with `diff --fail-on-worse`; 2: wrong use, or shards that contradict each other; 3: trouble."""
     return exit_code(reports, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} report")
 
 

@@ -1,6 +1,6 @@
 """`python -m tests [options of pytest]`: the kit's own tests, in two parts, and the coverage of the first.
 
-The engine and the images are made ready while the first part runs.
+The engine and the images are made ready while the first part runs, and not at all to list tests, or for tests of units.
 
 What needs no engine, no Spark and no browser runs everywhere, so its coverage is the same everywhere: it is measured, shown by
 package, and may not fall below `fail_under` in pyproject.toml. The second part is what needs them, and what draws hundreds of
@@ -19,7 +19,9 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import coverage
+import pytest
 
+from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_WRONG_USE
 from fixtures.signals import interruptible
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +31,14 @@ ADDOPTS = "addopts=--import-mode=importlib --strict-markers --strict-config -ra"
 """Without the plugin of the matrix, which imports what is measured before it is measured; blocking it comes too late."""
 # Files in their order: the longest ones, of brokers, begin early, and no worker has one left for the end.
 TOGETHER = ("-o", ADDOPTS, "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "12")
+LISTING = frozenset({"-h", "--help", "--version", "--collect-only", "--co", "--markers", "--fixtures", "--cache-show"})
+"""Options of pytest with which nothing is run."""
+CODES: dict[int, int] = {
+    pytest.ExitCode.INTERRUPTED: EXIT_INTERRUPTED,
+    pytest.ExitCode.USAGE_ERROR: EXIT_WRONG_USE,
+    pytest.ExitCode.NO_TESTS_COLLECTED: EXIT_WRONG_USE,
+}
+"""Those of pytest, where the kit has others."""
 DEPTH = 2
 """Folders that a line of the table stands for."""
 
@@ -49,9 +59,16 @@ class Package(NamedTuple):
 
 
 def main(options: Sequence[str]) -> int:
-    """The exit code of the first part of pytest that is not fine; else 1 if the coverage fell, else 0."""
-    if {"-h", "--help"} & set(options):
-        return _pytest(*options)
+    """The exit code of the first part of pytest that is not fine; else 1 if the coverage fell, else 0; 130 if interrupted."""
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _run(options: Sequence[str]) -> int:
+    if options and not needs_engine(options):
+        return _pytest(*(() if LISTING & set(options) else ("-n", "2")), *options)
     with _started("tests.provisioning") as provisioning:
         try:
             if options:
@@ -63,8 +80,22 @@ def main(options: Sequence[str]) -> int:
             provisioning.terminate()
 
 
+def needs_engine(options: Sequence[str]) -> bool:
+    """Whether something may be run, and not only tests of units, which need no engine (tests/unit/test_mirror.py)."""
+    if LISTING & set(options) or any("not docker" in option for option in options):
+        return False
+    named, tests, units = places(options), ROOT / "tests", ROOT / "tests" / "unit"
+    own = [place for place in named if place.is_relative_to(tests) or tests.is_relative_to(place)]
+    return not named or not all(place.is_relative_to(units) for place in own)
+
+
+def places(options: Sequence[str]) -> list[Path]:
+    """Files and folders that the options name."""
+    return [place for option in options if (place := ROOT / option.partition("::")[0]).exists()]
+
+
 def _pytest(*options: str) -> int:
-    with _started("pytest", *TOGETHER, "tests", *options) as process:
+    with _started("pytest", *TOGETHER, *([] if places(options) else ["tests"]), *options) as process:
         return _ended(process)
 
 
@@ -73,12 +104,15 @@ def _started(*module: str) -> subprocess.Popen[bytes]:
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int:
+    """The exit code, with those of pytest as the kit has them. Raises KeyboardInterrupt once the process has ended."""
     try:
-        return process.wait()
+        code = process.wait()
     except KeyboardInterrupt:
         # After SIGTERM only this process knows; pytest cleans up as after Ctrl-C.
         process.send_signal(signal.SIGINT)
-        return process.wait()
+        process.wait()
+        raise
+    return CODES.get(code, code)
 
 
 def _holds() -> bool:

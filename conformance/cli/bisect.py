@@ -32,18 +32,20 @@ from conformance.catalogue import shipped
 from conformance.catalogue.near import near
 from conformance.cli.engine import say
 from conformance.cli.group import PASSING_ON
-from conformance.cli.matrix import Prepare, run_columns, versions_of
-from conformance.cli.options import chosen, own_build_options, pytest_options
+from conformance.cli.matrix import Prepare, refuse_wrong, run_columns, versions_of
+from conformance.cli.options import chosen, own_build_options, progress_apart, pytest_options
 from conformance.core.registry import checks_by_row
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
 from conformance.running.columns import WantedColumn, wanted_columns
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE
 from conformance.running.planning.budget import MINUTES
+from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, patches, released
 from fixtures.ready import have_ready
 from history.shards import ObservationLine, Shard, read_shards
+from reports.commands.options import Form, form, print_json
 from reports.order import in_order
 
 _OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
@@ -185,6 +187,16 @@ def conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out:
     return [*lines, *(["evidence:", *evidence] if evidence else [])]
 
 
+def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]) -> dict[str, object]:
+    """`changes` as in `VerdictBoundary`; `versions` in ascending order, with null for one that was not run."""
+    outcomes = {version: one.outcome for version, one in seen.items()}
+    return {
+        "row": row,
+        "changes": [msgspec.to_builtins(change) for change in changes(versions, outcomes)],
+        "versions": {version: msgspec.to_builtins(seen.get(version)) for version in versions},
+    }
+
+
 # --- the command
 
 
@@ -209,6 +221,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     metavar="DIR",
     help="its columns are reused; default: out/bisect-ROW",
 )
+@form
 @pytest_options
 @click.pass_obj
 def bisect(
@@ -219,6 +232,7 @@ def bisect(
     profile: str,
     every: bool,
     out: Path | None,
+    form: Form,
     rest: Sequence[str],
     **columns: Sequence[str],
 ) -> int:
@@ -234,23 +248,27 @@ def bisect(
     """
     _refuse_row(row)
     own, folder = means or Means(), out or Path("out") / f"bisect-{row}"
-    releases = patches(versions.replace(",", " ").split())
-    ordered = _in_order(row, releases, _labelled(columns), own)
-    wanted = [column.title for column in ordered]
-    anchors = wanted if every else _anchors(wanted)
-    search = Bisect(row, ordered, folder, ["--requirement", row, "--conformance-profile", profile, *rest])
+    options = ["--requirement", row, "--conformance-profile", profile, *rest]
+    releases, builds = patches(versions.replace(",", " ").split()), _labelled(columns)
+    refuse_wrong(options, column_runs_for([*builds, *wanted_columns(releases)]), own.pytest)
+    make_writable(folder, "--conformance-out")
 
     def run(plan: Plan) -> None:
         own.prepare(versions_of(plan.columns))
         run_columns(folder, plan, at_once=2, command=own.pytest, file=BISECT)
 
-    try:
-        seen = search.search(anchors, run)
-    except KeyboardInterrupt:
-        say("interrupted; the same command continues with the columns that are left")
-        return EXIT_INTERRUPTED
-    Console().print(table_of(row, wanted, seen, search.ran))
-    say("\n".join(conclusions(wanted, seen, folder)))
+    with progress_apart(form):
+        search = Bisect(row, _in_order(row, releases, builds, own), folder, options)
+        try:
+            seen = search.search(search.versions if every else _anchors(search.versions), run)
+        except KeyboardInterrupt:
+            say("interrupted; the same command continues with the columns that are left")
+            return EXIT_INTERRUPTED
+    if form == "json":
+        print_json(as_json(row, search.versions, seen))
+    else:
+        Console().print(table_of(row, search.versions, seen, search.ran))
+        say("\n".join(conclusions(search.versions, seen, folder)))
     return EXIT_SATISFIED if any(one.outcome for one in seen.values()) else EXIT_TROUBLE
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,18 @@ def main() -> int:
     except Exception:  # of any plugin; Python's own code for it, 1, is that of a violation
         traceback.print_exc()
         return EXIT_TROUBLE
+    if code == pytest.ExitCode.USAGE_ERROR and (alike := meant(sys.argv[1:])):
+        print(f"Did you mean {' and '.join(alike)}?", file=sys.stderr)
     return EXIT_WRONG_USE if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) else code
+
+
+def meant(words: Iterable[str]) -> list[str]:
+    """The kit's options that some of the words are slips of."""
+    from conformance.running.settings import OPTIONS
+
+    own = [option.flag for option in OPTIONS]
+    flags = [word.partition("=")[0] for word in words if word.startswith("--")]
+    return [found for flag in flags if flag not in own for found in get_close_matches(flag, own, n=1, cutoff=0.8)]
 
 
 if __name__ == "__main__":

@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
 from conformance.cli.engine import make_ready, say
 from conformance.cli.group import HELP
-from conformance.cli.options import VERSIONS
+from conformance.cli.options import VERSIONS, progress_apart
 from conformance.cli.storm import Storm, drawn_plans, succeeded, summary
 from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.engine import connect
-from fixtures.faults.selftest import Targets, as_expected, chosen, kinds, self_test, table
+from fixtures.errors import WrongUse
+from fixtures.faults.base.fault import Fault
+from fixtures.faults.selftest import SelfTest, Targets, as_expected, chosen, kinds, self_test, table
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run
+from reports.commands.options import Form, form, print_json
 
 by_name = click.option("--fault", multiple=True, metavar="GLOB", help="by name; repeatable; default: all")
 
@@ -26,28 +30,35 @@ by_name = click.option("--fault", multiple=True, metavar="GLOB", help="by name; 
 @by_name
 @click.option("--every-role", is_flag=True, help="aim each at all of its roles; default: the usual one")
 @click.option("--sabotage", is_flag=True, help="leave the faults out, so that no witness may show")
-def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool, sabotage: bool) -> int:
+@form
+def faults(kafka_version: Sequence[str], fault: Sequence[str], every_role: bool, sabotage: bool, form: Form) -> int:
     """Inject each fault once on each version, and print a table.
 
     The exit code is 0 if every fault showed its witness and its consequence, and healed; with --sabotage, if no witness showed.
     """
     wanted = chosen(list(fault), every_role=every_role)
-    make_ready(kafka_version)
-    tested = {}
-    with Run.begin() as run:
-        try:
-            for version in select(list(kafka_version) or [newest()]):
-                tested[version] = self_test(obtain(version), wanted, run, say, sabotage=sabotage)
-        finally:
-            run.end(connect())
-    say(table(tested))
+    with progress_apart(form):
+        tested = _tested(select(list(kafka_version)), wanted, sabotage=sabotage)
+    if form == "json":
+        print_json(msgspec.to_builtins(tested))
+    else:
+        say(table(tested))
     expected = all(as_expected(rows, sabotage=sabotage) for rows in tested.values())
     return EXIT_SATISFIED if expected else EXIT_TROUBLE
 
 
+def _tested(versions: Sequence[str], wanted: Sequence[Fault], *, sabotage: bool) -> dict[str, list[SelfTest]]:
+    make_ready(versions)
+    with Run.begin() as run:
+        try:
+            return {one: self_test(obtain(one), wanted, run, say, sabotage=sabotage) for one in versions}
+        finally:
+            run.end(connect())
+
+
 @click.command(context_settings=HELP)
 @click.option("--kafka-version", default=newest(), metavar="V", help="default: the newest")
-@click.option("--cycles", default=200, metavar="N", help="default: 200")
+@click.option("--cycles", type=click.IntRange(min=1), default=200, metavar="N", help="default: 200")
 @click.option("--seed", default=0, metavar="N", help="the same faults in the same order; default: 0")
 @by_name
 @click.option("--at-once", type=click.IntRange(1, 3), default=1, help="faults that stand together; default: 1")
@@ -67,10 +78,10 @@ def storm(
     The exit code is 0 if every one showed its witness and its consequence.
     """
     plans = drawn_plans(seed, kinds(list(fault)), at_once=at_once)
-    make_ready([kafka_version])
+    version = _one(kafka_version)
+    make_ready([version])
     with Run.begin() as run:
         try:
-            [version] = select([kafka_version])
             raged = Storm(Targets(obtain(version), run), say, out / run.id)
             try:
                 raged.rage(plans, cycles, minutes)
@@ -79,3 +90,10 @@ def storm(
         finally:
             run.end(connect())
     return EXIT_SATISFIED if succeeded(raged) else EXIT_TROUBLE
+
+
+def _one(text: str) -> str:
+    """Raises WrongUse, UnknownVersion."""
+    if len(versions := select([text])) > 1:
+        raise WrongUse(f"--kafka-version {text!r}: a storm has one cluster, so give one version, not {len(versions)}.")
+    return versions[0]

@@ -49,13 +49,13 @@ class OnDemand(click.Group):
 
 
 def run(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
-    """The exit code of a command: what it returns, 2 for wrong use, 3 for trouble of the kit, 130 after Ctrl-C or SIGTERM.
+    """The exit code of a command: what it returns, 2 for wrong use, 3 for any other error, 130 after Ctrl-C or SIGTERM.
 
     `given` is what tests put in the place of engines, pytest and Spark.
     """
     try:
         with interruptible():
-            return exit_code(command, arguments, name, given)
+            return exit_code(command, arguments, name, given, known=(KitError,))
     except WrongUse as error:
         print(error, file=sys.stderr)
         return EXIT_WRONG_USE

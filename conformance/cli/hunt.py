@@ -42,6 +42,7 @@ from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXI
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.reach import FOLDER, reach_lines
 from conformance.running.session import ALL_MACHINES, machine_name, refuse_unknown_machines
+from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import at_hand, released
 from fixtures.leases import workers
@@ -269,7 +270,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command(context_settings=PASSING_ON)
 @column_options
-@click.option("--hours", default="", metavar="N", help="how long, such as 8 or 0.5; the last round may end later")
+@click.option("--hours", required=True, metavar="N", help="how long, such as 8 or 0.5; the last round may end later")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out/hunt"), metavar="DIR", help="default: out/hunt"
 )
@@ -336,7 +337,7 @@ def _refuse(machines: Sequence[str], rest: Sequence[str]) -> None:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Raises WrongUse while another hunt works in the folder."""
-    out.mkdir(parents=True, exist_ok=True)
+    make_writable(out, "--out")
     try:
         with FileLock(out / "hunt.lock", timeout=0):
             yield

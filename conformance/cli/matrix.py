@@ -37,11 +37,13 @@ from conformance.running.columns import VERSION
 from conformance.running.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
+from conformance.running.settings import make_writable
 from fixtures.errors import KitError, WrongUse
 from fixtures.images import select
 from fixtures.leases import workers
 from fixtures.ready import have_ready
 from fixtures.runs import kept_of
+from history.command import COMMAND
 from history.shards import read_shards
 from reports.errors import spark_missing
 
@@ -49,6 +51,21 @@ Prepare = Callable[[Sequence[str]], object]
 """Makes an engine and the images of some versions ready."""
 Merge = Callable[[Path, Sequence[str]], int]
 """Merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
+COPY = "baseline.json"
+"""The baseline beside the plan, since the original may be among the recordings that are moved aside."""
+TELLING = frozenset(
+    {
+        "--collect-only",
+        "--co",
+        "--markers",
+        "--fixtures",
+        "--funcargs",
+        "--fixtures-per-test",
+        "--cache-show",
+        "--version",
+    }
+)
+"""Options of pytest with which it lists something, and runs nothing."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +106,14 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     metavar="MATRIX",
     help="a matrix.json whose violations are known: exit code 1 only for new ones",
 )
-@click.option("--columns-at-once", "at_once", default=2, metavar="N", help="columns side by side; default: 2")
+@click.option(
+    "--columns-at-once",
+    "at_once",
+    type=click.IntRange(min=1),
+    default=2,
+    metavar="N",
+    help="columns side by side; default: 2",
+)
 @click.option("--add", is_flag=True, help="keep existing columns, run only missing ones")
 @click.option(
     "--rerun-violated",
@@ -135,6 +159,9 @@ def _real_means() -> Means:
 def _run(asked: Asked, means: Means) -> int:
     wanted = asked.columns.runs
     refuse_wrong(asked.rest, wanted, means.pytest)
+    make_writable(asked.out, "--conformance-out")
+    if (baseline := _baseline_of(asked)) is not None:
+        _checked(baseline)
     means.prepare(versions_of(wanted))
     plan = _planned(asked, wanted)
     try:
@@ -196,7 +223,6 @@ def _refuse_others(out: Path) -> None:
 
 def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
     """Run the columns of a plan and show their progress. Raises KeyboardInterrupt."""
-    at_once = max(1, at_once)
     runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), file=file, command=command)
     began = time.monotonic()
     with watching(say) as watch:
@@ -211,6 +237,8 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raises WrongUse, before any recording is moved aside or image built."""
+    if telling := [word for word in rest if word.partition("=")[0] in TELLING]:
+        raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")
     listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
     listed = subprocess.run(listing, capture_output=True, text=True, check=False)
     if listed.returncode:
@@ -221,16 +249,20 @@ def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Seq
 
 def _planned(asked: Asked, columns: Sequence[ColumnRun]) -> Plan:
     """The plan to run. Also keeps a copy of the baseline, which may be among the recordings that are moved aside."""
-    out = asked.out
-    copy = out / "baseline.json"
-    known = read_plan(out)
-    is_copied = known is not None and known.left and known.baseline == asked.baseline and copy.exists()
-    baseline = (copy if is_copied else _checked(Path(asked.baseline))).read_bytes() if asked.baseline else b""
+    baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
     wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
-    plan = planned(out, wanted, add=asked.add, say=say)
-    if asked.baseline:
-        copy.write_bytes(baseline)
+    plan = planned(asked.out, wanted, add=asked.add, say=say)
+    if baseline is not None:
+        (asked.out / COPY).write_bytes(baseline)
     return plan
+
+
+def _baseline_of(asked: Asked) -> Path | None:
+    """The file of the baseline: the copy of an interrupted command that this one goes on with, if there is one."""
+    copy, known = asked.out / COPY, read_plan(asked.out)
+    if known is not None and known.left and known.baseline == asked.baseline and copy.exists():
+        return copy
+    return Path(asked.baseline) if asked.baseline else None
 
 
 def _checked(baseline: Path) -> Path:
@@ -244,7 +276,7 @@ def _checked(baseline: Path) -> Path:
 def _concluded(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
     """Merge all shards, whatever the exit codes of the columns are; return the exit code of the campaign."""
     say_bad_ends(out, plan)
-    options = [*archived, *(["--baseline", str(out / "baseline.json")] if plan.baseline else [])]
+    options = [*archived, *(["--baseline", str(out / COPY)] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
     shards = [shard for column in plan.columns if column.run for shard in read_shards(out / "shards", column.run)]
     _say_each([*spent_lines(shards), *unfinished_lines(shards, every_check(), out)])
@@ -257,9 +289,9 @@ def _say_each(lines: Sequence[str]) -> None:
 
 
 def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIED, EXIT_VIOLATED)) -> None:
-    """Print the last log lines of columns whose exit code was not expected, and what was kept on the engine."""
+    """Print the last log lines of columns that began and whose exit code was not expected, and what was kept on the engine."""
     for column in plan.columns:
-        if column.code not in expected:
+        if column.run and column.code not in expected:
             say(
                 "\n".join(
                     [
@@ -273,7 +305,7 @@ def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIE
 
 
 def _known(out: Path, plan: Plan) -> Baseline:
-    return read_baseline(out / "baseline.json") if plan.baseline else Baseline()
+    return read_baseline(out / COPY) if plan.baseline else Baseline()
 
 
 def _archived(asked: Asked) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -23,6 +25,7 @@ from conformance.running.columns import (
 from conformance.running.settings import AS_HELP, LABEL_HELP, LIBS_HELP
 from fixtures.errors import WrongUse
 from fixtures.images import refuse_home, select
+from reports.commands.options import Form
 
 F = TypeVar("F", bound=Callable[..., Any])
 VERSIONS = "a version, a range such as 3.9..4.3, `all` (the newest patch of each minor) or `released` (every patch)"
@@ -113,6 +116,11 @@ def _once(names: Sequence[str]) -> list[str]:
 def variable(option: str) -> str:
     """The environment variable of an option of pytest's."""
     return f"KAFKA_CONFORMANCE_{option}"
+
+
+def progress_apart(form: Form) -> AbstractContextManager[object]:
+    """While a command works that answers with JSON, its progress goes to stderr."""
+    return redirect_stdout(sys.stderr) if form == "json" else nullcontext()
 
 
 pytest_options = click.argument("rest", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST OPTIONS]...")

@@ -82,7 +82,7 @@ def _listed(wanted: Sequence[Requirement]) -> Iterator[str]:
     for row in wanted:
         checks = len(_checks_of(row))
         counted = f"{checks} check{'s' if checks > 1 else ''}" if checks else "untested"
-        yield f"{row.id:18} {row.level:13} {row.priority}  {row.kind:8}  {counted:9}  {row.title}"
+        yield f"{row.id:18} {row.level:13} {row.priority}  {row.kind:8}  {counted:10}  {row.title}"
     untested = sum(not _checks_of(row) for row in wanted)
     yield f"{len(wanted)} rows, {untested} of them without a check"
 

@@ -28,6 +28,12 @@ class Known(msgspec.Struct):
     began: tuple[int, int] = (-1, -1)
     """The kit's clock (ms since 1970) around the request that opened it."""
 
+    def __str__(self) -> str:
+        """The same in every process, so that a stored example is judged as it was."""
+        mine = self.producer
+        known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, time-out {mine.timeout_ms} ms"
+        return f"{known}, partitions {sorted(self.partitions)}, began {self.began}"
+
     def opened(self, *partitions: tuple[str, int], around: tuple[int, int]) -> None:
         if self.state != "Ongoing":
             self.began = around

@@ -43,7 +43,7 @@ from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.statistics import lines, reached
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.replay import ReplayRun, read_schedule
-from conformance.running.settings import Settings, read
+from conformance.running.settings import Settings, make_writable, read
 from fixtures.engine import ensure
 from fixtures.errors import KitError, WrongUse
 from fixtures.images import Image, newest, refuse_home, select
@@ -87,6 +87,7 @@ class ConformanceSession:
 
     @classmethod
     def _begin(cls, settings: Settings, wanted: Sequence[WantedColumn]) -> ConformanceSession:
+        make_writable(settings.out_dir, "--conformance-out")
         client = ensure(install=False)
         sweep(client, _say)
         images, selections = dict[str, Image](), dict[str, list[str]]()

@@ -13,6 +13,7 @@ import pytest
 
 from conformance.core.topologies import set_by_the_kit
 from conformance.running.planning.budget import MINUTES, Profile
+from fixtures.errors import WrongUse
 
 LABEL_HELP = "the name of a column in reports; repeatable"
 AS_HELP = "the version of Apache Kafka that a build of your own is judged as, if its jars say another one; repeatable"
@@ -159,6 +160,16 @@ def read(config: pytest.Config) -> Settings:
         seed=_seed(value["conformance_seed"]),
         run=_run(value["conformance_run"]),
     )
+
+
+def make_writable(folder: Path, flag: str) -> None:
+    """Make the folder that an option names. Raises WrongUse where nothing could be recorded in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUse(f"{flag} {folder}: it can't be made ({error.strerror}). Give another folder.") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise WrongUse(f"{flag} {folder}: it can't be written to. Give another folder.")
 
 
 def _value(config: pytest.Config, option: Option) -> Any:

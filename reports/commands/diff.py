@@ -22,7 +22,7 @@ WORSE = 1
 """The exit code of `--fail-on-worse`."""
 
 
-@click.command(context_settings=HELP)
+@click.command(context_settings=HELP, short_help="Compare two columns, or two matrices.")
 @click.argument("old")
 @click.argument("new")
 @click.option("--matrix", type=PATH, default=MATRIX, metavar="FILE", help=f"the columns' matrix; default: {MATRIX}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 import click
@@ -11,11 +12,20 @@ import click
 from conformance.catalogue import CatalogueError
 from reports.errors import ReportError
 
-WRONG_USE, INTERRUPTED = 2, 130
+WRONG_USE, TROUBLE, INTERRUPTED = 2, 3, 130
 
 
-def exit_code(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
-    """The value that the command returns; 2 for wrong use, and 130 after Ctrl-C. `given` is the context's object."""
+def exit_code(
+    command: click.Command,
+    arguments: Sequence[str],
+    name: str,
+    given: object = None,
+    known: tuple[type[Exception], ...] = (),
+) -> int:
+    """The value that the command returns; 2 for wrong use, 3 for an error that was not foreseen, and 130 after Ctrl-C.
+
+    `given` is the context's object. Raises the errors of the caller's own, which are `known`.
+    """
     stdout = sys.stdout
     try:
         code = command.main(list(arguments), prog_name=name, standalone_mode=False, obj=given)
@@ -34,6 +44,11 @@ def exit_code(command: click.Command, arguments: Sequence[str], name: str, given
             raise
         _write_no_more()
         return 0
+    except known:
+        raise
+    except Exception:  # Python's own code for it, 1, is that of a violation
+        traceback.print_exc()
+        return TROUBLE
     return int(code or 0)
 
 

@@ -21,7 +21,7 @@ MATRIX = Path("out/matrix/matrix.json")
 _WIDEST = 110
 
 
-@click.command(context_settings=HELP)
+@click.command(context_settings=HELP, short_help="Explain a cell: its verdict, the evidence, and how to see it again.")
 @click.argument("row")
 @click.argument("column", default="")
 @click.option("--matrix", "file", type=PATH, default=MATRIX, metavar="FILE", help=f"default: {MATRIX}")

@@ -297,6 +297,7 @@ def test_a_signal_ends_the_columns_in_good_order_and_the_same_command_goes_on(ki
     pids = started.pids
     ended, lines = started.ended(number)
     assert (ended, "The same command continues" in lines, lines.count("merged")) == (130, True, 1)
+    assert ("3.9.2 ended with 130" in lines, "4.3.1 ended with" in lines) == (True, False)
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert len(list(started.waiting.glob("*.cleared-up"))) == 2
     assert kit() == 0

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[4]
 OWN_HELP = sorted(set(COMMANDS) - {"pytest", "tests"})
 """The others pass --help on, to programs with a help of their own."""
 REPORTS = ("merge", "diff", "explain")
+UNTESTED = "KIP595-LEAD-01"
 
 REFUSED = {
     "an unknown command": ["nonsense"],
@@ -34,6 +35,13 @@ REFUSED = {
     "a bisection of no row": ["bisect", "NOPE"],
     "a bisection of a row with a slip": ["bisect", "KIP320-FETCH-2"],
     "a bisection without a row": ["bisect"],
+    "a bisection that only lists": ["bisect", "KIP320-LO-04", "--collect-only"],
+    "a matrix that only lists": ["matrix", "--kafka-version", "4.3.1", "--collect-only"],
+    "no columns side by side": ["matrix", "--columns-at-once", "0"],
+    "a hunt that only lists": ["hunt", "--hours", "1", "--markers"],
+    "a hunt without hours": ["hunt", "--kafka-version", "4.3.1"],
+    "a storm on two versions": ["storm", "--kafka-version", "4.2..4.3"],
+    "a storm without a cycle": ["storm", "--cycles", "0"],
     "hours that are no number": ["hunt", "--hours", "x", "--kafka-version", "4.3.1"],
     "a machine that is not there": ["hunt", "--hours", "1", "--machine", "clock"],
     "a version that is none": ["setup", "nonsense"],
@@ -143,14 +151,26 @@ def test_the_readme_counts_the_rows_without_a_check() -> None:
 # --- other programs
 
 
+def ended(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own. No engine answers there."""
+    environment = os.environ | {
+        "DOCKER_HOST": "unix:///nonexistent/docker.sock",
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_ADDOPTS": f"-c {ROOT / 'pyproject.toml'}",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "conformance", *words],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
         (["pytest", "--markers"], 0, "docker: needs a Docker engine"),
-        (["pytest", "--bootstrap-server", "x"], 2, "unrecognized arguments: --bootstrap-server"),
+        (["pytest", "--fixtures"], 0, "capsys"),
+        (["pytest", "--cache-show"], 0, "no tests ran"),
         (["pytest", "--collect-only", "-q", "-k", "nothing_of_that_name"], 2, "no tests collected"),
-        (["pytest", "--collect-only", "-q", "--kafka-home", "/nonexistent/kafka"], 2, "there is no /nonexistent/kafka"),
-        (["pytest", "--collect-only", "-q", "--requirement", "kip320-fetch-02"], 2, "Did you mean KIP320-FETCH-02? "),
         (["pytest", "--help"], 0, "Kafka conformance"),
         (["python", "-c", "raise SystemExit(7)"], 7, ""),
         (["ruff", "--version"], 0, "ruff "),
@@ -158,14 +178,37 @@ def test_the_readme_counts_the_rows_without_a_check() -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_program_of_the_environment_ends_as_it_does(words: list[str], code: int, says: str) -> None:
-    """No engine answers there."""
-    environment = os.environ | {
-        "DOCKER_HOST": "tcp://127.0.0.1:1",
-        "PYTHONPATH": str(ROOT),
-        "PYTEST_ADDOPTS": f"-c {ROOT / 'pyproject.toml'}",
-    }
-    ended = subprocess.run(
-        [sys.executable, "-m", "conformance", *words],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (ended.returncode, says in ended.stdout + ended.stderr) == (code, True)
+    end = ended(*words)
+    assert (end.returncode, says in end.stdout + end.stderr) == (code, True)
+
+
+REFUSED_WITH_PYTEST = {
+    "an option of another kit": ["pytest", "--bootstrap-server", "x"],
+    "options with a slip": ["pytest", "--kafka-versoin", "4.3.1", "--conformance-outs=x"],
+    "an option with a slip in a bisection": ["bisect", "KIP320-LO-04", "--versions", "4.3.1", "--featur", "x=1"],
+    "a home that is not there, to list": ["pytest", "--collect-only", "-q", "--kafka-home", "/nonexistent/kafka"],
+    "a row in lower case": ["pytest", "--requirement", "kip320-fetch-02"],
+    "a row without a check": ["pytest", "--requirement", UNTESTED],
+    "a profile that is none": ["pytest", "--conformance-profile", "slow"],
+    "a seed that is no number": ["pytest", "--conformance-seed", "x"],
+    "a schedule that is not there": ["matrix", "--kafka-version", "4.3.1", "--replay", "/nonexistent/schedule.json"],
+    "a baseline that is not there": ["matrix", "--kafka-version", "4.3.1", "--baseline", "/nonexistent/matrix.json"],
+    "a folder of recordings that can't be made": ["pytest", "--conformance-out", "/dev/null/out"],
+    "a folder of a matrix that can't be made": ["matrix", "--conformance-out", "/dev/null/out"],
+    "a folder of a hunt that can't be made": ["hunt", "--hours", "1", "--out", "/dev/null/hunt"],
+}
+
+
+@pytest.mark.parametrize("given", REFUSED_WITH_PYTEST.values(), ids=REFUSED_WITH_PYTEST)
+def test_wrong_use_that_pytest_knows_ends_with_2_before_an_engine_is_asked(
+    given: list[str], snapshot: SnapshotAssertion
+) -> None:
+    end = ended(*given)
+    assert end.returncode == 2
+    assert end.stderr.replace(str(ROOT), "ROOT") == snapshot
+
+
+def test_without_an_engine_it_says_what_to_do(snapshot: SnapshotAssertion) -> None:
+    end = ended("pytest", "--kafka-version", "4.3.1")
+    assert end.returncode == 3
+    assert end.stderr == snapshot

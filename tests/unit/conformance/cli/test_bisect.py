@@ -48,9 +48,17 @@ class Search:
         self._monkeypatch = monkeypatch
         self._capture = capture
 
-    def __call__(self, *options: str, bad: str = "", nothing: str = "", killed: str = "") -> tuple[int, str]:
+    def __call__(
+        self, *options: str, bad: str = "", nothing: str = "", killed: str = "", refused: str = ""
+    ) -> tuple[int, str]:
         columns = {version: ["other-satisfied"] for version in (*released(), *map(self.home, OWN), "4.5.0-rc1")}
-        for versions, words in ((bad, ["violated"]), (nothing, ["nothing"]), (killed, ["violated", "cut", "killed"])):
+        given = (
+            (bad, ["violated"]),
+            (nothing, ["nothing"]),
+            (killed, ["violated", "cut", "killed"]),
+            (refused, ["refused"]),
+        )
+        for versions, words in given:
             columns |= dict.fromkeys(versions.split(), words)
         self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(columns))
         code = called(OTHER, "--conformance-out", str(self.out), *options)
@@ -93,6 +101,23 @@ def test_a_change_is_found_between_newest_patches_and_shown_with_both_sides(sear
     ]
     assert rows[0][3:6] == ["5", "of", "5"]
     assert f"3.7.2: {search.out / 'evidence' / OTHER}" in output
+
+
+def test_as_json_it_is_all_that_stands_on_stdout(search: Search) -> None:
+    code, output = search("--versions", "3.7..3.8", "--format", "json", bad="3.7.0 3.7.1 3.7.2 3.8.0")
+    answer = json.loads(output)
+    assert (code, answer["row"], list(answer["versions"])) == (0, OTHER, ["3.7.0", "3.7.1", "3.7.2", "3.8.0", "3.8.1"])
+    assert answer["changes"] == [{"before": "3.8.0", "first": "3.8.1", "becomes": "good", "between": []}]
+    assert answer["versions"]["3.7.1"] is None
+    broken = answer["versions"]["3.8.0"]
+    assert (broken["verdict"], broken["violated"]) == ("violated", 5)
+    assert [(search.out / folder).is_dir() for folder in broken["evidence"]] == [True]
+
+
+def test_options_that_pytest_refuses_run_nothing(search: Search) -> None:
+    with pytest.raises(WrongUse, match="what is wrong with it"):
+        search("--versions", "3.8.1", refused="3.8.1")
+    assert (search.ran, search.out.exists()) == ([], False)
 
 
 def test_existing_columns_are_not_run_again_unless_they_are_undecided(search: Search) -> None:
