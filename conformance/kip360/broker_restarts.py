@@ -332,7 +332,10 @@ def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -
 
 
 def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: str) -> Part:
-    """SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the log."""
+    """SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the log.
+
+    The segment below it counts as flushed: one that does not would be read again from its start, without its snapshot.
+    """
     log = stage.log_with(segment_ms=str(SEGMENT_MS))
     disk = stage.disk(log)
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
@@ -340,6 +343,8 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
     snapshot, lost_from = rolled(stage, log), last[producers[-1]].answer.base_offset
     if case != "snapshot-ahead":
         last |= one_batch_each(producers[1:], log, sizes[1:])
+    flushed = f"the first segment of {log.name} flushed"
+    stage.bench.eventually(lambda: disk.checkpoints().recovery_point == snapshot, flushed, every=0.1)
     damage: dict[str, Callable[[], object]] = {
         "older-snapshot": disk.snapshots,
         "snapshot-lost": disk.lose_snapshots,
