@@ -43,6 +43,8 @@ KEPT = ("KIP101-INV-05", "kept")
 SEGMENT_MS = 60_000
 BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapshot-ahead")
 """Cases of KIP360-SEQ-13, by what is on disk beside the log."""
+OPEN_MS = 600_000
+"""More than a restart takes on any machine, so that no coordinator aborts what is open meanwhile."""
 WAITS_MS = 1_500
 """Less than a restart takes, so that the time-out passes while no coordinator is running."""
 
@@ -364,7 +366,7 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
 def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: int) -> Part:
     """SEQ-13: the same for transactions that were committed, aborted, and open when the broker was killed."""
     log = stage.log()
-    open_one, twice = stage.transactional(dialect), stage.transactional(dialect)
+    open_one, twice = stage.transactional(dialect, OPEN_MS), stage.transactional(dialect, OPEN_MS)
     for committed in ends:
         twice.enter(log, records)
         twice.end(committed)
