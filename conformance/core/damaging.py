@@ -12,7 +12,7 @@ import msgspec
 
 from conformance.core.faulting import record
 from fixtures.cluster.node import ClusterNode
-from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS
+from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from fixtures.disk.held import HeldReplica, held
 from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
@@ -50,6 +50,8 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
     high_watermark: int | None
     log_start: int | None
+    recovery_point: int | None = None
+    """Segments below it count as flushed: a recovery begins with the one that has it."""
 
 
 class Snapshots(msgspec.Struct, frozen=True):
@@ -90,11 +92,11 @@ class Disk:
         return self._tape.call(self._name, "disk", {"partition": self._partition}, HeldReplica, read)
 
     def checkpoints(self) -> Checkpoints:
-        """High watermark and log start as they would be known after a crash."""
+        """High watermark, log start and recovery point as they would be known after a crash."""
 
         def read() -> Checkpoints:
-            marks, starts = (read_offsets(self._node(), name) for name in (HIGH_WATERMARKS, LOG_STARTS))
-            return Checkpoints(marks.get(self._partition), starts.get(self._partition))
+            files = (HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS)
+            return Checkpoints(*(read_offsets(self._node(), name).get(self._partition) for name in files))
 
         return self._tape.call(self._name, "checkpoints", {"partition": self._partition}, Checkpoints, read)
 

@@ -26,9 +26,14 @@ COMBINED = Topology(
     name="combined",
     combined=True,
     brokers=1,
-    config={**PROMPT_GROUPS, "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"},
+    config={
+        **PROMPT_GROUPS,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+        "log.flush.offset.checkpoint.interval.ms": "500",
+    },
 )
-"""One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second."""
+"""One combined node: nearly all of KIP-360. Timed-out transactions are looked for ten times a second. Recovery points are on disk
+soon, so that after a crash only the last segment of a log is recovered."""
 
 FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.0-IV3"})
 """The same at the level of Kafka 4.0, so that it and later releases can be started on the data: KIP-1251, upgrades."""

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, held_if, probe
-from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
+from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, known_to_the_coordinator, new_topic
 from fixtures.views.member import listed
 from fixtures.wire.groups import DescribedGroup
 
@@ -36,7 +36,7 @@ def renew(group: Group, members: list[GroupMember], case: str, number: int) -> N
         names = [ABSENT, group.topic.name] if number % 2 else [group.topic.name, ABSENT]
         member.granted(member.heartbeat(owned=listed(member.owned), subscribed_topic_names=names))
     elif case == "metadata":
-        new_topic(group.bench, 1)
+        known_to_the_coordinator(group, new_topic(group.bench, 1), 1)
     else:
         member.leave_to_return()
         members[at] = group.member(member.instance_id)

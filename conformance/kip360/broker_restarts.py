@@ -43,6 +43,8 @@ KEPT = ("KIP101-INV-05", "kept")
 SEGMENT_MS = 60_000
 BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapshot-ahead")
 """Cases of KIP360-SEQ-13, by what is on disk beside the log."""
+OPEN_MS = 600_000
+"""More than a restart takes on any machine, so that no coordinator aborts what is open meanwhile."""
 WAITS_MS = 1_500
 """Less than a restart takes, so that the time-out passes while no coordinator is running."""
 
@@ -332,7 +334,10 @@ def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -
 
 
 def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: str) -> Part:
-    """SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the log."""
+    """SEQ-13: the same with a snapshot that is older than the log's end, was lost, is torn, or is ahead of the log.
+
+    The segment below it counts as flushed: one that does not would be read again from its start, without its snapshot.
+    """
     log = stage.log_with(segment_ms=str(SEGMENT_MS))
     disk = stage.disk(log)
     producers = [stage.idempotent(epoch + n) for n, _ in enumerate(sizes)]
@@ -340,6 +345,8 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
     snapshot, lost_from = rolled(stage, log), last[producers[-1]].answer.base_offset
     if case != "snapshot-ahead":
         last |= one_batch_each(producers[1:], log, sizes[1:])
+    flushed = f"the first segment of {log.name} flushed"
+    stage.bench.eventually(lambda: disk.checkpoints().recovery_point == snapshot, flushed, every=0.1)
     damage: dict[str, Callable[[], object]] = {
         "older-snapshot": disk.snapshots,
         "snapshot-lost": disk.lose_snapshots,
@@ -359,7 +366,7 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
 def rebuilt_transactions(stage: Stage, dialect: str, ends: list[bool], records: int) -> Part:
     """SEQ-13: the same for transactions that were committed, aborted, and open when the broker was killed."""
     log = stage.log()
-    open_one, twice = stage.transactional(dialect), stage.transactional(dialect)
+    open_one, twice = stage.transactional(dialect, OPEN_MS), stage.transactional(dialect, OPEN_MS)
     for committed in ends:
         twice.enter(log, records)
         twice.end(committed)

@@ -133,7 +133,7 @@ def _read(story: PartitionStory) -> Iterator[Claim]:
 
 def _of_read(story: PartitionStory, sent: Sent, read: FetchResult, role: str, new: list[Batch]) -> Iterator[Claim]:
     wrong, low = _unsound(story, read, new), sent.known_from(read)
-    again = _sequence_again(read) if not wrong else None
+    again = _sequence_again(story, read) if not wrong else None
     if again is not None and story.from_the_start and (excuse := forgotten_between(story, read, *again)):
         yield Excuse(excuse, role)
     elif again is not None:
@@ -159,11 +159,15 @@ def _unsound(story: PartitionStory, read: FetchResult, new: list[Batch]) -> str:
     return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
 
 
-def _sequence_again(read: FetchResult) -> tuple[Batch, Batch] | None:
-    """Two batches of one producer and epoch that share a sequence: a broker remembers the sequences of a producer for a day."""
+def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[Batch, Batch] | None:
+    """Two batches of one producer and epoch that share a sequence: a broker remembers the sequences of a producer for a day.
+
+    A coordinator writes the offsets of a producer's transaction itself, in batches that all begin at sequence 0.
+    """
     seen: dict[tuple[int, int, int], Batch] = {}
     for batch in read.batches:
-        if batch.producer_id < 0 or batch.base_sequence < 0:
+        of_coordinator = story.internal and batch.base_sequence == 0
+        if batch.producer_id < 0 or batch.base_sequence < 0 or of_coordinator:
             continue
         for place in range(batch.last - batch.base + 1):
             sequence = (batch.base_sequence + place) % SEQUENCES

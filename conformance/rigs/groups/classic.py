@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 from conformance.core.checks import PremiseClaim, premise
-from conformance.rigs.groups.group import SESSION, Group, GroupData, GroupMember, classic_member
-from fixtures.views.member import ClassicMember
-from fixtures.wire.groups import NewOffset, OffsetCommitAnswer
+from conformance.rigs.groups.group import SESSION, Group, GroupMember, classic_member, known_to_the_coordinator
+from fixtures.views.member import ASSIGNOR, ClassicMember
+from fixtures.wire import Error
+from fixtures.wire.calls import Answer
+from fixtures.wire.groups import (
+    GroupAnswer,
+    NewOffset,
+    OffsetCommitAnswer,
+    SyncGroupAnswer,
+    assigned_in,
+    subscription,
+)
+
+A = TypeVar("A", bound=Answer)
 
 
 def rejoined(group: Group, member: ClassicMember) -> None:
@@ -18,10 +32,9 @@ def rejoined(group: Group, member: ClassicMember) -> None:
 def classic_alone(group: Group, rejoins: int) -> ClassicMember:
     """A classic member that has all partitions, in the generation after some rejoins.
 
-    The coordinator knows the topic, as another group has it: one that does not would upgrade the member without its partitions.
+    A coordinator that does not know the topic would upgrade the member without its partitions.
     """
-    scout = Group(group.bench, GroupData(group.bench.fresh("group"), group.topic, group.partitions)).alone()
-    scout.leave()
+    known_to_the_coordinator(group, group.topic, group.partitions)
     member = classic_member(group)
     for _ in range(rejoins + 1):
         rejoined(group, member)
@@ -42,3 +55,55 @@ def upgraded(group: Group, classic: ClassicMember) -> tuple[GroupMember, Premise
 
 def commit(group: Group, member: ClassicMember, partition: int, offset: int, generation: int) -> OffsetCommitAnswer:
     return member.commit([NewOffset(group.topic, partition, offset)], epoch=generation)
+
+
+class MixedMember:
+    """A classic member, in a group with members of the consumer protocol, that takes what the coordinator assigns.
+
+    `owned` are the partitions that it works on: an eager one gives all of them up before it rejoins, a cooperative one names
+    them.
+    """
+
+    def __init__(
+        self, group: Group, classic: ClassicMember, owned: Iterable[int] = (), *, cooperative: bool = False
+    ) -> None:
+        self.group = group
+        self.classic = classic
+        self.owned = frozenset(owned)
+        self.cooperative = cooperative
+
+    @property
+    def id(self) -> str:
+        return self.classic.id
+
+    def has_to_rejoin(self) -> bool:
+        """Whether a heartbeat tells it so."""
+        return self.beat().error is Error.REBALANCE_IN_PROGRESS
+
+    def beat(self) -> GroupAnswer:
+        answer = self.classic.heartbeat()
+        return answer if answer.error is Error.REBALANCE_IN_PROGRESS else self._granted(answer)
+
+    def rejoin(self) -> None:
+        """JoinGroup, also for the first time; `owned` is then what it still has."""
+        if not self.cooperative:
+            self.owned = frozenset()
+        topic = self.group.topic.name
+        named = {topic: sorted(self.owned)} if self.cooperative else None
+        self._granted(self.classic.join(member_id=self.id, protocols={ASSIGNOR: subscription([topic], named)}))
+
+    def sync(self, *, received: bool = True) -> SyncGroupAnswer:
+        """SyncGroup, and work on what is assigned. The coordinator refuses it where the member has to rejoin once more."""
+        answer = self.classic.sync({})
+        if answer.error is Error.REBALANCE_IN_PROGRESS:
+            return answer
+        self._granted(answer)
+        if received:
+            self.owned = frozenset(assigned_in(answer.assignment).get(self.group.topic.name, ()))
+        return answer
+
+    def leave(self) -> None:
+        self._granted(self.classic.leave())
+
+    def _granted(self, answer: A) -> A:
+        return self.group.bench.granted(answer, "member", SESSION)

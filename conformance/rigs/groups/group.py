@@ -286,6 +286,16 @@ class Group:
         """The committed offset as any client may read it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
+    def decided(self, partition: int) -> OffsetFetchAnswer:
+        """The committed offset once no transaction is pending on it."""
+
+        def stable() -> OffsetFetchAnswer | None:
+            answer = self.stored(partition)
+            errors = {found.error for found in answer.partitions}
+            return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
+
+        return self.bench.eventually(stable, f"the decided offset of {self.name}", due="transaction end")
+
     def restart_coordinator(self, *, clean: bool = False) -> None:
         """Kill or stop the node, start it again, and wait until it has loaded the group."""
         name = self.bench.brokers[0]
@@ -360,6 +370,12 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
     topic = Topic(created.name, created.topic_id)
     bench.eventually(lambda: _usable(node, topic), f"the broker knowing {topic}")
     return topic
+
+
+def known_to_the_coordinator(group: Group, topic: Topic, partitions: int) -> None:
+    """Return once a member of another group has been given this topic: the coordinator's metadata has it then."""
+    scout = Group(group.bench, GroupData(group.bench.fresh("group"), topic, partitions)).alone()
+    scout.leave()
 
 
 def _usable(node: NodeClient, topic: Topic) -> bool:

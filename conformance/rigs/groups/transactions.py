@@ -88,16 +88,6 @@ class TxnGroup(Group):
         wanted = [(self.topic, partition)]
         return self.node.offset_fetch(self.name, wanted, member_id=member.id, epoch=member.epoch, require_stable=True)
 
-    def decided(self, partition: int) -> OffsetFetchAnswer:
-        """The committed offset once no transaction is pending on it."""
-
-        def stable() -> OffsetFetchAnswer | None:
-            answer = self.stored(partition)
-            errors = {found.error for found in answer.partitions}
-            return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
-
-        return self.bench.eventually(stable, f"the decided offset of {self.name}", due="transaction end")
-
 
 def refusal(answer: TxnOffsetCommitAnswer) -> Error:
     """The error of a refused epoch in the given version (KIP-1319)."""

@@ -243,13 +243,32 @@ def test_a_record_of_another_leader_at_its_offset_shows_nothing() -> None:
     assert excused(JUDGE, history) == [("follower", WRITTEN_BEFORE)]
 
 
-def test_records_of_internal_topics_are_written_by_coordinators() -> None:
-    history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2)
+def internal(history: LogHistory) -> LogHistory:
+    """The same about a partition of a coordinator's."""
     for place, event in enumerate(history.events):
         text = msgspec.json.encode(event).replace(b':"topic"', b':"__consumer_offsets"')
         history.events[place] = msgspec.json.decode(text, type=AnyEvent)
+    return history
+
+
+def test_records_of_internal_topics_are_written_by_coordinators() -> None:
+    history = internal(LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2))
     assert judged_by(JUDGE, history) == []
     assert excused(JUDGE, history) == [("leader", WRITTEN_BY_CLUSTER)]
+
+
+def twice_at(sequence: int) -> LogHistory:
+    """A producer's batches of two records each, which begin at the same sequence."""
+    producer = Producer(7, 0, sequence)
+    first, second = (stamped(0, at, "x", "y", producer=producer) for at in (0, 2))
+    return LogHistory().settled(1, 0).whole(1, first, second, epoch=0, hw=4)
+
+
+def test_coordinators_write_offsets_of_transactions_at_sequence_0() -> None:
+    assert broken(JUDGE, internal(twice_at(0))) == []
+    assert excused(JUDGE, internal(twice_at(0))) == [("leader", WRITTEN_BY_CLUSTER)]
+    assert broken(JUDGE, internal(twice_at(5))) == ["leader"]
+    assert broken(JUDGE, twice_at(0)) == ["leader"]
 
 
 # --- requests about several partitions

@@ -45,23 +45,12 @@ public final class Reach {
         throw new IllegalStateException("There is no field " + name + " in " + target.getClass());
     }
 
-    /** Sets a reference to null. */
-    public static void clear(Object target, String name) {
-        try {
-            Field field = target.getClass().getDeclaredField(name);
-            field.setAccessible(true);
-            field.set(target, null);
-        } catch (ReflectiveOperationException trouble) {
-            throw new IllegalStateException(trouble);
-        }
-    }
-
     /** Fields that are final too: what a constructor has just set. */
-    public static void set(Object target, String name, int value) {
+    public static void set(Object target, String name, Object value) {
         try {
             Field field = target.getClass().getDeclaredField(name);
             field.setAccessible(true);
-            field.setInt(target, value);
+            field.set(target, value);
         } catch (ReflectiveOperationException trouble) {
             throw new IllegalStateException(trouble);
         }
@@ -75,6 +64,25 @@ public final class Reach {
             }
         }
         throw new IllegalStateException("There is no " + name + " in " + constant.getDeclaringClass());
+    }
+
+    /** An error of the clients' library, by the name of its class. */
+    public static RuntimeException error(String name, String message) {
+        try {
+            Class<?> type = Class.forName("org.apache.kafka.common.errors." + name);
+            return (RuntimeException) type.getConstructor(String.class).newInstance(message);
+        } catch (ReflectiveOperationException trouble) {
+            throw new IllegalStateException(trouble);
+        }
+    }
+
+    /** The constant of that name in the interface of an object whose class implements no other. */
+    public static Object constant(Object like, String name) {
+        try {
+            return like.getClass().getInterfaces()[0].getField(name).get(null);
+        } catch (ReflectiveOperationException trouble) {
+            throw new IllegalStateException(trouble);
+        }
     }
 
     /** Another object of this one's class. */

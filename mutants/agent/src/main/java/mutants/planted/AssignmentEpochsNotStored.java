@@ -15,7 +15,7 @@ public class AssignmentEpochsNotStored {
 
     public static void clear(List<?> topics) {
         for (Object topic : topics) {
-            Reach.clear(topic, "assignmentEpochs");
+            Reach.set(topic, "assignmentEpochs", null);
         }
     }
 }

@@ -1,5 +1,6 @@
 package mutants.planted;
 
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import mutants.In;
@@ -22,7 +23,7 @@ public class FencedWhileMarkersHang {
     }
 
     public static Object answered(Object metadata, Object result) {
-        if (!Reach.call(metadata, "state").toString().startsWith("Prepare")) {
+        if (!Reach.call(metadata, "state").toString().toUpperCase(Locale.ROOT).startsWith("PREPARE")) {
             return result;
         }
         String transaction = Reach.call(metadata, "transactionalId") + " " + Reach.call(metadata, "txnLastUpdateTimestamp");

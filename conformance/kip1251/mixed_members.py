@@ -1,0 +1,161 @@
+"""Groups with members of the classic and of the consumer protocol: no partition has two owners (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TypeAlias
+
+from hypothesis.strategies import booleans, integers, lists, sampled_from
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.groups.classic import MixedMember, classic_alone, upgraded
+from conformance.rigs.groups.group import MANY, Group, GroupMember, classic_member, fresh_group
+
+CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
+TURNS = 4
+"""Turns of heartbeats after a change: within them a partition is revoked, given up and given to the next owner."""
+TOLD_WITHIN = 10.0
+"""Seconds within which a classic member's heartbeats tell it to rejoin: it has to, once there is a new assignment."""
+
+
+Member: TypeAlias = MixedMember | GroupMember
+
+
+class Holders:
+    """By member the partitions that it was shown, and has not told the coordinator since that it gave them up."""
+
+    def __init__(self) -> None:
+        self._held: dict[object, frozenset[int]] = {}
+
+    def keeps(self, member: object, partitions: frozenset[int]) -> None:
+        """The member is about to tell the coordinator that it has these, and no others."""
+        self._held[member] = partitions
+
+    def shown(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
+        """Those of these partitions that are new to the member, and those that another one has."""
+        had = self._held.get(member, frozenset())
+        others = frozenset[int]().union(*(held for other, held in self._held.items() if other is not member))
+        self._held[member] = had | partitions
+        return partitions - had, partitions & others
+
+    def left(self, member: object) -> None:
+        self._held.pop(member, None)
+
+
+class MixedGroup:
+    """A group of both kinds, whose first member of each kind stays."""
+
+    def __init__(self, group: Group, classic: MixedMember, consumer: GroupMember) -> None:
+        self.group = group
+        self.members: list[Member] = [classic, consumer]
+        self._holders = Holders()
+        self._holders.keeps(classic, classic.owned)
+
+    def change(self, kind: str, *, cooperative: bool) -> Iterator[Claim]:
+        """Another member joins, or the newest one leaves."""
+        if kind == "leave" and len(self.members) > 2:
+            gone = self.members.pop()
+            self._holders.left(gone)
+            gone.leave()
+        elif kind == "classic":
+            newcomer = MixedMember(self.group, classic_member(self.group), cooperative=cooperative)
+            self.members.append(newcomer)
+            yield from self._rejoined(newcomer, lost=False)
+        else:
+            member = self.group.member()
+            self.members.append(member)
+            yield from self.shown(member, member.join())
+
+    def turn(self, *, lost: bool) -> Iterator[Claim]:
+        """Each member's next heartbeat. Classic members rejoin if they are told to; the answer to a SyncGroup may be lost."""
+        for member in self.members:
+            if isinstance(member, GroupMember):
+                self._holders.keeps(member, member.assigned)
+                yield from self.shown(member, member.keep_up())
+            elif member.has_to_rejoin():
+                yield from self._rejoined(member, lost=lost)
+
+    def _rejoined(self, member: MixedMember, *, lost: bool) -> Iterator[Claim]:
+        self._holders.keeps(member, member.owned if member.cooperative else frozenset())
+        member.rejoin()
+        if lost:
+            member.sync(received=False)
+        yield from self.shown(member, member.sync())
+
+    def shown(self, member: Member, answer: object) -> Iterator[Claim]:
+        """The answer that a member has just received: what it gives is no other's."""
+        partitions = member.owned if isinstance(member, MixedMember) else member.assigned
+        new, shared = self._holders.shown(member, partitions)
+        if new:
+            detail = f"{member.id} is given {sorted(new)}, of which others have {sorted(shared)}; {answer}"
+            yield held_if(not shared, answer, case="single-owner", detail=detail)
+
+    def described(self) -> Claim:
+        """The coordinator names one owner of each partition."""
+        shown = self.group.describe()
+        named = [partition for member in shown.members for partition in self.group.of(member)]
+        return held_if(len(named) == len({*named}), shown, case="single-owner")
+
+
+@probe(
+    "KIP1251-UPG-04",
+    rig=fresh_group(MANY),
+    cases=["single-owner"],
+    examples=3,
+    smoke=False,
+    changes=CHANGES,
+    cooperative=booleans(),
+    lost=booleans(),
+)
+def a_partition_has_one_owner(
+    group: Group, changes: list[str], cooperative: bool, lost: bool
+) -> Generator[Claim, None, None]:
+    """Members of both kinds come and go: none is shown a partition that another has not given up."""
+    first = classic_alone(group, 0)
+    newcomer, is_upgraded = upgraded(group, first)
+    yield is_upgraded
+    classic = MixedMember(group, first, range(MANY), cooperative=cooperative)
+    mixed = MixedGroup(group, classic, newcomer)
+    yield from mixed.shown(newcomer, "the answer to its join")
+    for kind in (None, *changes):
+        if kind is not None:
+            yield from mixed.change(kind, cooperative=cooperative)
+        for turn in range(TURNS):
+            yield from mixed.turn(lost=lost and turn == 0)
+            yield mixed.described()
+
+
+@probe(
+    "KIP1251-UPG-04",
+    rig=fresh_group(),
+    cases=["classic-revocation"],
+    rejoins=integers(0, 2),
+    waits=integers(1, 3),
+    cooperative=booleans(),
+)
+def classic_member_is_told_before_the_next_owner(
+    group: Group, rejoins: int, waits: int, cooperative: bool
+) -> Generator[Claim, None, None]:
+    """A classic member is answered REBALANCE_IN_PROGRESS; once it has rejoined without partitions their next owner gets them."""
+    first = classic_alone(group, rejoins)
+    newcomer, is_upgraded = upgraded(group, first)
+    yield is_upgraded
+    classic = MixedMember(group, first, range(group.partitions), cooperative=cooperative)
+    early = [newcomer.keep_up() for _ in range(waits)]
+    shown = newcomer.assigned
+    noticed = group.bench.settles(classic.has_to_rejoin, f"{classic.id} told to rejoin", TOLD_WITHIN)
+    yield held_if(
+        noticed and not shown, *early, case="classic-revocation", detail=f"noticed: {noticed}; {sorted(shown)} given"
+    )
+    classic.rejoin()
+    classic.sync()
+    kept = classic.owned
+    if cooperative:
+        still = newcomer.keep_up()
+        yield held_if(not newcomer.assigned, still, case="classic-revocation")
+        classic.rejoin()
+        classic.sync()
+    given = group.is_given(newcomer, frozenset(range(group.partitions)) - kept)
+    apart = given and not newcomer.assigned & classic.owned and bool(kept) and classic.owned == kept
+    detail = f"{sorted(kept)} kept, {sorted(newcomer.assigned)} given"
+    yield held_if(apart, case="classic-revocation", detail=detail)

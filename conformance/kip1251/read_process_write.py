@@ -1,0 +1,199 @@
+"""A loop that reads, processes and writes within transactions, while its group is rebalanced (KIP-447, KIP-1251)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+
+from hypothesis.strategies import booleans, integers, lists
+
+from conformance.core.checks import Claim, held_if, probe
+from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
+from conformance.rigs.groups.transactions import all_answered
+from conformance.rigs.log.partition import Partition, PartitionData, new_partition
+from conformance.rigs.producers.outcomes import ALL, delivered
+from conformance.rigs.producers.producer import CheckProducer
+from fixtures.views.producer import DIALECTS
+from fixtures.wire import Error
+from fixtures.wire.groups import HeartbeatAnswer, NewOffset
+from fixtures.wire.log import READ_COMMITTED, FetchedPartition
+from fixtures.wire.records import batch
+from fixtures.wire.transactions import TxnOffsetCommitAnswer
+
+INPUTS = 12
+"""Records in each partition that is read."""
+VISIBLE_WITHIN = 10.0
+"""Seconds within which what was committed can be read."""
+
+
+class Copying:
+    """The partitions that are read, which a group shares, and the one that their records are copied to."""
+
+    def __init__(self, group: RoutedGroup, dialect: str) -> None:
+        self.group = group
+        self.dialect = DIALECTS[dialect]
+        self.began = group.bench.now().unix_ms
+        self.inputs = [Partition(group.bench, PartitionData(group.topic, n)) for n in range(group.partitions)]
+        self.copies = new_partition(group.bench)
+        for one in self.inputs:
+            one.append(batch(*self.values(one.index)))
+
+    def values(self, partition: int) -> list[bytes]:
+        return [f"{partition}/{offset}".encode() for offset in range(INPUTS)]
+
+    def read(self, partition: int, count: int) -> tuple[int, list[bytes]]:
+        """The next records from the committed offset on, and the offset after them."""
+        at = max(0, self.group.decided(partition).only.offset)
+        found = self.inputs[partition].leader().fetch(self.group.topic, partition, at)
+        records = [one.value or b"" for found in found.batches for one in found.records if one.offset >= at][:count]
+        return at + len(records), records
+
+    def copied(self) -> tuple[list[bytes], FetchedPartition]:
+        """The copies that a read_committed consumer is given."""
+        read = self.copies.leader().fetch(
+            self.copies.topic, self.copies.index, 0, isolation_level=READ_COMMITTED, partition_max_bytes=ALL
+        )
+        return [value or b"" for value in delivered(read, 0).values()], read
+
+    def exactly_once(self) -> Claim:
+        """Each record was copied once, those of a partition in their order, and all offsets are committed."""
+        wanted = [self.values(partition) for partition in range(self.group.partitions)]
+        met = self.group.bench.settles(lambda: each_once(self.copied()[0], wanted), "the copies", VISIBLE_WITHIN)
+        found, read = self.copied()
+        offsets = [self.group.decided(partition) for partition in range(self.group.partitions)]
+        done = all(answer.shows(INPUTS) for answer in offsets)
+        detail = f"twice or never: {odd(found, wanted)}; offsets {[answer.only.offset for answer in offsets]}"
+        return held_if(met and done, read, *offsets, detail=detail)
+
+
+def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool:
+    """Whether `found` has the values of each list once and in their order, and no others."""
+    of = {value: n for n, values in enumerate(wanted) for value in values}
+    in_order = all([value for value in found if of.get(value) == n] == [*values] for n, values in enumerate(wanted))
+    return in_order and len(found) == len(of)
+
+
+def odd(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> dict[bytes, int]:
+    """How often the values are there that are not there exactly once."""
+    counted = {value: found.count(value) for values in wanted for value in values}
+    return {value: count for value, count in counted.items() if count != 1}
+
+
+class Loop:
+    """A member of the group and its transactional producer: one instance of the application."""
+
+    def __init__(self, copying: Copying) -> None:
+        self.copying = copying
+        self.member = copying.group.member()
+        bench = copying.group.bench
+        self.producer = CheckProducer(bench, copying.began, bench.fresh("tid"), copying.dialect).start()
+        self.member.join()
+
+    def begin(self, partitions: Iterable[int], count: int = 1) -> dict[int, int]:
+        """Copy the next records of these partitions in a transaction, if there are any; the offsets to commit in it."""
+        offsets: dict[int, int] = {}
+        values: list[bytes] = []
+        for partition in sorted(partitions):
+            after, records = self.copying.read(partition, count)
+            if records:
+                offsets[partition] = after
+                values += records
+        if values:
+            copies = self.copying.copies
+            if not self.producer.dialect.bumps:
+                self.producer.granted(self.producer.add(copies), "producer")
+            self.producer.sent(copies, self.producer.records(copies, *values, timestamp=self.copying.began))
+        return offsets
+
+    def commit(self, offsets: dict[int, int], epoch: int) -> TxnOffsetCommitAnswer:
+        group, producer = self.copying.group, self.producer
+        if not producer.dialect.bumps:
+            producer.granted(producer.add_offsets(group.name), "producer")
+        return producer.commit_offsets(
+            group.name,
+            [NewOffset(group.topic, partition, offset) for partition, offset in offsets.items()],
+            coordinator=lambda: group.node,
+            generation_id_or_member_epoch=epoch,
+            member_id=self.member.id,
+        )
+
+    def works(self, count: int = 1) -> bool:
+        """A whole transaction at the member's epoch; False if there was nothing left to copy."""
+        offsets = self.begin(self.member.assigned, count)
+        if offsets:
+            self.producer.granted(self.commit(offsets, self.member.epoch), "commit")
+            self.producer.end(committed=True)
+        return bool(offsets)
+
+    def ends_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Iterator[Claim]:
+        """The transaction that was open during the bump ends: its commit, at the epoch before, has to be accepted.
+
+        Then the member receives the answer that it missed.
+        """
+        yield self.copying.group.holding(self.member, missed.member_epoch, *self.member.assigned)
+        answer = self.commit(offsets, self.member.epoch)
+        accepted = all_answered(answer, Error.NONE)
+        self.producer.end(committed=accepted)
+        detail = (
+            f"commit at {self.member.epoch}, member epoch {missed.member_epoch}, since {self.member.since}; {answer}"
+        )
+        yield held_if(accepted, answer, detail=detail)
+        self.member.receive(missed)
+
+    def ends_late(self, offsets: dict[int, int]) -> None:
+        """The transaction of a loop that did not notice that it lost partitions: where its commit is refused it aborts."""
+        answer = self.commit(offsets, self.member.epoch)
+        self.producer.end(committed=all_answered(answer, Error.NONE))
+
+
+def joined(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
+    """Another instance joins. If `late` it has copied what it was given before the first one ends what it had begun with."""
+    group = first.copying.group
+    begun = first.begin(first.member.assigned) if late else {}
+    other = Loop(first.copying)
+    lost = group.revoking(first.member)
+    offsets = {} if late else first.begin(first.member.assigned)
+    missed = group.acknowledge(first.member)
+    if late:
+        for partition in lost:
+            group.given(other.member, partition)
+        other.works()
+        first.ends_late(begun)
+        offsets = first.begin(first.member.assigned)
+    yield from first.ends_behind(offsets, missed)
+    group.settle(first.member, other.member)
+    return other
+
+
+def left(first: Loop, other: Loop) -> Iterator[Claim]:
+    """The other instance works and leaves, which raises the epoch of the first one."""
+    other.works()
+    offsets = first.begin(first.member.assigned)
+    other.member.leave()
+    yield from first.ends_behind(offsets, first.copying.group.acknowledge(first.member))
+    first.copying.group.settle(first.member)
+
+
+@probe(
+    "KIP1251-TXN-06",
+    rig=ROUTED_GROUP,
+    cases=["legacy", "tv2"],
+    examples=2,
+    smoke=False,
+    late=lists(booleans(), min_size=2, max_size=3),
+    moved=integers(0, 2),
+)
+def loop_goes_on_through_rebalances(
+    group: RoutedGroup, case: str, late: list[bool], moved: int
+) -> Generator[Claim, None, None]:
+    """An instance that is always one bump behind commits what it kept, and each record is copied exactly once."""
+    copying = Copying(group, case)
+    first = Loop(copying)
+    group.settle(first.member)
+    for number, is_late in enumerate(late):
+        other = yield from joined(first, late=is_late)
+        if number == moved:
+            group.move_coordinator("move")
+        yield from left(first, other)
+    while first.works(INPUTS):
+        pass
+    yield copying.exactly_once()

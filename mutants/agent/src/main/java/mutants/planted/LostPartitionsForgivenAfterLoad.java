@@ -1,0 +1,42 @@
+package mutants.planted;
+
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import mutants.In;
+import mutants.Reach;
+import net.bytebuddy.asm.Advice;
+
+/** At a coordinator that loaded its group, a member may commit at an older epoch for a partition that it has lost. */
+public class LostPartitionsForgivenAfterLoad {
+    private static final Integer ALWAYS = 0;
+    private static final Set<Object> LOADED = ConcurrentHashMap.newKeySet();
+
+    @In(type = "org.apache.kafka.coordinator.group.GroupMetadataManager", method = "onLoaded")
+    public static class Loaded {
+        @Advice.OnMethodEnter
+        static void enter(@Advice.This Object manager) {
+            LostPartitionsForgivenAfterLoad.loaded((Map<?, ?>) Reach.field(manager, "groups"));
+        }
+    }
+
+    @In(type = "org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember", method = "pendingRevocationEpoch")
+    public static class Asked {
+        @Advice.OnMethodExit
+        static void exit(@Advice.This Object member, @Advice.Return(readOnly = false) Integer epoch) {
+            epoch = LostPartitionsForgivenAfterLoad.forgiven(member, epoch);
+        }
+    }
+
+    public static void loaded(Map<?, ?> groups) {
+        for (Object group : groups.values()) {
+            if (group.getClass().getSimpleName().equals("ConsumerGroup")) {
+                LOADED.addAll(((Map<?, ?>) Reach.call(group, "members")).keySet());
+            }
+        }
+    }
+
+    public static Integer forgiven(Object member, Integer epoch) {
+        return epoch == null && LOADED.contains(Reach.call(member, "memberId")) ? ALWAYS : epoch;
+    }
+}
