@@ -14,6 +14,7 @@ from conformance.core.faulting import record
 from fixtures.cluster.node import ClusterNode
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from fixtures.disk.held import HeldReplica, held
+from fixtures.disk.log_dirs import beside, log_dir_of
 from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
 from fixtures.disk.volume import cut, on_volume, remove, write
@@ -95,8 +96,9 @@ class Disk:
         """High watermark, log start and recovery point as they would be known after a crash."""
 
         def read() -> Checkpoints:
-            files = (HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS)
-            return Checkpoints(*(read_offsets(self._node(), name).get(self._partition) for name in files))
+            node, files = self._node(), (HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS)
+            log_dir = log_dir_of(node, self._partition)
+            return Checkpoints(*(read_offsets(node, name, log_dir).get(self._partition) for name in files))
 
         return self._tape.call(self._name, "checkpoints", {"partition": self._partition}, Checkpoints, read)
 
@@ -117,7 +119,7 @@ class Disk:
         def done() -> CutLog:
             node = self._down()
             before = read_replica(node, self._partition)
-            on_volume(node, *cut_tail(before, _batch_at(before, offset), torn=torn))
+            on_volume(node, *cut_tail(before, _batch_at(before, offset), torn=torn), within=before.log_dir)
             after = read_replica(node, self._partition)
             return CutLog(before.log_end, after.log_end, bool(after.segments and after.segments[-1].torn))
 
@@ -138,8 +140,10 @@ class Disk:
 
         def done() -> Changed:
             node = self._down()
-            wanted = [one for one in snapshot_offsets(read_replica(node, self._partition).files) if one > above]
-            on_volume(node, remove(*(f"{self._partition}/{snapshot_name(one)}" for one in wanted)))
+            replica = read_replica(node, self._partition)
+            wanted = [one for one in snapshot_offsets(replica.files) if one > above]
+            files = (f"{self._partition}/{snapshot_name(one)}" for one in wanted)
+            on_volume(node, remove(*files), within=replica.log_dir)
             left = snapshot_offsets(read_replica(node, self._partition).files)
             return Changed(bool(wanted), any(one > above for one in left))
 
@@ -155,9 +159,10 @@ class Disk:
 
         def done() -> Changed:
             node = self._down()
-            whole = node.read_file(path)
-            on_volume(node, cut(path, len(whole) // 2))
-            return Changed(True, True, node.read_file(path))
+            place = self._place(node, path)
+            whole = node.read_file(place)
+            on_volume(node, cut(place, len(whole) // 2))
+            return Changed(True, True, node.read_file(place))
 
         fault = TornProducerSnapshot(role=self._name)
         self._inject(fault, {"path": path})
@@ -194,9 +199,10 @@ class Disk:
 
         def done() -> Changed:
             node = self._down()
-            before = node.exists(path)
-            on_volume(node, write(path, content))
-            return Changed(before, True, node.read_file(path))
+            place = self._place(node, path)
+            before = node.exists(place)
+            on_volume(node, write(place, content))
+            return Changed(before, True, node.read_file(place))
 
         fault = OldEpochCheckpoint(role=self._name)
         self._inject(fault, {"content": content.decode()})
@@ -207,9 +213,10 @@ class Disk:
     def _lose(self, fault: Fault, path: str) -> Changed:
         def done() -> Changed:
             node = self._down()
-            before = node.exists(path)
-            on_volume(node, remove(path))
-            return Changed(before, node.exists(path))
+            place = self._place(node, path)
+            before = node.exists(place)
+            on_volume(node, remove(place))
+            return Changed(before, node.exists(place))
 
         self._inject(fault, {"path": path})
         found = self._tape.call(self._name, "remove", {"path": path}, Changed, done)
@@ -217,6 +224,10 @@ class Disk:
         return found
 
     # --- parts
+
+    def _place(self, node: ClusterNode, path: str) -> str:
+        """The path in the data directory of a file in the log directory that has the partition."""
+        return beside(log_dir_of(node, self._partition), path)
 
     def _down(self) -> ClusterNode:
         node = self._node()

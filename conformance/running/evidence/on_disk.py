@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from fixtures.cluster.config import INDEXES
-from fixtures.disk.checkpoint import LOG_STARTS, MalformedFile, parse_offsets
+from fixtures.disk.checkpoint import MalformedFile
+from fixtures.disk.log_dirs import beside, replica_in
 from fixtures.disk.metadata_log import metadata_log_of
-from fixtures.disk.replicas import Replica, replica_of
+from fixtures.disk.replicas import Replica, log_start_in, replica_of
 from fixtures.disk.segments import Segment, StoredBatch
 from fixtures.disk.transactions import in_words
 from fixtures.disk.volume import copies
@@ -37,8 +38,8 @@ def replicas(
     for name, files in copies(brokers, *partitions).items():
         _write(folder / name, files)
         for partition in partitions:
-            inside = _inside(files, partition)
-            lines += _replica(name, partition, inside, files, [one.encode() for one in about]) if inside else []
+            _, inside = replica_in(files, partition)
+            lines += _replica(name, partition, files, [one.encode() for one in about]) if inside else []
             lacking += [] if inside else [f"the replica of {partition} on {name}: it has no such directory"]
     return lines, lacking
 
@@ -50,14 +51,10 @@ def controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[li
     lacking: list[str] = []
     for name, files in copies(nodes, directory).items():
         _write(folder / name, files)
-        inside = _inside(files, directory)
+        _, inside = replica_in(files, directory)
         lines += _controller(name, inside) if inside else []
         lacking += [] if inside else [f"the metadata log of {name}: it has no such directory"]
     return lines, lacking
-
-
-def _inside(files: Mapping[str, bytes], partition: str) -> dict[str, bytes]:
-    return {path.partition("/")[2]: data for path, data in files.items() if path.startswith(f"{partition}/")}
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -67,13 +64,11 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             (folder / path).write_bytes(data)
 
 
-def _replica(
-    node: str, partition: str, inside: Mapping[str, bytes], files: Mapping[str, bytes], about: Sequence[bytes]
-) -> Iterator[str]:
+def _replica(node: str, partition: str, files: Mapping[str, bytes], about: Sequence[bytes]) -> Iterator[str]:
+    log_dir, inside = replica_in(files, partition)
     try:
-        starts = parse_offsets(files.get(LOG_STARTS, b""), LOG_STARTS)
-        replica = replica_of(node, partition, dict(inside), starts.get(partition, 0))
-        yield f"{node} {partition}: {replica.log_start} to {replica.log_end}; {_epochs(replica)}"
+        replica = replica_of(node, partition, inside, log_start_in(files, log_dir, partition))
+        yield f"{node} {beside(log_dir, partition)}: {replica.log_start} to {replica.log_end}; {_epochs(replica)}"
     except MalformedFile as error:
         yield f"{node} {partition}: {error}"
         return

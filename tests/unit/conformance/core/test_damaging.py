@@ -29,6 +29,7 @@ class FakeNode:
     def __init__(self, *files: str, state: str = "exited", obeys: bool = True) -> None:
         self.files = dict.fromkeys(files, b"old")
         self.obeys = obeys
+        self.log_dirs = (".",)
         self._state = state
 
     def state(self) -> str:
@@ -51,7 +52,7 @@ class FakeNode:
 
 @pytest.fixture
 def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveTape]:
-    def on_volume(node: FakeNode, *commands: str) -> None:
+    def on_volume(node: FakeNode, *commands: str, within: str = ".") -> None:
         for command in commands:
             node.ran(command)
 
@@ -129,7 +130,7 @@ SNAPSHOTS = tuple(f"topic-0/{snapshot_name(offset)}" for offset in (3, 7))
 @pytest.fixture
 def replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(node: FakeNode, directory: str) -> Any:
-        return SimpleNamespace(files=[path.partition("/")[2] for path in node.files])
+        return SimpleNamespace(files=[path.partition("/")[2] for path in node.files], log_dir=".")
 
     monkeypatch.setattr(damaging, "read_replica", read)
 
