@@ -6,13 +6,14 @@ from typing import Literal
 
 import msgspec
 
-Process = Literal["runs", "frozen", "may-restart", "restarts", "down"]
+Process = Literal["runs", "frozen", "may-restart", "restarts", "restarts-when-healed", "down"]
 """The fate of a process.
 
 - runs: it goes on;
 - frozen: it is suspended, and goes on when the fault is healed, not before;
 - may-restart: it is not known whether it ended;
 - restarts: it ended, and a new one runs before the fault is healed;
+- restarts-when-healed: it goes on, and is ended and started again for the fault to be healed;
 - down: it ended, and stays down until the fault is healed.
 """
 
@@ -51,6 +52,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `appends`: it appends records of its own to that partition, without a Produce request in the history.
     - `cut_off`: from the witness on, the nodes that the event names exchange nothing with controllers.
     - `fails_writes`: the disks of these nodes refuse writes, so that log directories fail; a broker ends itself with its last.
+      One that `restarts-when-healed` has others, and only that of the partition that the event names has failed.
     - `moves_replicas`: the partition gets other replicas.
     - `forgets_producers`: replicas forget producers that have no open transaction.
     - `stands`: false for a fault that is over as soon as it is injected.
@@ -85,7 +87,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def restarts(self) -> bool:
         """Whether the processes certainly ended, to be started again."""
-        return self.process in ("restarts", "down")
+        return self.process in ("restarts", "restarts-when-healed", "down")
 
     @property
     def crashes(self) -> bool:
@@ -115,6 +117,11 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def loses_log_dir(self) -> bool:
         """Whether all is lost that the nodes had in a log directory."""
         return "log-dir" in self.disk
+
+    @property
+    def fails_directory(self) -> bool:
+        """Whether one of several log directories fails, and nothing of it is lost."""
+        return self.fails_writes and self.process == "restarts-when-healed"
 
     @property
     def loses_epochs(self) -> bool:

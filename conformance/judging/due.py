@@ -202,13 +202,19 @@ def _ended_by(history: History, end: Ended) -> str:
 def _may_end(history: History, end: Ended) -> bool:
     """With its last log directory a broker ends itself, and a fault may say that it ends processes."""
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
+    stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
     return any(
-        fault.effects is not None
-        and (fault.effects.process == "may-restart" or fault.effects.loses_log_dir or fault.effects.fails_writes)
-        and (fault.effects.every_broker or end.node in fault.node.split(","))
-        and not _is_over(history, fault, end)
-        for fault in injected
+        _ends(effects, alone=len(stood) == 1) and (effects.every_broker or end.node in fault.node.split(","))
+        for fault, effects in stood
     )
+
+
+def _ends(effects: Effects, *, alone: bool) -> bool:
+    """A broker with other log directories ends itself where one of those fails too, or where it cannot tell the controllers of
+    the first: both take another fault."""
+    if effects.fails_directory:
+        return not alone
+    return effects.process == "may-restart" or effects.loses_log_dir or effects.fails_writes
 
 
 def _is_over(history: History, fault: Fault, end: Ended) -> bool:
@@ -247,7 +253,7 @@ def _healed(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Faul
 
 
 def _stops(effects: Effects | None) -> bool:
-    return effects is not None and effects.process in ("frozen", "restarts", "down")
+    return effects is not None and (effects.process == "frozen" or effects.restarts)
 
 
 def _came_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -178,6 +178,7 @@ class Timeline:
             if mine and span.taken_back == NEVER:
                 span.taken_back = call.n
                 self.version += 1
+                self._begin_incarnations(span.effects, span.nodes, call.n)
 
     def _note_fault(self, event: Fault) -> None:
         fault = self._phase_of(event)
@@ -192,9 +193,12 @@ class Timeline:
             return
         self.faults.append(fault)
         self._fault_events.append(fault.event)
-        if fault.effects.begins_incarnation:
-            for node in self.broker_names if fault.effects.every_broker else fault.nodes:
-                self._starts.setdefault(node, []).append(fault.event)
+        self._begin_incarnations(fault.effects, fault.nodes, fault.event)
+
+    def _begin_incarnations(self, effects: Effects, nodes: Sequence[str], event: int) -> None:
+        if effects.begins_incarnation:
+            for node in self.broker_names if effects.every_broker else nodes:
+                self._starts.setdefault(node, []).append(event)
                 self.incarnations[node] = len(self._starts[node])
 
     def effects_of(self, event: Fault) -> Effects:
@@ -240,7 +244,8 @@ class Timeline:
         return self._events[event].t
 
     def incarnation(self, node: str, event: int) -> int:
-        """Which incarnation of the node this was; it rises at each phase of a fault that may have restarted it."""
+        """Which incarnation of the node this was; it rises at each phase of a fault that may have restarted it, and when that is
+        taken back."""
         return bisect_left(self._starts.get(node, ()), event)
 
     def faults_between(self, first: int, second: int) -> list[FaultPhase]:
@@ -257,15 +262,17 @@ class Timeline:
 
     def down(self, node: str, first: int, second: int) -> bool:
         """Did the node certainly do nothing from one event to the other?"""
-        return self._stood(lambda effects: effects.idles, node, first, second)
+        return stood((span for span in self.spans if span.effects.idles), node, first, second)
 
     def cut_off(self, node: str, first: int, second: int) -> bool:
         """Was the node certainly cut off from the controllers from one event to the other?"""
-        return self._stood(lambda effects: effects.cut_off, node, first, second)
+        return stood((span for span in self.spans if span.effects.cut_off), node, first, second)
 
-    def _stood(self, does: Callable[[Effects], bool], node: str, first: int, second: int) -> bool:
-        mine = (span for span in self.spans if does(span.effects) and node in span.nodes)
-        return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
+
+def stood(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
+    """Did one of these faults certainly stand on the node from one event to the other?"""
+    mine = (span for span in spans if node in span.nodes)
+    return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
 
 
 def _described_by(answer: Answer) -> set[str]:

@@ -15,7 +15,16 @@ from fixtures.disk.held import HeldBatch, HeldReplica, HeldReplicas
 from fixtures.disk.words import Word
 from fixtures.wire import Error, NodeClient
 from fixtures.wire.calls import Topic
-from fixtures.wire.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata, TopicPartitionsAnswer
+from fixtures.wire.cluster import (
+    LogDir,
+    LogDirReplica,
+    LogDirsAnswer,
+    MetadataAnswer,
+    Node,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartitionsAnswer,
+)
 from fixtures.wire.configs import AlterConfigsAnswer, Config, ConfigsAnswer, ResourceType
 from fixtures.wire.groups import CommitResult, CommittedOffset, NewOffset, OffsetCommitAnswer, OffsetFetchAnswer
 from fixtures.wire.log import (
@@ -406,6 +415,16 @@ class LogHistory:
         return self
 
     # --- disks
+
+    def beside_failed(self, broker: int, *, failed: bool = True, here: bool = False) -> Self:
+        """DescribeLogDirs: the replica is in one directory (or, with `here`, in the failed one), and another has failed."""
+        error = Error.KAFKA_STORAGE_ERROR if failed else Error.NONE
+        mine = LogDirReplica(topic=TOPIC.name, partition=0, partition_size=1, offset_lag=0, is_future_key=False)
+        first = LogDir(error=Error.NONE, log_dir="/first", replicas=() if here else (mine,))
+        second = LogDir(error=error, log_dir="/second", replicas=(mine,) if here else ())
+        return self._answered(
+            self._asked(broker, "describe_log_dirs"), LogDirsAnswer(version=4, log_dirs=(first, second))
+        )
 
     def on_disk(self, *replicas: HeldReplica) -> Self:
         request = {"partitions": [f"{TOPIC.name}-0"]}

@@ -27,6 +27,7 @@ NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
 REQUEST_TIMED_OUT = 7
 NETWORK_EXCEPTION = 13
 NOT_CONTROLLER = 41
+KAFKA_STORAGE_ERROR = 56
 OFFSET_OUT_OF_RANGE = 1
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
@@ -295,6 +296,10 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     torn: str
 
 
+class BesideFailedDirectory(Exchange, frozen=True, gc=False):
+    """DescribeLogDirs of a broker one of whose log directories has failed: its replica is in another one."""
+
+
 class TopicCreated(Exchange, frozen=True, gc=False):
     """A topic that CreateTopics asked for, with its settings."""
 
@@ -520,6 +525,14 @@ def _error_response(call: Call, answer: Answer, position: str, at: Decoding) -> 
         hint=(hint["leader_epoch"], hint["leader_id"]) if hint is not None and hint["leader_id"] >= 0 else None,
     )
     yield ("partition", partition_of(request), fact)
+
+
+@decodes("describe_log_dirs", about=["partition"])
+def _describe_log_dirs(call: Call, answer: Answer, at: Decoding) -> Iterator[Attributed]:
+    described = answer.value["log_dirs"] if answer.outcome == "ok" else ()
+    if any(one["error_code"] == KAFKA_STORAGE_ERROR for one in described):
+        for replica in (one for found in described if found["error_code"] == NONE for one in found["replicas"]):
+            yield ("partition", partition_of(replica), BesideFailedDirectory(*at.exchange(call, answer)))
 
 
 @decodes("delete_records", about=["partition"])

@@ -11,7 +11,7 @@ from conformance.judging.log.permitted_losses import ELECTIONS, Permission, Perm
 from conformance.judging.log.records import acknowledged_at, gone, newest_stamps, shown_by
 from conformance.judging.log.settings import min_insync_replicas
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import NEVER
+from conformance.judging.timeline import NEVER, FaultSpan
 from history.effects import Effects
 
 PERMISSIONS = ELECTIONS - {Permission.LAST_KNOWN_LEADER} | {Permission.EPOCH_FILE_LOST_BY_FAULT}
@@ -58,17 +58,22 @@ def _lost_since(story: PartitionStory, write: ProduceResult) -> int:
 
 
 def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effects], bool]) -> set[str]:
-    spans = [span for span in story.timeline.spans if span.began > write.asked and does(span.effects)]
+    spans = [s for s in story.timeline.spans if does(s.effects) and write.asked < _ended_by(s)]
     everywhere = story.timeline.broker_names if any(span.effects.every_broker for span in spans) else frozenset[str]()
     return {node for span in spans for node in span.nodes} | everywhere
 
 
+def _ended_by(span: FaultSpan) -> int:
+    """The event by which a process has ended that does."""
+    return span.ended if span.effects.fails_directory else span.began
+
+
 def _crashes(effects: Effects) -> bool:
-    return effects.crashes
+    return effects.crashes and not effects.fails_directory
 
 
 def _may_restart(effects: Effects) -> bool:
-    return effects.process == "may-restart"
+    return effects.process == "may-restart" or effects.fails_directory
 
 
 def _loses_log(effects: Effects) -> bool:

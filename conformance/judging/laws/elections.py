@@ -70,12 +70,13 @@ class _Waiting:
         return self.since.event, seen.event
 
     def is_left_alone(self, seen: PartitionMetadata, able: set[int]) -> bool:
-        """Has no fault stood since then, except on brokers that do nothing and are none of the replicas that may lead?"""
+        """Has no fault stood since then, except on brokers that are none of the replicas that may lead, and that do nothing or
+        have lost a log directory?"""
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able}
         spans = timeline.standing(self.since.event, seen.event)
         return all(
-            span.effects.idles
+            (span.effects.idles or span.effects.fails_directory)
             and ({*span.nodes} <= timeline.broker_names - names or span.taken_back < self.since.event)
             for span in spans
         )
@@ -133,9 +134,10 @@ def _switched_on(story: PartitionStory, seen: PartitionMetadata) -> bool:
 
 
 def _is_down(story: PartitionStory, seen: PartitionMetadata, id: int) -> bool:
-    """Was this replica certainly down from the request to the answer?"""
-    timeline = story.timeline
-    return id in seen.replicas and timeline.down(timeline.names.get(id, ""), seen.asked, seen.event)
+    """Was this replica certainly down, or without its log directory, from the request to the answer?"""
+    node = story.timeline.names.get(id, "")
+    down = story.timeline.down(node, seen.asked, seen.event) or story.offline(node, seen.asked, seen.event)
+    return id in seen.replicas and down
 
 
 # --- no other replica becomes leader

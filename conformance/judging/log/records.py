@@ -556,7 +556,9 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
     if not _follows_intact(story, read) or before.cur < 0 or read.cur < before.cur:
         return None
     restarted = any(
-        fault.phase == "inject" and read.node in fault.nodes and fault.effects.restarts
+        read.node in fault.nodes
+        and fault.effects.restarts
+        and fault.phase == ("heal" if fault.effects.fails_directory else "inject")
         for fault in story.timeline.faults_between(before.event, read.asked)
     )
     return "restart" if restarted else "epoch-change" if read.cur > before.cur else None

@@ -21,6 +21,7 @@ from conformance.judging.facts.log import (
     NETWORK_EXCEPTION,
     REQUEST_TIMED_OUT,
     Batch,
+    BesideFailedDirectory,
     DeleteRecordsResult,
     EpochEndOffset,
     ErrorResponse,
@@ -37,7 +38,7 @@ from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.recreations import ProducedToDeleted
 from conformance.judging.story import Story
-from conformance.judging.timeline import FaultSpan, Timeline
+from conformance.judging.timeline import FaultSpan, Timeline, stood
 from history.effects import Effects
 from history.subjects import Kind
 
@@ -91,6 +92,7 @@ class PartitionStory(Story):
         self.consumed: list[ConsumedRecord] = []
         self.reader_steps: list[ReaderStep] = []
         self.on_disk: list[ReplicaOnDisk] = []
+        self.beside_failed: list[BesideFailedDirectory] = []
         self.registered: list[RegisteredPartition] = []
         self.unclean_elections: list[UncleanElectionResult] = []
         self.reassignments: list[ReassignmentResult] = []
@@ -174,6 +176,7 @@ class PartitionStory(Story):
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
         ReassignmentResult: lambda story, fact: story.reassignments.append(fact),
         ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
+        BesideFailedDirectory: lambda story, fact: story.beside_failed.append(fact),
         RegisteredPartition: lambda story, fact: story.registered.append(fact),
         UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
     }
@@ -348,6 +351,13 @@ class PartitionStory(Story):
     def is_replica(self, node: str) -> bool:
         """Is it one by the last Metadata? A broker that was down while it ceased to be one may still have the directory."""
         return not self.metadata or self.timeline.ids.get(node, -1) in self.metadata[-1].replicas
+
+    def offline(self, node: str, first: int, second: int) -> bool:
+        """Was the node's replica certainly in a failed log directory from one event to the other? One that is added again may be
+        in another."""
+        since = self.metadata[0].event if self.number > 0 and self.metadata else -1
+        failed = (span for span in self.hits(lambda effects: effects.fails_directory) if span.began > since)
+        return self.stays(node) and stood(failed, node, first, second)
 
     def stays(self, node: str) -> bool:
         """Was it a replica all the time? One that is removed and added again starts with an empty log."""

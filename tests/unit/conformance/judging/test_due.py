@@ -244,6 +244,16 @@ def test_a_fault_may_end_a_process_where_its_effects_say_so(effects: Effects, no
     assert excused(*events) == ([] if result else [("GEN-10", "ended-by-fault")])
 
 
+def test_a_broker_with_another_log_directory_ends_only_by_a_further_fault() -> None:
+    failed = fault(
+        0, "inject", effects=Effects(process="restarts-when-healed", abrupt=True, fails_writes=True), node="broker-2"
+    )
+    assert seen(failed, ended()) == [("GEN-10", "violated")]
+    assert excused(failed, fault(1, "inject", effects=DOWN, node="controller-101"), ended()) == [
+        ("GEN-10", "ended-by-fault")
+    ]
+
+
 def test_a_fault_that_is_over_ends_no_process() -> None:
     may_restart = Effects(process="may-restart", every_broker=True)
     over = [fault(0, "inject", effects=may_restart), fault(1, "heal")]
@@ -267,6 +277,7 @@ def test_each_node_that_was_started_again_counts_once_the_cluster_is_whole() -> 
     [
         (Effects(process="down"), "stopped"),
         (Effects(process="restarts"), "stopped"),
+        (Effects(process="restarts-when-healed", abrupt=True, fails_writes=True), "killed"),
         (Effects(process="frozen"), "frozen"),
         (Effects(process="down", abrupt=True, disk=("log-tail",)), "tail"),
         (Effects(process="down", disk=("epoch-checkpoint",)), "file"),

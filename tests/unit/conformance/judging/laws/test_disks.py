@@ -7,6 +7,7 @@ import pytest
 from conformance.judging.judge import judged
 from conformance.judging.laws.disks import OUTLIVES_DISKS
 from conformance.judging.log.permitted_losses import Permission
+from history.effects import Effects
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, judged_by
 
@@ -59,6 +60,18 @@ def test_another_ended_without_a_shutdown() -> None:
     """Then neither ISR nor ELR may have a replica left that holds the record."""
     assert kept(led(lose(acknowledged().kill(3).start(3), 2), 2, gone=True)) == []
     assert broken(LAW, led(lose(acknowledged().hit("stop", 3).heal("stop", 3), 2), 2, gone=True)) == ["disks"]
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_another_is_killed_for_its_failed_directory_to_be_healed(is_over: bool) -> None:
+    """That is after the write, though the directory failed before."""
+    effects = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
+    history = LogHistory().created(min_insync_replicas="2").settled(1, 0)
+    history.hit("failed-directory", 3, effects=effects, partition="other-0")
+    history = history.heal("failed-directory", 3) if is_over else history
+    lost = lose(history.produce(1, "a", "b", at=0), 2)
+    lost = lost if is_over else lost.heal("failed-directory", 3)
+    assert broken(LAW, led(lost, 2, gone=True)) == (["disks"] if is_over else [])
 
 
 def test_the_disk_was_lost_before_the_write() -> None:

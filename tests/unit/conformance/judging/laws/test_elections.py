@@ -74,6 +74,48 @@ class TestReplicaThatMayLead:
         assert held(LEADS, self.again(self.leaderless(isr=()), isr=())) == []
 
 
+class TestReplicaInAFailedDirectory:
+    """1 leads, and its log directory has failed."""
+
+    FAILED = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
+
+    def failed(self, partition: str = "topic-0", broker: int = 1) -> LogHistory:
+        return LogHistory().settled(1, 0).hit("failed-directory", broker, effects=self.FAILED, partition=partition)
+
+    def leads_on(self, history: LogHistory, epoch: int = 0) -> LogHistory:
+        return history.metadata(2, 1, epoch).later(40).metadata(2, 1, epoch)
+
+    def test_it_leads_on(self) -> None:
+        assert broken(LEADS, self.leads_on(self.failed())) == ["clean"]
+
+    def test_another_is_elected_in_time(self) -> None:
+        assert held(LEADS, self.failed().metadata(2, 1, 0).later(5).metadata(2, 2, 1, isr=(2, 3))) == ["clean"]
+
+    def test_nobody_else_is_in_sync(self) -> None:
+        history = self.failed().metadata(2, -1, 1, isr=(1,)).later(40).metadata(2, -1, 1, isr=(1,))
+        assert judged_by(LEADS, history) == []
+
+    def test_another_partition_was_hit(self) -> None:
+        assert judged_by(LEADS, self.leads_on(self.failed("other-0"))) == []
+
+    def test_it_was_healed(self) -> None:
+        assert judged_by(LEADS, self.leads_on(self.failed().healing("failed-directory"))) == []
+
+    def test_it_was_removed_and_added_again(self) -> None:
+        """Where that replica is is not known."""
+        moved = self.failed().metadata(2, 2, 1, isr=(2, 3), replicas=(2, 3)).metadata(2, 1, 2)
+        assert judged_by(LEADS, self.leads_on(moved, epoch=2)) == []
+
+    def test_another_fault_keeps_the_controllers_from_electing(self) -> None:
+        assert judged_by(LEADS, self.leads_on(self.failed().hit("cut-off-from-controllers", 2))) == []
+
+    def test_a_leader_is_down_while_the_directory_of_another_broker_has_failed(self) -> None:
+        history = self.failed(broker=3).kill(1).metadata(2, 1, 0).later(40).metadata(2, 1, 0)
+        assert broken(LEADS, history) == ["clean"]
+        history = self.failed("other-0", broker=2).kill(1).metadata(2, 1, 0).later(40).metadata(2, 1, 0)
+        assert judged_by(LEADS, history) == []
+
+
 UNCLEAN = "unclean.leader.election.enable"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 
 from conformance.judging.excuses import RISEN
 from conformance.judging.log import offsets
 from fixtures.wire import Error
+from history.effects import Effects
 from tests.support.histories import LogHistory, stamped
 from tests.support.judging import broken, excused, held, judged_by
 
@@ -55,6 +58,14 @@ class TestWatermark:
     def test_a_leader_elected_again_starts_over(self) -> None:
         history = LogHistory().settled(1, 0).whole(1, A, B, epoch=0, hw=2).settled(2, 1).settled(1, 2)
         assert held(self.judge, history.whole(1, A, B, epoch=2, hw=1)) == []
+
+    def test_a_leader_that_is_restarted_for_a_fault_to_be_taken_back(self) -> None:
+        """The fault may count as healed only later, with another."""
+        effects = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
+        history = LogHistory().settled(1, 0).hit("failed-directory", 1, effects=effects, partition="other-0")
+        history.whole(1, A, B, epoch=0, hw=2)
+        assert broken(self.judge, deepcopy(history).whole(1, A, B, epoch=0, hw=1)) == ["watermark"]
+        assert broken(self.judge, history.healing("failed-directory").whole(1, A, B, epoch=0, hw=1)) == []
 
     def test_a_restarted_leader_begins_at_its_checkpoint(self) -> None:
         """Releases before 4.0 may let it lead on at the same epoch."""

@@ -1,0 +1,37 @@
+"""One thing's trouble is not another's (GEN-20): a broker goes on with what is not in its failed log directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.facts.exchange import NONE, Exchange
+from conformance.judging.facts.log import KAFKA_STORAGE_ERROR
+from conformance.judging.judge import Finding, log_judge
+from conformance.judging.log.story import PartitionStory
+
+
+@log_judge("GEN-20", "beside_failed")
+def other_directories_go_on(story: PartitionStory) -> Iterator[Finding]:
+    """A broker that described a replica in a directory beside a failed one does not refuse it for its storage.
+
+    It may fail later: only answers of the same incarnation count, and none since another fault hit the broker.
+    """
+    if not story.beside_failed:
+        return
+    for answer, error in sorted(_answers(story), key=lambda one: one[0].event):
+        place = next((one for one in reversed(story.beside_failed) if _is_before(one, answer)), None)
+        if place is not None and error in (NONE, KAFKA_STORAGE_ERROR):
+            shown = f"{answer.node} answers KAFKA_STORAGE_ERROR, and has its replica beside the failed directory"
+            yield Finding(error == NONE, "offline-directory", (place.event, answer.event), shown, "stuck")
+
+
+def _answers(story: PartitionStory) -> Iterator[tuple[Exchange, int]]:
+    """Answers to Produce and Fetch, each with its error."""
+    yield from ((write, write.error) for write in story.produced if write.acks != 0)
+    yield from ((read, NONE) for read in story.reads)
+    yield from ((refusal, refusal.error) for refusal in story.errors if refusal.op == "fetch")
+
+
+def _is_before(place: Exchange, answer: Exchange) -> bool:
+    same = (place.node, place.incarnation) == (answer.node, answer.incarnation)
+    return same and place.event < answer.asked
