@@ -17,7 +17,7 @@ from conformance.running.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.selftest import SelfTest, Targets, as_expected, chosen, kinds, self_test, table
+from fixtures.faults.selftest import SelfTest, Targets, as_expected, chosen, kinds, lab_of, self_test, table
 from fixtures.images import newest, obtain, select
 from fixtures.runs import Run
 from reports.commands.options import Form, form, print_json
@@ -82,7 +82,8 @@ def storm(
     make_ready([version])
     with Run.begin() as run:
         try:
-            raged = Storm(Targets(obtain(version), run), say, out / run.id)
+            lab = lab_of(kinds(fault) if fault else ())
+            raged = Storm(Targets(obtain(version), run, lab), say, out / run.id)
             try:
                 raged.rage(plans, cycles, minutes)
             finally:

@@ -1,7 +1,4 @@
-"""Every fault of the catalogue on a live cluster: it shows its witness and heals.
-
-But a failed log directory, which takes a second one: see test_damaging_live and KIP320-OFLE-07.
-"""
+"""Every fault of the catalogue on a live cluster: it shows its witness and heals."""
 
 from collections.abc import Iterator
 
@@ -10,7 +7,6 @@ import pytest
 from fixtures.engine import connect
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.kinds.disk import FailedDirectory
 from fixtures.faults.kinds.upgrade import Upgrade, next_release
 from fixtures.faults.selftest import Targets, run_once
 from fixtures.images import obtain
@@ -30,7 +26,7 @@ def targets() -> Iterator[Targets]:
         assert run.end(connect()) == [], "a fault left something on the engine"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind is not FailedDirectory], ids=lambda kind: kind().name)
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind().name)
 def test_it_is_witnessed_and_heals(kind: type[Fault], targets: Targets) -> None:
     row = run_once(targets, kind(role=kind.roles[0]))
     if kind is Upgrade and not next_release(VERSION):
